@@ -1,0 +1,1 @@
+"""Graph Random Neural Features."""

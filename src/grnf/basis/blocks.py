@@ -1,0 +1,170 @@
+"""The block form: a basis is nothing but a linear map theta_F -> (alpha, beta, c).
+
+Take a partition pi of the k output indices into B blocks, and a distinct node v_p for each block. On the
+tuples that comply with pi the affine equivariant map F_{2,k} is, for each hidden channel,
+
+    t_pi(v) = sum_{p,q} alpha_pq . A[v_p, v_q] + sum_p (rho_p . R[v_p] + kappa_p . C[v_p])
+              + c_d . d + c_S . S + bias_pi
+
+with D_i = A_ii, R_i = sum_j A_ij, C_i = sum_j A_ji, d = sum_i D_i, S = sum_ij A_ij: B^2 + 2B + 2 statistics,
+listed by `block_statistics`. (alpha_pp multiplies D[v_p]; it is beta's first part in the paper's letters.)
+
+Normalised maps divide every index that is summed over by n. With u = 1/n (and u = 1 for the literal
+definition) all coefficients are polynomials of degree 2 in u, so `block_map` returns three matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from grnf.basis.partitions import Partition, n_blocks, positions, set_partitions
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["BASES", "BlockMap", "block_map", "block_statistics", "check_basis"]
+
+BASES = ("indicator", "overlapping")
+
+
+def block_statistics(n: int) -> list[tuple[str, int, int]]:
+    """Return the statistics of the block form with n blocks, in the order of the rows of `block_map`.
+
+    Examples
+    --------
+    >>> block_statistics(1)
+    [('A', 0, 0), ('R', 0, 0), ('C', 0, 0), ('d', 0, 0), ('S', 0, 0)]
+    """
+    pairs = [("A", p, q) for p in range(n) for q in range(n)]
+    return [
+        *pairs,
+        *(("R", p, 0) for p in range(n)),
+        *(("C", p, 0) for p in range(n)),
+        ("d", 0, 0),
+        ("S", 0, 0),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMap:
+    """The linear map from theta_F to the coefficients of the block form, on the tuples of one partition.
+
+    Parameters
+    ----------
+    columns : array of int, shape (n_columns,)
+        The positions in Gamma(k + 2) of the theta that contribute.
+    matrices : array, shape (3, B^2 + 2B + 2, n_columns)
+        Coefficient of u^0, u^1, u^2, of each statistic, in each of those theta.
+    """
+
+    columns: IntArray
+    matrices: FloatArray
+
+
+@lru_cache(maxsize=4096)
+def block_map(pi: Partition, basis: str) -> BlockMap:
+    """Return the linear map theta_F -> (alpha, beta, c) on the tuples that comply with pi.
+
+    Parameters
+    ----------
+    pi : partition of the k output indices
+    basis : "indicator" or "overlapping"
+        In the paper's indicator basis a free index runs over the nodes not in the tuple, and E_gamma
+        contributes on the tuples that comply with its restriction to the output. In the overlapping basis
+        (Maron et al. 2019; the authors' code) free indices run over all nodes, and E_gamma contributes
+        wherever the equalities that it asks for hold.
+
+    Examples
+    --------
+    >>> block_map((0,), "overlapping").matrices.sum(axis=0).astype(int)  # a permutation: k = 1, u = 1
+    array([[1, 0, 0, 0, 0],
+           [0, 1, 0, 0, 0],
+           [0, 0, 1, 0, 0],
+           [0, 0, 0, 1, 0],
+           [0, 0, 0, 0, 1]])
+    """
+    check_basis(basis)
+    n = n_blocks(pi)
+    row = {statistic: i for i, statistic in enumerate(block_statistics(n))}
+    columns: list[int] = []
+    parts: list[FloatArray] = []
+    for column, gamma in _candidates(pi, basis):
+        slots = _slots(gamma, pi)
+        if slots is None:
+            continue
+        part = np.zeros((3, len(row)))
+        terms = _indicator_terms if basis == "indicator" else _overlapping_terms
+        for power, statistic, value in terms(*slots, equal=gamma[-1] == gamma[-2], n=n):
+            part[power, row[statistic]] += value
+        columns.append(column)
+        parts.append(part)
+    matrices = np.stack(parts, axis=-1)
+    matrices.setflags(write=False)
+    return BlockMap(np.array(columns, dtype=np.int64), matrices)
+
+
+def check_basis(basis: str) -> None:
+    """Raise a ValueError unless the basis is one of `BASES`."""
+    if basis not in BASES:
+        raise ValueError(f"unknown basis {basis!r}; choose one of {', '.join(map(repr, BASES))}")
+
+
+def _candidates(pi: Partition, basis: str) -> Iterator[tuple[int, Partition]]:
+    """Yield the gamma in Gamma(k + 2), with their positions, that may be non-zero on tuples of pi."""
+    k = len(pi)
+    if basis == "overlapping":
+        yield from enumerate(set_partitions(k + 2))
+        return
+    position = positions(k + 2)
+    for first in range(n_blocks(pi) + 1):
+        longer = (*pi, first)
+        for second in range(n_blocks(longer) + 1):
+            gamma = (*longer, second)
+            yield position[gamma], gamma
+
+
+def _slots(gamma: Partition, pi: Partition) -> tuple[int | None, int | None] | None:
+    """Where the two node axes of A land: a block of pi, or None for a free (summed) index.
+
+    Returns None when gamma is zero on the tuples that comply with pi.
+    """
+    k = len(pi)
+    block_of: dict[int, int] = {}
+    for item in range(k):
+        if block_of.setdefault(gamma[item], pi[item]) != pi[item]:
+            return None  # gamma asks for an equality that pi does not have
+    return block_of.get(gamma[k]), block_of.get(gamma[k + 1])
+
+
+Term = tuple[int, tuple[str, int, int], float]
+
+
+def _overlapping_terms(a: int | None, b: int | None, *, equal: bool, n: int) -> list[Term]:  # noqa: ARG001
+    if a is not None and b is not None:
+        return [(0, ("A", a, b), 1.0)]
+    if a is not None:
+        return [(1, ("R", a, 0), 1.0)]
+    if b is not None:
+        return [(1, ("C", b, 0), 1.0)]
+    return [(1, ("d", 0, 0), 1.0)] if equal else [(2, ("S", 0, 0), 1.0)]
+
+
+def _indicator_terms(a: int | None, b: int | None, *, equal: bool, n: int) -> list[Term]:
+    """Take away from each free sum of the overlapping basis what falls on the nodes of the tuple."""
+    terms = _overlapping_terms(a, b, equal=equal, n=n)
+    every = range(n)
+    if a is not None and b is not None:
+        return terms
+    if a is not None:  # sum over j not in v of A[v_a, j]
+        return terms + [(1, ("A", a, q), -1.0) for q in every]
+    if b is not None:
+        return terms + [(1, ("A", p, b), -1.0) for p in every]
+    if equal:  # sum over j not in v of A[j, j]
+        return terms + [(1, ("A", p, p), -1.0) for p in every]
+    # sum over i != j, neither in v, of A[i, j]: inclusion and exclusion
+    terms += [(2, ("d", 0, 0), -1.0)]
+    terms += [(2, (axis, p, 0), -1.0) for axis in "RC" for p in every]
+    terms += [(2, ("A", p, q), 2.0 if p == q else 1.0) for p in every for q in every]
+    return terms

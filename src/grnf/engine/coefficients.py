@@ -1,0 +1,96 @@
+"""From drawn parameters to what the primitives read: the hidden channels of U_B, block form, by B.
+
+Each feature of order k has, for every partition of its k output indices into B blocks, F_h hidden channels
+in U_B. Coefficients are polynomials in u (1/n, or 1 without normalisation): arrays start with an axis of 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from grnf.basis import block_map, block_statistics, n_blocks, set_partitions
+from grnf.law import Draw, OrderDraw
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Coefficients", "coefficients"]
+
+
+class Coefficients(NamedTuple):
+    """The H hidden channels of U_B; the columns match those of `Statistics`.
+
+    Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
+    lexicographic order; totals (3, total columns, H); bias, head, feature (H,).
+    """
+
+    nodes: FloatArray
+    pairs: FloatArray
+    totals: FloatArray
+    bias: FloatArray
+    head: FloatArray
+    feature: IntArray
+
+
+def coefficients(
+    draw: Draw, *, node_width: int, directed: bool, basis: str, dtype: type[np.floating]
+) -> dict[int, Coefficients]:
+    """Return the hidden channels of a draw, by number of blocks B."""
+    parts: dict[int, list[Coefficients]] = {}
+    for group in draw.groups:
+        for index, pi in enumerate(set_partitions(group.k)):
+            part = _channels(group, index, node_width, directed, basis)
+            parts.setdefault(n_blocks(pi), []).append(part)
+    return {
+        B: Coefficients(
+            *(np.ascontiguousarray(np.concatenate(f, axis=-1)).astype(dtype) for f in list(zip(*p))[:-1]),  # noqa: B905
+            np.concatenate([part.feature for part in p]),
+        )
+        for B, p in sorted(parts.items())
+    }
+
+
+def _channels(group: OrderDraw, index: int, node_width: int, directed: bool, basis: str) -> Coefficients:
+    """Return the channels of one partition of the output indices, for all features of one order."""
+    pi = set_partitions(group.k)[index]
+    B = n_blocks(pi)
+    mapping = block_map(pi, basis)
+    theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
+    block = np.einsum("usc,mchf->usfmh", mapping.matrices, theta, optimize=True)
+    block = block.reshape(*block.shape[:3], -1)  # u, statistic, F, H
+    row = {statistic: i for i, statistic in enumerate(block_statistics(B))}
+
+    def of(name: str, p: int = 0, q: int = 0) -> FloatArray:
+        return np.asarray(block[:, row[name, p, q]])
+
+    slots = [(p, q) for p in range(B) for q in range(p + 1, B)]
+    nodes = [_node_columns(of, p, node_width, directed) for p in range(B)]
+    pairs = [_pair_columns(of, p, q, node_width, directed) for p, q in slots]
+    d, S = of("d"), of("S")
+    totals = np.concatenate([(d + S)[:, :node_width], d[:, node_width:], S[:, node_width:]], axis=1)
+    n_pair_columns = (2 if directed else 1) * (group.channels - node_width)
+    return Coefficients(
+        np.stack(nodes, axis=1),
+        np.stack(pairs, axis=1) if pairs else np.empty((3, 0, n_pair_columns, block.shape[-1])),
+        totals,
+        group.equivariant_bias[:, index].reshape(-1),
+        group.invariant[:, index].reshape(-1),
+        np.repeat(group.features, group.hidden_channels),
+    )
+
+
+def _node_columns(of: Callable[..., FloatArray], p: int, node_width: int, directed: bool) -> FloatArray:
+    """Merge what multiplies equal numbers: D = R = C on node channels, R = C on undirected graphs."""
+    D, R, C = of("A", p, p), of("R", p), of("C", p)
+    node = (D + R + C)[:, :node_width]
+    edge = [D, R, C] if directed else [D, R + C]
+    return np.concatenate([node, *(part[:, node_width:] for part in edge)], axis=1)
+
+
+def _pair_columns(
+    of: Callable[..., FloatArray], p: int, q: int, node_width: int, directed: bool
+) -> FloatArray:
+    """Node channels vanish off the diagonal, so only edge channels are left."""
+    there, back = of("A", p, q)[:, node_width:], of("A", q, p)[:, node_width:]
+    return np.concatenate([there, back], axis=1) if directed else there + back

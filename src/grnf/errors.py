@@ -1,0 +1,13 @@
+"""The errors that users see. Each says what was found, where, and what to do."""
+
+from __future__ import annotations
+
+__all__ = ["GraphError", "OrderTooLargeError"]
+
+
+class GraphError(ValueError):
+    """A graph, or a collection of graphs, that cannot be used as it is."""
+
+
+class OrderTooLargeError(ValueError):
+    """A hidden order so large that one feature has more parameters than memory holds."""

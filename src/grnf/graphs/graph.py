@@ -1,0 +1,201 @@
+"""One attributed graph: a frozen, validated record."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.errors import GraphError
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Graph", "null_graph"]
+
+LARGEST_SIZE = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph with n nodes as a tensor A of shape (n, n, F).
+
+    Node attributes stand on the diagonal of their channels, edge channels off and on the diagonal of
+    theirs. The first edge channel is the adjacency, so that an edge whose attributes are all 0 is still
+    an edge; edge attributes follow.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes, 0 or more. Nodes are 0 .. n_nodes - 1.
+    edges : array-like of int, shape (n_edges, 2)
+        Pairs of nodes. An undirected graph lists each edge once, in either direction. Self-loops are
+        allowed; a repeated edge is summed (an edge listed twice has adjacency 2).
+    node_attr : array-like, shape (n_nodes, node_width) or (n_nodes,), optional
+        Attributes of the nodes, one row per node.
+    edge_attr : array-like, shape (n_edges, edge_width) or (n_edges,), optional
+        Attributes of the edges, in the order of `edges`.
+    directed : bool, default=False
+        Whether (i, j) and (j, i) are two different edges.
+
+    Examples
+    --------
+    >>> triangle = Graph(3, [(0, 1), (1, 2), (2, 0)])
+    >>> triangle
+    Graph(n_nodes=3, n_edges=3, node_width=0, edge_width=0, undirected)
+    >>> triangle.tensor()[:, :, 0]
+    array([[0., 1., 1.],
+           [1., 0., 1.],
+           [1., 1., 0.]])
+    """
+
+    n_nodes: int
+    edges: IntArray
+    node_attr: FloatArray | None = None
+    edge_attr: FloatArray | None = None
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        n_nodes = _checked_size(self.n_nodes)
+        edges = _checked_edges(self.edges, n_nodes)
+        for name, value in (
+            ("n_nodes", n_nodes),
+            ("edges", edges),
+            ("node_attr", _checked_attributes(self.node_attr, n_nodes, "node_attr", "node")),
+            ("edge_attr", _checked_attributes(self.edge_attr, len(edges), "edge_attr", "edge")),
+            ("directed", bool(self.directed)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges as listed."""
+        return len(self.edges)
+
+    @property
+    def node_width(self) -> int:
+        """Number of node attributes."""
+        return 0 if self.node_attr is None else self.node_attr.shape[1]
+
+    @property
+    def edge_width(self) -> int:
+        """Number of edge attributes, the adjacency not counted."""
+        return 0 if self.edge_attr is None else self.edge_attr.shape[1]
+
+    def permuted(self, order: npt.ArrayLike) -> Graph:
+        """Return the same graph with its nodes in another order: new node i is old node order[i].
+
+        Examples
+        --------
+        >>> Graph(3, [(0, 1)]).permuted([2, 0, 1]).edges
+        array([[1, 2]])
+        """
+        order = np.asarray(order)
+        if order.shape != (self.n_nodes,) or not np.array_equal(np.sort(order), np.arange(self.n_nodes)):
+            raise GraphError(f"order must be a permutation of 0 .. {self.n_nodes - 1}; got {order!r}")
+        position = np.empty(self.n_nodes, dtype=np.int64)
+        position[order] = np.arange(self.n_nodes)
+        node_attr = None if self.node_attr is None else self.node_attr[order]
+        return Graph(self.n_nodes, position[self.edges], node_attr, self.edge_attr, self.directed)
+
+    def tensor(self, adjacency_channel: bool = True) -> FloatArray:
+        """Return the dense tensor A of shape (n, n, F): node attributes, adjacency, edge attributes.
+
+        Parameters
+        ----------
+        adjacency_channel : bool, default=True
+            Keep the adjacency beside edge attributes. False gives the paper's literal tensor: the
+            adjacency stands only where there are no edge attributes.
+        """
+        n, width = self.n_nodes, self.node_width
+        values = np.ones((self.n_edges, 1))
+        if self.edge_attr is not None:
+            values = np.hstack([values, self.edge_attr]) if adjacency_channel else self.edge_attr
+        A = np.zeros((n, n, width + values.shape[1]))
+        if self.node_attr is not None:
+            A[np.arange(n), np.arange(n), :width] = self.node_attr
+        for (i, j), value in zip(self.edges, values, strict=True):
+            A[i, j, width:] += value
+            if not self.directed and i != j:
+                A[j, i, width:] += value
+        return A
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        return (
+            f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, "
+            f"node_width={self.node_width}, edge_width={self.edge_width}, {kind})"
+        )
+
+
+def null_graph(node_width: int = 0, edge_width: int = 0) -> Graph:
+    """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centred."""
+    return Graph(1, np.empty((0, 2), dtype=np.int64), np.zeros((1, node_width)), np.zeros((0, edge_width)))
+
+
+def _checked_size(n_nodes: Any) -> int:
+    try:
+        size = operator.index(n_nodes)
+    except TypeError:
+        raise GraphError(f"n_nodes must be an integer; got {n_nodes!r}") from None
+    if not 0 <= size <= LARGEST_SIZE:
+        raise GraphError(f"n_nodes must lie between 0 and 2**31 - 1; got {size}")
+    return size
+
+
+def _checked_edges(edges: Any, n_nodes: int) -> IntArray:
+    try:
+        array = np.asarray(edges)
+    except ValueError:
+        raise GraphError("edges must be pairs of integers, all of length 2") from None
+    if array.size == 0:
+        array = np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        hint = "; transpose it, one row per edge" if array.ndim == 2 and array.shape[0] == 2 else ""
+        raise GraphError(f"edges must have shape (n_edges, 2); got {array.shape}{hint}")
+    if array.dtype.kind not in "iu":
+        raise GraphError(
+            f"edges must be integers, the numbers 0 .. n_nodes - 1 of the nodes; got dtype {array.dtype}"
+        )
+    outside = (array < 0) | (array >= n_nodes)
+    if outside.any():
+        row = int(np.flatnonzero(outside.any(axis=1))[0])
+        raise GraphError(
+            f"edges[{row}] = ({array[row, 0]}, {array[row, 1]}) names a node outside 0 .. {n_nodes - 1} "
+            f"(n_nodes = {n_nodes})"
+        )
+    return _frozen(array.astype(np.int64))
+
+
+def _checked_attributes(values: Any, count: int, field: str, item: str) -> FloatArray | None:
+    if values is None:
+        return None
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise GraphError(
+            f"{field} must hold real numbers, rows of one length; encode categories as one-hot columns first"
+        ) from None
+    if array.ndim == 1 and len(array) == count:
+        array = array[:, np.newaxis]
+    if array.ndim != 2 or len(array) != count:
+        raise GraphError(
+            f"{field} must have one row per {item}, shape ({count}, width); got shape {array.shape}"
+        )
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row, column = (int(index[0]) for index in np.nonzero(bad))
+        raise GraphError(
+            f"{field}[{row}, {column}] is {array[row, column]}; attributes must be finite: "
+            "drop or impute missing values first"
+        )
+    return _frozen(array)
+
+
+def _frozen(array: Any) -> Any:
+    array.setflags(write=False)
+    return array
