@@ -1,1 +1,60 @@
-"""Graph Random Neural Features."""
+"""Graph Random Neural Features: graphs of any kind to vectors whose distances estimate a true metric.
+
+>>> from grnf import GRNF
+>>> from grnf.datasets import make_sbm
+>>> graphs, y = make_sbm(10, random_state=0)
+>>> GRNF(n_components=64, random_state=0).fit_transform(graphs).shape
+(10, 64)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grnf import basis, datasets, law, metric, testing
+    from grnf.errors import GraphError, OrderTooLargeError
+    from grnf.estimators import GRNF
+    from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GRNF",
+    "Graph",
+    "GraphBatch",
+    "GraphError",
+    "OrderTooLargeError",
+    "basis",
+    "check_graphs",
+    "datasets",
+    "law",
+    "metric",
+    "null_graph",
+    "testing",
+]
+
+# Names are loaded when they are first used, so that `grnf --help` need not wait for scikit-learn and numba.
+_HOMES = {
+    "GRNF": "grnf.estimators",
+    "Graph": "grnf.graphs",
+    "GraphBatch": "grnf.graphs",
+    "GraphError": "grnf.errors",
+    "OrderTooLargeError": "grnf.errors",
+    "check_graphs": "grnf.graphs",
+    "null_graph": "grnf.graphs",
+}
+_MODULES = ("basis", "datasets", "law", "metric", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"grnf.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'grnf' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

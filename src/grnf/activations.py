@@ -22,11 +22,11 @@ def _identity(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _relu(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.maximum(x, 0)
+    return np.asarray(np.maximum(x, 0))
 
 
 def _ramp(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.clip(x, 0, 1)
+    return np.asarray(np.clip(x, 0, 1))
 
 
 def _sigmoid(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -35,7 +35,7 @@ def _sigmoid(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _tanh(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.tanh(x)
+    return np.asarray(np.tanh(x))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Fast loops for U_1, U_2, .. U_B: arrays in, arrays out; no checks, no randomness."""
 
-from grnf.engine.plan import hidden_sums
+from grnf.engine.plan import Engine
 
-__all__ = ["hidden_sums"]
+__all__ = ["Engine"]

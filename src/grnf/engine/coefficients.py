@@ -7,7 +7,7 @@ in U_B. Coefficients are polynomials in u (1/n, or 1 without normalisation): arr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Coefficients(NamedTuple):
 
 
 def coefficients(
-    draw: Draw, *, node_width: int, directed: bool, basis: str, dtype: type[np.floating]
+    draw: Draw, *, node_width: int, directed: bool, basis: str, dtype: type[np.floating[Any]]
 ) -> dict[int, Coefficients]:
     """Return the hidden channels of a draw, by number of blocks B."""
     parts: dict[int, list[Coefficients]] = {}
@@ -42,13 +42,24 @@ def coefficients(
         for index, pi in enumerate(set_partitions(group.k)):
             part = _channels(group, index, node_width, directed, basis)
             parts.setdefault(n_blocks(pi), []).append(part)
-    return {
-        B: Coefficients(
-            *(np.ascontiguousarray(np.concatenate(f, axis=-1)).astype(dtype) for f in list(zip(*p))[:-1]),  # noqa: B905
-            np.concatenate([part.feature for part in p]),
-        )
-        for B, p in sorted(parts.items())
-    }
+    return {B: _joined(parts[B], dtype) for B in sorted(parts)}
+
+
+def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coefficients:
+    """Put the channels of several orders and partitions side by side."""
+
+    def join(name: str) -> FloatArray:
+        arrays = [getattr(part, name) for part in parts]
+        return np.ascontiguousarray(np.concatenate(arrays, axis=-1), dtype=dtype)
+
+    return Coefficients(
+        join("nodes"),
+        join("pairs"),
+        join("totals"),
+        join("bias"),
+        join("head"),
+        np.concatenate([part.feature for part in parts]),
+    )
 
 
 def _channels(group: OrderDraw, index: int, node_width: int, directed: bool, basis: str) -> Coefficients:

@@ -1,19 +1,23 @@
-"""Which primitive does what, and in which pieces."""
+"""Which primitive does what, and in which pieces: pieces of graphs, each on one thread."""
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
+from typing import Any, NamedTuple
 
-from grnf.engine.coefficients import coefficients
+import numpy as np
+from joblib import Parallel, delayed
+
+from grnf.engine.coefficients import Coefficients, coefficients
 from grnf.engine.statistics import statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
 from grnf.engine.ub import ub
 from grnf.graphs import GraphBatch
 from grnf.law import Draw
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["hidden_sums"]
+__all__ = ["Engine"]
 
 TILE = 128
 """Hidden channels that U_1 and U_2 treat at once: rows of half a kilobyte, tables that fit the cache."""
@@ -21,41 +25,66 @@ TILE = 128
 TABLE_BYTES = 2**26
 """Memory that the tables of U_B may take per tile of channels."""
 
+PIECE = 512
+"""Graphs in one piece of work."""
 
-def hidden_sums(
-    batch: GraphBatch,
-    draw: Draw,
-    *,
-    hidden_code: int,
-    basis: str,
-    normalize: bool,
-    adjacency_channel: bool,
-    dtype: type[np.floating],
-) -> FloatArray:
-    """Return H_k(rho_e(F_{2,k}(A))) of every graph and feature, before rho_i: shape (n_graphs, M)."""
-    out = np.zeros((len(batch), len(draw)))
-    for group in draw.groups:
-        out[:, group.features] = group.invariant_bias
-    for directed in (False, True):
-        (members,) = np.nonzero(batch.directed == directed)
-        if len(members) == 0:
-            continue
-        some = batch if len(members) == len(batch) else batch.take(members)
-        s = statistics(some, directed=directed, adjacency_channel=adjacency_channel, dtype=dtype)
-        scale = 1.0 / np.maximum(s.sizes, 1) if normalize else np.ones(len(some))
-        order = np.argsort(s.sizes, kind="stable")  # coefficients depend on n: equal sizes in a row
-        part = np.zeros((len(some), len(draw)))
-        channels = coefficients(
-            draw, node_width=batch.node_width, directed=directed, basis=basis, dtype=dtype
+
+class Engine(NamedTuple):
+    """How H_k(rho_e(F_{2,k}(A))) is computed."""
+
+    hidden_code: int
+    basis: str
+    normalize: bool
+    adjacency_channel: bool
+    dtype: type[np.floating[Any]]
+    n_jobs: int | None = None
+
+    def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
+        """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
+
+        @cache
+        def channels(directed: bool) -> dict[int, Coefficients]:
+            return coefficients(
+                draw, node_width=batch.node_width, directed=directed, basis=self.basis, dtype=self.dtype
+            )
+
+        out = np.empty((len(batch), len(draw)))
+        for group in draw.groups:
+            out[:, group.features] = group.invariant_bias
+        pieces = []
+        for directed in (False, True):
+            (members,) = np.nonzero(batch.directed == directed)
+            members = members[np.argsort(batch.sizes[members], kind="stable")]  # equal sizes in a row
+            pieces += [
+                (members[i : i + PIECE], directed, channels(directed)) for i in range(0, len(members), PIECE)
+            ]
+        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(self._piece)(batch, members, directed, c, out) for members, directed, c in pieces
         )
+        return out
+
+    def _piece(
+        self,
+        batch: GraphBatch,
+        members: IntArray,
+        directed: bool,
+        channels: dict[int, Coefficients],
+        out: FloatArray,
+    ) -> None:
+        """Add the hidden sums of some graphs, all directed or all undirected, to their rows of `out`."""
+        s = statistics(
+            batch.take(members), directed=directed, adjacency_channel=self.adjacency_channel, dtype=self.dtype
+        )
+        scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(members))
+        order = np.arange(len(members))
+        part = np.zeros((len(members), out.shape[1]))
         for B, c in channels.items():
             if B == 1:
-                u1(s, c, hidden_code, TILE, scale, order, part)
+                u1(s, c, self.hidden_code, TILE, scale, order, part)
             elif B == 2:
-                u2(s, c, hidden_code, TILE, scale, order, part)
+                u2(s, c, self.hidden_code, TILE, scale, order, part)
             else:
-                largest = int(s.sizes.max(initial=0))
-                row_bytes = B * B * largest**2 * np.dtype(dtype).itemsize
-                ub(s, c, hidden_code, max(1, min(16, TABLE_BYTES // max(row_bytes, 1))), scale, order, part)
+                row_bytes = B * B * int(s.sizes.max(initial=0)) ** 2 * np.dtype(self.dtype).itemsize
+                tile = max(1, min(16, TABLE_BYTES // max(row_bytes, 1)))
+                ub(s, c, self.hidden_code, tile, scale, order, part)
         out[members] += part
-    return out

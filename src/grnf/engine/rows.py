@@ -16,7 +16,7 @@ __all__ = ["add_activated", "add_product", "polynomial"]
 
 @kernel
 def polynomial(coefficient: FloatArray, u: float, start: int, stop: int, out: FloatArray) -> None:
-    """out = c_0 + c_1 u + c_2 u^2 on the channels start .. stop - 1; coefficient has shape (3, rows, H)."""
+    """Set out = c_0 + c_1 u + c_2 u^2 on channels start .. stop - 1; coefficient: shape (3, rows, H)."""
     v = out.dtype.type(u)
     for r in range(coefficient.shape[1]):
         for h in range(stop - start):
@@ -30,7 +30,7 @@ def polynomial(coefficient: FloatArray, u: float, start: int, stop: int, out: Fl
 
 @kernel
 def add_product(row: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
-    """out += row @ matrix, where zeros of the row cost nothing (one-hot labels are a look-up)."""
+    """Add row @ matrix to out, where zeros of the row cost nothing (one-hot labels are a look-up)."""
     for r in range(len(row)):
         factor = row[r]
         if factor != 0:
@@ -40,7 +40,7 @@ def add_product(row: FloatArray, matrix: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def add_activated(code: int, weight: float, x: FloatArray, y: FloatArray, out: FloatArray) -> None:
-    """out += weight * rho(x + y)."""
+    """Add weight * rho(x + y) to out."""
     zero, one, half = out.dtype.type(0), out.dtype.type(1), out.dtype.type(0.5)
     w = out.dtype.type(weight)
     if code == 0:

@@ -1,13 +1,13 @@
 """From a batch of graphs to what the primitives read: node statistics, pairs that carry an edge, totals.
 
-For each node x_i, D_i, R_i, C_i of the edge channels; for each pair i < j with an edge A_ij and A_ji; for each
-graph the sums over its nodes. On node channels D = R = C = x, so one column serves; on undirected graphs
-R = C and A_ij = A_ji, so the second copy is left out.
+For each node x_i, and D_i, R_i, C_i of the edge channels; for each pair i < j with an edge A_ij and A_ji;
+for each graph the sums over its nodes. On node channels D = R = C = x, so one column serves; on undirected
+graphs R = C and A_ij = A_ji, so the second copy is left out.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def edge_channels(edge_width: int, adjacency_channel: bool) -> int:
 
 
 def statistics(
-    batch: GraphBatch, *, directed: bool, adjacency_channel: bool, dtype: type[np.floating]
+    batch: GraphBatch, *, directed: bool, adjacency_channel: bool, dtype: type[np.floating[Any]]
 ) -> Statistics:
     """Compute the statistics of a batch whose graphs are all directed or all undirected."""
     values = batch.edge_attr
@@ -87,7 +87,7 @@ def _fill(
     for g in range(len(node_ptr) - 1):
         first_node, n = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
         order = _sorted_edges(edges[edge_ptr[g] : edge_ptr[g + 1]], n)
-        last_low = last_high = -1
+        last_low, last_high = np.int64(-1), np.int64(-1)  # type: tuple[Any, Any]
         for position in order:
             e = edge_ptr[g] + position
             i, j = edges[e, 0], edges[e, 1]

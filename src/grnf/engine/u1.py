@@ -14,7 +14,9 @@ __all__ = ["u1"]
 
 
 @kernel
-def u1(s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray) -> None:
+def u1(
+    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray
+) -> None:
     """out[g, feature] += head u U_1 for every graph g in `order`; scale[g] = u."""
     H = len(c.bias)
     dtype = c.bias.dtype

@@ -14,7 +14,9 @@ __all__ = ["u2"]
 
 
 @kernel
-def u2(s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray) -> None:
+def u2(
+    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray
+) -> None:
     """out[g, feature] += head u^2 U_2 for every graph g in `order`; scale[g] = u.
 
     All pairs first, as if there were no edges; then each pair that carries an edge is corrected.

@@ -14,7 +14,9 @@ __all__ = ["ub"]
 
 
 @kernel
-def ub(s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray) -> None:
+def ub(
+    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray
+) -> None:
     """out[g, feature] += head u^B U_B for every graph g in `order`; scale[g] = u."""
     H = len(c.bias)
     B, Q = c.nodes.shape[1], c.pairs.shape[1]
@@ -51,7 +53,7 @@ def ub(s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, 
 
 @kernel
 def _node_terms(s: Statistics, g: int, nodes: FloatArray, constant: FloatArray) -> FloatArray:
-    """What node i adds in slot p, shape (B, n, channels); the constant rides on slot 0."""
+    """Return what node i adds in slot p, shape (B, n, channels); the constant rides on slot 0."""
     B, n, width = nodes.shape[0], s.sizes[g], nodes.shape[2]
     terms = np.zeros((B, n, width), nodes.dtype)
     for p in range(B):
@@ -64,7 +66,7 @@ def _node_terms(s: Statistics, g: int, nodes: FloatArray, constant: FloatArray) 
 
 @kernel
 def _edge_terms(s: Statistics, g: int, pairs: FloatArray, B: int) -> FloatArray:
-    """What the edge between node i in slot p and node j in slot q adds: (B, B, n, n, channels), p < q."""
+    """Return what an edge between i in slot p and j in slot q > p adds: (B, B, n, n, channels)."""
     n, width = s.sizes[g], pairs.shape[2]
     terms = np.zeros((B, B, n, n, width), pairs.dtype)
     columns = pairs.shape[1]

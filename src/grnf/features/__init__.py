@@ -1,3 +1,6 @@
-"""psi by definition."""
+"""psi(g; w) and z(g): one feature by definition, and the embedding by the engines."""
+
+from grnf.features.embedding import FeatureMap
 from grnf.features.psi import psi, psi_of_graph
-__all__ = ["psi", "psi_of_graph"]
+
+__all__ = ["FeatureMap", "psi", "psi_of_graph"]

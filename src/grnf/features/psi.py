@@ -1,7 +1,7 @@
 """psi(g; w) by definition: dense tensors, any order, nothing clever. The oracle of all engines.
 
     psi(g; w) = rho_i( H_k( rho_e( F_{2,k}(A; theta_F) ); theta_H ) )
-    F_{2,k}(A)[i] = sum_gamma theta_gamma sum_{j1,j2} E_gamma[i, j1, j2] A[j1, j2] + sum_gamma b_gamma I_gamma[i]
+    F_{2,k}(A)[i] = sum_gamma theta_gamma sum_jj' E_gamma[i, j, j'] A[j, j'] + sum_gamma b_gamma I_gamma[i]
     H_k(T) = theta_0 + sum_gamma theta_gamma . sum_i I_gamma[i] T[i]
 
 Normalised: every index that is summed over is divided by n, so E_gamma by n per block of gamma without an
@@ -65,15 +65,13 @@ def psi(
     >>> from grnf.law import ParameterLaw
     >>> w = ParameterLaw({2: 1.0}).sample(1, channels=1, seed=0).feature(0)
     >>> round(psi(np.zeros((1, 1, 1)), w), 3)
-    -0.886
+    0.713
     """
     T = get_activation(hidden_activation)(equivariant(A, w, basis, normalize))
     return float(get_activation(activation)(invariant(T, w, normalize)))
 
 
-def psi_of_graph(
-    graph: Graph, draw: Draw, *, adjacency_channel: bool = True, **settings: Any
-) -> FloatArray:
+def psi_of_graph(graph: Graph, draw: Draw, *, adjacency_channel: bool = True, **settings: Any) -> FloatArray:
     """Return psi(g; w_1) .. psi(g; w_M) by definition; settings as in `psi`."""
     A = graph.tensor(adjacency_channel)
     return np.array([psi(A, draw.feature(m), **settings) for m in range(len(draw))])

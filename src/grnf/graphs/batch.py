@@ -73,12 +73,12 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
     @property
     def node_width(self) -> int:
         """Number of node attributes."""
-        return self.node_attr.shape[1]
+        return int(self.node_attr.shape[1])
 
     @property
     def edge_width(self) -> int:
         """Number of edge attributes, the adjacency not counted."""
-        return self.edge_attr.shape[1]
+        return int(self.edge_attr.shape[1])
 
     @property
     def sizes(self) -> IntArray:

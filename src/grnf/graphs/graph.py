@@ -17,7 +17,7 @@ __all__ = ["Graph", "null_graph"]
 LARGEST_SIZE = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Graph:
     """A graph with n nodes as a tensor A of shape (n, n, F).
 
@@ -52,19 +52,26 @@ class Graph:
 
     n_nodes: int
     edges: IntArray
-    node_attr: FloatArray | None = None
-    edge_attr: FloatArray | None = None
-    directed: bool = False
+    node_attr: FloatArray | None
+    edge_attr: FloatArray | None
+    directed: bool
 
-    def __post_init__(self) -> None:
-        n_nodes = _checked_size(self.n_nodes)
-        edges = _checked_edges(self.edges, n_nodes)
+    def __init__(
+        self,
+        n_nodes: int,
+        edges: npt.ArrayLike,
+        node_attr: npt.ArrayLike | None = None,
+        edge_attr: npt.ArrayLike | None = None,
+        directed: bool = False,
+    ) -> None:
+        size = _checked_size(n_nodes)
+        checked = _checked_edges(edges, size)
         for name, value in (
-            ("n_nodes", n_nodes),
-            ("edges", edges),
-            ("node_attr", _checked_attributes(self.node_attr, n_nodes, "node_attr", "node")),
-            ("edge_attr", _checked_attributes(self.edge_attr, len(edges), "edge_attr", "edge")),
-            ("directed", bool(self.directed)),
+            ("n_nodes", size),
+            ("edges", checked),
+            ("node_attr", _checked_attributes(node_attr, size, "node_attr", "node")),
+            ("edge_attr", _checked_attributes(edge_attr, len(checked), "edge_attr", "edge")),
+            ("directed", bool(directed)),
         ):
             object.__setattr__(self, name, value)
 
@@ -76,12 +83,12 @@ class Graph:
     @property
     def node_width(self) -> int:
         """Number of node attributes."""
-        return 0 if self.node_attr is None else self.node_attr.shape[1]
+        return 0 if self.node_attr is None else int(self.node_attr.shape[1])
 
     @property
     def edge_width(self) -> int:
         """Number of edge attributes, the adjacency not counted."""
-        return 0 if self.edge_attr is None else self.edge_attr.shape[1]
+        return 0 if self.edge_attr is None else int(self.edge_attr.shape[1])
 
     def permuted(self, order: npt.ArrayLike) -> Graph:
         """Return the same graph with its nodes in another order: new node i is old node order[i].
@@ -109,7 +116,7 @@ class Graph:
             adjacency stands only where there are no edge attributes.
         """
         n, width = self.n_nodes, self.node_width
-        values = np.ones((self.n_edges, 1))
+        values: FloatArray = np.ones((self.n_edges, 1))
         if self.edge_attr is not None:
             values = np.hstack([values, self.edge_attr]) if adjacency_channel else self.edge_attr
         A = np.zeros((n, n, width + values.shape[1]))
@@ -165,7 +172,9 @@ def _checked_edges(edges: Any, n_nodes: int) -> IntArray:
             f"edges[{row}] = ({array[row, 0]}, {array[row, 1]}) names a node outside 0 .. {n_nodes - 1} "
             f"(n_nodes = {n_nodes})"
         )
-    return _frozen(array.astype(np.int64))
+    array = array.astype(np.int64)
+    array.setflags(write=False)
+    return array
 
 
 def _checked_attributes(values: Any, count: int, field: str, item: str) -> FloatArray | None:
@@ -193,9 +202,5 @@ def _checked_attributes(values: Any, count: int, field: str, item: str) -> Float
             f"{field}[{row}, {column}] is {array[row, column]}; attributes must be finite: "
             "drop or impute missing values first"
         )
-    return _frozen(array)
-
-
-def _frozen(array: Any) -> Any:
     array.setflags(write=False)
     return array

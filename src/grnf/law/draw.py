@@ -102,6 +102,10 @@ class Draw:
             (position,) = np.nonzero(group.features == m)
             if len(position):
                 return OrderDraw(
-                    group.k, group.features[position], group.theta[position], group.channels, group.hidden_channels
+                    group.k,
+                    group.features[position],
+                    group.theta[position],
+                    group.channels,
+                    group.hidden_channels,
                 )
         raise IndexError(f"feature {m} of {len(self)}")

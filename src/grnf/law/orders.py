@@ -72,7 +72,9 @@ class OrderLaw(ABC):
         array([1, 1, 2])
         """
         largest = float(np.max(uniform, initial=0.0))
-        orders, cumulative, total, k = [], [], 0.0, 0
+        orders: list[int] = []
+        cumulative: list[float] = []
+        total, k = 0.0, 0
         while not cumulative or cumulative[-1] <= largest:
             k += 1
             p = self.probability(k)

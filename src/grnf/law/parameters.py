@@ -43,7 +43,7 @@ class ParameterLaw:
     >>> law = ParameterLaw({1: 2/3, 2: 1/3})
     >>> draw = law.sample(5, channels=1, seed=0)
     >>> draw.orders
-    array([1, 2, 1, 1, 1])
+    array([1, 1, 1, 1, 2])
     >>> law.log_density(draw).shape
     (5,)
     """

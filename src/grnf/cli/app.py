@@ -1,0 +1,51 @@
+"""`grnf`: its commands, and how errors reach the user (one line; 2 for wrong usage, 1 for bad data)."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from grnf import __version__
+from grnf.cli.demo import demo
+from grnf.cli.dimension import dimension
+from grnf.cli.embed import embed
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="grnf",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
+)
+app.command()(demo)
+app.command()(dimension)
+app.command()(embed)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"grnf {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them."""
+
+
+def main() -> None:
+    """Run the command line; expected errors end in one line, not in a traceback."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        typer.echo(f"grnf: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,87 @@
+"""A fitted transformer as a small JSON file: settings, widths and the seed from which all is redrawn."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from grnf.files import atomic_write
+from grnf.law import OrderLaw, ParameterLaw, as_order_law
+
+__all__ = ["load_state", "save_state"]
+
+FORMAT = "grnf-transformer"
+VERSION = 1
+LARGEST_FILE = 1_000_000
+
+
+def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
+    """Write the parameters and the fitted state of a transformer."""
+    params = transformer.get_params(deep=False)
+    params["random_state"] = transformer.seed_
+    for name in ("orders", "proposal"):
+        params[name] = _law_config(params[name])
+    state = {
+        "format": FORMAT,
+        "version": VERSION,
+        "params": params,
+        "fitted": {
+            "node_width": transformer.node_width_,
+            "edge_width": transformer.edge_width_,
+            "seed": transformer.seed_,
+        },
+    }
+    text = json.dumps(state, indent=2, default=_plain)
+    with atomic_write(path) as file:
+        file.write(text + "\n")
+
+
+def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, int]]:
+    """Read (parameters, fitted state), or say what is wrong with the file."""
+    path = Path(path)
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{path} is too large for a saved transformer")
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")
+    if state.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {state.get('version')!r} of the format; this release reads {VERSION}"
+        )
+    try:
+        params = dict(state["params"])
+        fitted = {name: int(state["fitted"][name]) for name in ("node_width", "edge_width", "seed")}
+        for name in ("orders", "proposal"):
+            params[name] = _law(params[name])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    return params, fitted
+
+
+def _law_config(law: Any) -> Any:
+    if law is None:
+        return None
+    if isinstance(law, ParameterLaw):
+        return {"law": "parameters", **law.to_config()}
+    return as_order_law(law).to_config()
+
+
+def _law(config: Mapping[str, Any] | None) -> OrderLaw | ParameterLaw | None:
+    if config is None:
+        return None
+    if config.get("law") == "parameters":
+        return ParameterLaw.from_config(config)
+    return OrderLaw.from_config(config)
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy numbers into what JSON knows."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"cannot save a parameter of type {type(value).__name__}")

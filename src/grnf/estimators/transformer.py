@@ -1,0 +1,250 @@
+"""GRNF as a scikit-learn transformer: graphs in, vectors out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.activations import get_activation
+from grnf.estimators.state import load_state, save_state
+from grnf.features import FeatureMap
+from grnf.graphs import Graph, check_graphs
+from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law, draw_seed
+from grnf.metric import DistanceEstimate, distance, required_dimension
+from grnf.metric.bounds import checked_dimension
+from grnf.typing import FloatArray
+
+__all__ = ["GRNF"]
+
+Law = OrderLaw | ParameterLaw | Mapping[int, float]
+DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+
+
+class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Graph Random Neural Features: z(g) = M^(-1/2) [psi(g; w_1) .. psi(g; w_M)], w_m drawn from P.
+
+    Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
+    of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
+    kappa_P. Nothing is trained: `fit` learns only how many attributes nodes and edges have.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default=512
+        M, the number of features. "auto" takes it from `eps` and `delta` by Hoeffding's inequality.
+    orders : dict from order to probability, or law, default={1: 2/3, 2: 1/3}
+        P: the law of the hidden order k, or a whole `grnf.law.ParameterLaw`. Order k sees patterns of k
+        nodes; order 3 tells triangles from a 6-cycle.
+    proposal : dict or law, optional
+        P-bar, from which features are drawn and then weighted by sqrt(p / p-bar). None: the target itself
+        (the plain map). ``law.restricted_to({1, 2})`` gives the bounded-order map.
+    hidden_channels : int, default=4
+        F_h.
+    hidden_activation : "relu", "ramp", "sigmoid", "tanh" or "identity", default="relu"
+        rho_e. Theorem 1 asks for a squashing one: ramp, sigmoid, tanh.
+    activation : same choice, default="tanh"
+        rho_i. Bounded ones give error bounds.
+    basis : "indicator" or "overlapping", default="indicator"
+        Basis of the equivariant maps: the paper's, or the authors' code.
+    adjacency_channel : bool, default=True
+        Keep the adjacency as an edge channel beside edge attributes, so that an edge with attribute 0 is
+        still an edge. False is the paper's literal tensor.
+    normalize : bool, default=True
+        Means in place of sums over nodes. False is the paper's literal definition.
+    center : bool, default=True
+        Subtract the vector of the null graph, so that products estimate the kernel.
+    eps, delta : float, optional
+        Error and risk accepted on squared distances, for ``n_components="auto"``.
+    dtype : "float32" or "float64", default="float32"
+        Of the arithmetic and of the vectors.
+    random_state : int, numpy Generator or RandomState, optional
+    n_jobs : int, optional
+        Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
+
+    Attributes
+    ----------
+    n_components_ : int
+        M.
+    seed_ : int
+        Defines all random features; the first 512 of M = 10,000 are those of M = 512.
+    node_width_, edge_width_ : int
+        Numbers of node and edge attributes seen in `fit`.
+    metric_guaranteed_ : bool
+        Whether Theorem 1 applies: d_P is 0 for isomorphic graphs only.
+    metric_reason_ : str
+        Why, or why not.
+    target_law_, proposal_law_ : ParameterLaw
+        P and P-bar.
+
+    Examples
+    --------
+    >>> from grnf import GRNF, Graph
+    >>> triangle = Graph(3, [(0, 1), (1, 2), (2, 0)])
+    >>> path = Graph(3, [(0, 1), (1, 2)])
+    >>> grnf = GRNF(n_components=256, random_state=0).fit([triangle, path])
+    >>> grnf.transform([triangle, path]).shape
+    (2, 256)
+    >>> bool(grnf.distance(triangle, triangle.permuted([2, 0, 1])).value < 1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = 512,
+        *,
+        orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
+        proposal: Law | None = None,
+        hidden_channels: int = 4,
+        hidden_activation: str = "relu",
+        activation: str = "tanh",
+        basis: str = "indicator",
+        adjacency_channel: bool = True,
+        normalize: bool = True,
+        center: bool = True,
+        eps: float | None = None,
+        delta: float | None = None,
+        dtype: str = "float32",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.orders = orders
+        self.proposal = proposal
+        self.hidden_channels = hidden_channels
+        self.hidden_activation = hidden_activation
+        self.activation = activation
+        self.basis = basis
+        self.adjacency_channel = adjacency_channel
+        self.normalize = normalize
+        self.center = center
+        self.eps = eps
+        self.delta = delta
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the widths of the attributes, and fix the random features.
+
+        Parameters
+        ----------
+        X : list of Graph, or GraphBatch
+        y : ignored
+        """
+        batch = check_graphs(X)
+        return self._fit(batch.node_width, batch.edge_width, draw_seed(self.random_state))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Embed graphs, seen before or not.
+
+        Parameters
+        ----------
+        X : list of Graph, or GraphBatch
+
+        Returns
+        -------
+        array, shape (n_graphs, n_components_)
+        """
+        check_is_fitted(self)
+        batch = check_graphs(X, node_width=self.node_width_, edge_width=self.edge_width_)
+        return self._map(batch)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
+        """Fit, then embed the same graphs."""
+        batch = check_graphs(X)
+        return np.asarray(self.fit(batch).transform(batch))
+
+    def distance(self, g1: Graph, g2: Graph) -> DistanceEstimate:
+        """Estimate d_P between two graphs, with error bars."""
+        check_is_fitted(self)
+        batch = check_graphs([g1, g2], node_width=self.node_width_, edge_width=self.edge_width_)
+        z1, z2 = self._map(batch)
+        weighted = self.target_law_.coefficients != self.proposal_law_.coefficients
+        return distance(
+            z1, z2, activation=self.activation, largest_term=np.inf if weighted else self._largest_term()
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
+        check_is_fitted(self)
+        save_state(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote: a fitted transformer that gives the same vectors."""
+        params, fitted = load_state(path)
+        return cls(**params)._fit(**fitted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.non_deterministic = False
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _fit(self, node_width: int, edge_width: int, seed: int) -> Self:
+        target = self._law(self.orders, "orders")
+        proposal = target if self.proposal is None else self._law(self.proposal, "proposal")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
+        feature_map = FeatureMap(
+            target,
+            proposal,
+            self._dimension(),
+            seed,
+            hidden_activation=get_activation(self.hidden_activation),
+            activation=get_activation(self.activation),
+            basis=self.basis,
+            adjacency_channel=bool(self.adjacency_channel),
+            normalize=bool(self.normalize),
+            center=bool(self.center),
+            dtype=DTYPES[self.dtype],
+            n_jobs=self.n_jobs,
+        )
+        self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
+        self.n_components_ = feature_map.n_components
+        self.target_law_, self.proposal_law_ = target, proposal
+        self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
+        self._map = feature_map
+        return self
+
+    def _dimension(self) -> int:
+        if self.n_components != "auto":
+            return checked_dimension(self.n_components)
+        if self.eps is None or self.delta is None:
+            raise ValueError(
+                "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
+                "risk of missing it, for example eps=0.1, delta=0.05"
+            )
+        return required_dimension(self.eps, self.delta, activation=self.activation)
+
+    def _law(self, law: Law, name: str) -> ParameterLaw:
+        hidden = checked_hidden_channels(self.hidden_channels)
+        if not isinstance(law, ParameterLaw):
+            return ParameterLaw(as_order_law(law), Gaussian(), hidden)
+        if law.hidden_channels != hidden:
+            raise ValueError(
+                f"{name} is a law with {law.hidden_channels} hidden channels, but hidden_channels={hidden}"
+            )
+        return law
+
+    def _largest_term(self) -> float:
+        """Bound (psi1 - psi2)^2 p / p-bar, where p / p-bar depends on the order alone."""
+        spread = get_activation(self.activation).spread
+        target, proposal = self.target_law_.orders, self.proposal_law_.orders
+        drawn = {k for k in range(1, 64) if proposal.probability(k) > 0}
+        return spread**2 * max(target.probability(k) / proposal.probability(k) for k in drawn)
+
+
+def checked_hidden_channels(hidden_channels: Any) -> int:
+    """Return F_h if it is an integer >= 1."""
+    if isinstance(hidden_channels, (int, np.integer)) and hidden_channels >= 1:
+        return int(hidden_channels)
+    raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")

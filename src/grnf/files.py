@@ -1,0 +1,42 @@
+"""Writing files so that a crash leaves the old file or the new one, never half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["atomic_write"]
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file beside `path`, and rename it to `path` only once all is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "notes.txt"
+    >>> with atomic_write(path) as file:
+    ...     _ = file.write("all or nothing")
+    >>> path.read_text()
+    'all or nothing'
+    """
+    target = Path(path)
+    encoding = None if "b" in mode else "utf-8"
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, mode, encoding=encoding) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private; give it the usual rights
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,18 @@
+"""d_P, kappa_P and M(eps, delta): distances with error bars, kernels, and the bounds that size them."""
+
+from grnf.metric.bounds import error_bound, failure_probability, required_dimension, truncation_bias
+from grnf.metric.estimate import DistanceEstimate, distance
+from grnf.metric.pairwise import distances_from_kernel, kernel, kernel_from_distances, pairwise_distances
+
+__all__ = [
+    "DistanceEstimate",
+    "distance",
+    "distances_from_kernel",
+    "error_bound",
+    "failure_probability",
+    "kernel",
+    "kernel_from_distances",
+    "pairwise_distances",
+    "required_dimension",
+    "truncation_bias",
+]

@@ -1,0 +1,213 @@
+"""M(eps, delta): how many features an error needs, and what M features are good for.
+
+The estimate of d_P^2 (or kappa_P) is a mean of M independent terms. With rho_i in [low, high] and
+s = high - low:
+
+    distance terms (psi1 - psi2)^2 lie in [0, s^2];
+    kernel terms xi1 xi2, xi = psi - psi(0), lie in [-s^2 / 4, s^2].
+
+    "hoeffding"  M >= length^2 ln(2 / delta) / (2 eps^2), length of those intervals; valid for every M
+    "chebyshev"  M >= V / (delta eps^2), with the paper's V: 16 C^4 for the distance (E psi^4 <= C^4,
+                 C = max |rho_i|; 16 for tanh and sigmoid: Theorem 2), s^4 for the kernel (1 for the sigmoid)
+    "clt"        M >= (z sigma / eps)^2, z the normal quantile at 1 - delta / 2: the true number for large M
+                 where the variance of the terms is given; by default the largest that the range allows
+
+For all pairs among N graphs at once delta is divided by their number.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from scipy.stats import norm
+
+from grnf.activations import get_activation
+from grnf.law import OrderLaw
+
+__all__ = ["BOUNDS", "error_bound", "failure_probability", "required_dimension", "truncation_bias"]
+
+BOUNDS = ("hoeffding", "chebyshev", "clt")
+
+
+def required_dimension(
+    eps: float,
+    delta: float,
+    *,
+    bound: str = "hoeffding",
+    quantity: str = "distance",
+    activation: str = "tanh",
+    n_graphs: int | None = None,
+    variance: float | None = None,
+) -> int:
+    """Return the number of features M with P(|estimate - truth| >= eps) <= delta.
+
+    Parameters
+    ----------
+    eps : float
+        Error accepted on the squared distance (or on the kernel).
+    delta : float
+        Risk accepted, in (0, 1).
+    bound : "hoeffding", "chebyshev" or "clt"
+    quantity : "distance" or "kernel"
+        What is estimated: d_P^2 or kappa_P.
+    activation : str, default="tanh"
+        The outer activation rho_i, whose range gives the constants.
+    n_graphs : int, optional
+        Ask for all pairs among so many graphs at once.
+    variance : float, optional
+        Variance of one term, for "chebyshev" and "clt", in place of the largest possible one.
+
+    Examples
+    --------
+    >>> required_dimension(0.1, 0.05)
+    2952
+    >>> required_dimension(0.1, 0.05, bound="chebyshev")  # Theorem 2 of the paper
+    32000
+    """
+    eps, delta = checked_positive(eps, "eps"), checked_probability(delta, "delta")
+    rule = _Rule(bound, quantity, activation, n_graphs, variance)
+    M = rule.dimension(eps, delta / rule.n_pairs)
+    return max(1, math.ceil(M * (1 - 1e-12)))  # 16 / (0.05 * 0.1**2) is a hair over 32000
+
+
+def error_bound(
+    n_components: int,
+    delta: float,
+    *,
+    bound: str = "hoeffding",
+    quantity: str = "distance",
+    activation: str = "tanh",
+    n_graphs: int | None = None,
+    variance: float | None = None,
+) -> float:
+    """Return the error eps that M features keep with probability 1 - delta: `required_dimension` inverted.
+
+    Examples
+    --------
+    >>> round(error_bound(2952, 0.05), 4)
+    0.1
+    """
+    M, delta = checked_dimension(n_components), checked_probability(delta, "delta")
+    rule = _Rule(bound, quantity, activation, n_graphs, variance)
+    return math.sqrt(rule.dimension(1.0, delta / rule.n_pairs) / M)  # every bound is a constant / eps^2
+
+
+def failure_probability(
+    n_components: int,
+    eps: float,
+    *,
+    bound: str = "hoeffding",
+    quantity: str = "distance",
+    activation: str = "tanh",
+    n_graphs: int | None = None,
+    variance: float | None = None,
+) -> float:
+    """Return the risk delta that M features miss the truth by eps or more: `required_dimension` inverted.
+
+    Examples
+    --------
+    >>> round(failure_probability(2952, 0.1), 3)
+    0.05
+    """
+    M, eps = checked_dimension(n_components), checked_positive(eps, "eps")
+    rule = _Rule(bound, quantity, activation, n_graphs, variance)
+    return min(1.0, rule.n_pairs * rule.risk(M, eps))
+
+
+def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str = "tanh") -> float:
+    """Return how far below d_P^2 the expected square of the bounded-order distance may lie.
+
+    The features left out have probability 1 - P(K), and each would add at most (high - low)^2: 4 C^2 for an
+    activation between -C and C.
+
+    Examples
+    --------
+    >>> from grnf.law import ShiftedPoisson
+    >>> round(truncation_bias(ShiftedPoisson(0.5), {1, 2, 3}), 4)
+    0.0576
+    """
+    return get_activation(activation).spread ** 2 * max(0.0, 1 - orders.mass(kept))
+
+
+class _Rule:
+    """One bound with its constants: M = dimension(eps, delta), delta = risk(M, eps), for one pair."""
+
+    def __init__(
+        self, bound: str, quantity: str, activation: str, n_graphs: int | None, variance: float | None
+    ) -> None:
+        rho = get_activation(activation)
+        if bound not in BOUNDS:
+            raise ValueError(f"bound must be one of {', '.join(map(repr, BOUNDS))}; got {bound!r}")
+        if quantity not in ("distance", "kernel"):
+            raise ValueError(f"quantity must be 'distance' or 'kernel'; got {quantity!r}")
+        if variance is not None:
+            if bound == "hoeffding":
+                raise ValueError("Hoeffding's bound knows no variance: use bound='chebyshev' or 'clt'")
+            variance = checked_positive(variance, "variance")
+        if not rho.bounded and variance is None:
+            raise ValueError(
+                f"activation {rho.name!r} is unbounded, so no bound holds for all graphs; "
+                "use tanh, sigmoid or ramp, or give the variance of the terms with bound='chebyshev' or 'clt'"
+            )
+        self.bound = bound
+        length = rho.spread**2 * (1.0 if quantity == "distance" else 1.25)
+        paper = 16 * rho.largest**4 if quantity == "distance" else rho.spread**4
+        worst = {"hoeffding": length**2, "chebyshev": paper, "clt": length**2 / 4}[bound]
+        self.constant = worst if variance is None else variance
+        self.n_pairs = _n_pairs(n_graphs, quantity)
+
+    def dimension(self, eps: float, delta: float) -> float:
+        if self.bound == "hoeffding":
+            return self.constant * math.log(2 / delta) / (2 * eps**2)
+        if self.bound == "chebyshev":
+            return self.constant / (delta * eps**2)
+        return self.constant * float(norm.isf(delta / 2)) ** 2 / eps**2
+
+    def risk(self, M: int, eps: float) -> float:
+        if self.bound == "hoeffding":
+            return 2 * math.exp(-2 * M * eps**2 / self.constant)
+        if self.bound == "chebyshev":
+            return self.constant / (M * eps**2)
+        return 2 * float(norm.sf(eps * math.sqrt(M / self.constant)))
+
+
+def _n_pairs(n_graphs: int | None, quantity: str) -> int:
+    if n_graphs is None:
+        return 1
+    N = operator.index(n_graphs)
+    if N < 2:
+        raise ValueError(f"n_graphs must be at least 2; got {n_graphs}")
+    return N * (N - 1) // 2 if quantity == "distance" else N * (N + 1) // 2
+
+
+def checked_dimension(n_components: Any) -> int:
+    """Return M if it is an integer >= 1."""
+    try:
+        M = operator.index(n_components)
+    except TypeError:
+        raise ValueError(f"n_components must be an integer; got {n_components!r}") from None
+    if M < 1:
+        raise ValueError(f"n_components must be at least 1; got {M}")
+    return M
+
+
+def checked_positive(value: Any, name: str) -> float:
+    """Return the value if it is a positive, finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a positive number; got {value!r}") from None
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a positive number; got {value!r}")
+    return number
+
+
+def checked_probability(value: Any, name: str) -> float:
+    """Return the value if it lies strictly between 0 and 1."""
+    number = checked_positive(value, name)
+    if number >= 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+    return number

@@ -1,0 +1,159 @@
+"""d_P and kappa_P between collections of vectors, in blocks, and the identities between the two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.typing import FloatArray
+
+__all__ = ["distances_from_kernel", "kernel", "kernel_from_distances", "pairwise_distances"]
+
+BLOCK_BYTES = 2**25
+CANCELLED = 1e-6
+
+
+def pairwise_distances(
+    Z1: npt.ArrayLike, Z2: npt.ArrayLike | None = None, *, out: npt.NDArray[Any] | None = None
+) -> npt.NDArray[Any]:
+    """Estimate d_P between all pairs: |z - z'| for z in Z1 and z' in Z2, shape (n1, n2).
+
+    Products of matrices give most entries; pairs so close that their difference would drown in rounding
+    are computed from the difference itself, so equal vectors are at distance 0.
+
+    Parameters
+    ----------
+    Z1 : array-like, shape (n1, M)
+    Z2 : array-like, shape (n2, M), optional
+        By default Z1.
+    out : array, shape (n1, n2), optional
+        Where to write, for example a memory map. Beside it, memory does not grow with n1.
+
+    Examples
+    --------
+    >>> pairwise_distances([[0.0, 0.0], [3.0, 4.0]])
+    array([[0., 5.],
+           [5., 0.]])
+    """
+    X, Y = _matrices(Z1, Z2)
+    out = _output(out, (len(X), len(Y)))
+    y_norms = _square_norms(Y)
+    for rows in _row_blocks(len(X), Y.shape[0] + Y.shape[1]):
+        x = np.asarray(X[rows], dtype=np.float64)
+        norms = _square_norms(x)[:, np.newaxis] + y_norms
+        squares = norms - 2 * _product(x, Y)
+        for i, j in zip(*np.nonzero(squares <= CANCELLED * norms), strict=True):
+            difference = x[i] - Y[j]
+            squares[i, j] = difference @ difference
+        out[rows] = np.sqrt(squares)
+    return out
+
+
+def kernel(
+    Z1: npt.ArrayLike,
+    Z2: npt.ArrayLike | None = None,
+    *,
+    null: npt.ArrayLike | None = None,
+    out: npt.NDArray[Any] | None = None,
+) -> npt.NDArray[Any]:
+    """Estimate kappa_P between all pairs: (z - z(0)) . (z' - z(0)), shape (n1, n2).
+
+    Parameters
+    ----------
+    Z1, Z2 : as in `pairwise_distances`
+    null : array-like, shape (M,), optional
+        z(0), the vector of the null graph, for vectors made with ``center=False``. By default vectors are
+        taken as centred.
+    out : array, shape (n1, n2), optional
+
+    Examples
+    --------
+    >>> kernel([[1.0, 0.0], [1.0, 2.0]])
+    array([[1., 1.],
+           [1., 5.]])
+    """
+    X, Y = _matrices(Z1, Z2)
+    if null is not None:
+        zero = np.asarray(null, dtype=np.float64)
+        X, Y = X - zero, Y - zero
+    out = _output(out, (len(X), len(Y)))
+    for rows in _row_blocks(len(X), Y.shape[0] + Y.shape[1]):
+        out[rows] = _product(np.asarray(X[rows], dtype=np.float64), Y)
+    return out
+
+
+def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:
+    """d_P from kappa_P: d(g1, g2)^2 = kappa(g1, g1) + kappa(g2, g2) - 2 kappa(g1, g2).
+
+    Examples
+    --------
+    >>> distances_from_kernel([[1.0, 1.0], [1.0, 5.0]])
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    K = np.asarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K must be a square Gram matrix; got shape {K.shape}")
+    diagonal = np.diag(K)
+    return np.asarray(np.sqrt(np.maximum(diagonal[:, np.newaxis] + diagonal - 2 * K, 0)))
+
+
+def kernel_from_distances(
+    D: npt.ArrayLike, to_null: npt.ArrayLike, to_null_2: npt.ArrayLike | None = None
+) -> npt.NDArray[Any]:
+    """kappa_P from d_P: kappa(g1, g2) = (d(g1, 0)^2 + d(g2, 0)^2 - d(g1, g2)^2) / 2.
+
+    Parameters
+    ----------
+    D : array-like, shape (n1, n2)
+        Distances.
+    to_null, to_null_2 : array-like, shapes (n1,) and (n2,)
+        Distances to the null graph; the second is by default the first.
+    """
+    first = np.asarray(to_null, dtype=np.float64)
+    second = first if to_null_2 is None else np.asarray(to_null_2, dtype=np.float64)
+    squares = np.square(np.asarray(D, dtype=np.float64))
+    return np.asarray(0.5 * (np.square(first)[:, np.newaxis] + np.square(second) - squares))
+
+
+def _matrices(Z1: npt.ArrayLike, Z2: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    X = np.asarray(Z1)
+    Y = X if Z2 is None else np.asarray(Z2)
+    for name, Z in (("Z1", X), ("Z2", Y)):
+        if Z.ndim != 2 or Z.dtype.kind not in "fiu":
+            raise ValueError(f"{name} must be vectors, shape (n_graphs, M); got {Z.dtype} of shape {Z.shape}")
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"Z1 has vectors of length {X.shape[1]} and Z2 of length {Y.shape[1]}: "
+            "both must come from one transformer"
+        )
+    return X, Y
+
+
+def _output(out: npt.NDArray[Any] | None, shape: tuple[int, int]) -> npt.NDArray[Any]:
+    if out is None:
+        return np.empty(shape)
+    if out.shape != shape:
+        raise ValueError(f"out must have shape {shape}; got {out.shape}")
+    return out
+
+
+def _row_blocks(n_rows: int, row_size: int) -> list[slice]:
+    step = max(1, BLOCK_BYTES // (8 * max(row_size, 1)))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def _square_norms(Z: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
+
+
+def _product(x: FloatArray, Y: FloatArray) -> FloatArray:
+    """Return x @ Y.T in float64, converting Y block by block."""
+    if Y.dtype == np.float64:
+        return np.asarray(x @ Y.T)
+    result = np.empty((len(x), len(Y)))
+    for rows in _row_blocks(len(Y), Y.shape[1]):
+        result[:, rows] = x @ Y[rows].astype(np.float64).T
+    return result

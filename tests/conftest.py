@@ -1,0 +1,18 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, derandomize=True, print_blob=False)
+settings.load_profile("default")
+
+SHARED = Path(os.environ.get("GRNF_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of real data and reference outputs that is not part of the repository."""
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the shared data folder, and {SHARED} is absent (set GRNF_SHARED to its place)")
+    return SHARED

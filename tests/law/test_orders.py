@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from scipy.stats import poisson
+
+from grnf.law import Categorical, OrderLaw, ShiftedPoisson, as_order_law
+
+
+def test_categorical():
+    law = Categorical({1: 2 / 3, 2: 1 / 3, 5: 0.0})
+    assert law.probability(1) == 2 / 3
+    assert law.probability(5) == law.probability(7) == 0.0
+    assert law.mass({2, 5}) == pytest.approx(1 / 3)
+    assert not law.full_support
+
+
+def test_shifted_poisson_is_poisson_shifted():
+    law = ShiftedPoisson(0.7)
+    for k in range(1, 12):
+        assert law.probability(k) == pytest.approx(poisson.pmf(k - 1, 0.7), rel=1e-12)
+    assert law.probability(0) == 0.0
+    assert law.full_support
+
+
+def test_restricted_law_is_the_conditional_law():
+    law = ShiftedPoisson(0.5)
+    some = law.restricted_to({1, 3})
+    assert some.probability(2) == 0.0
+    assert some.probability(1) == pytest.approx(law.probability(1) / law.mass({1, 3}))
+    assert some.mass({1, 3}) == pytest.approx(1.0)
+    assert not some.full_support
+    assert repr(law.restricted_to({1, 2})) == "ShiftedPoisson(0.5) on k in {1, 2}, mass 0.910"
+
+
+@pytest.mark.parametrize("law", [Categorical({1: 0.2, 4: 0.8}), ShiftedPoisson(1.5)])
+def test_quantile_inverts_the_distribution_function(law):
+    u = np.random.default_rng(0).random(20_000)
+    orders = law.quantile(u)
+    for k in range(1, 8):
+        p = law.probability(k)
+        assert np.mean(orders == k) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / len(u)) + 1e-12)
+    assert (np.diff(law.quantile(np.sort(u))) >= 0).all()
+
+
+def test_quantile_at_the_ends():
+    law = Categorical({1: 2 / 3, 2: 1 / 3})
+    assert law.quantile(np.array([0.0, 1 - 1e-17, np.nextafter(1, 0)])).tolist() == [1, 2, 2]
+    assert law.quantile(np.array([])).tolist() == []
+
+
+@pytest.mark.parametrize(
+    "law", [Categorical({1: 0.5, 2: 0.5}), ShiftedPoisson(0.3), ShiftedPoisson(0.3).restricted_to({2, 3})]
+)
+def test_config_round_trip(law):
+    assert OrderLaw.from_config(law.to_config()) == law
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Categorical({}), "must be a dict"),
+        (lambda: Categorical({0: 1.0}), "orders must be integers >= 1"),
+        (lambda: Categorical({1.5: 1.0}), "orders must be integers >= 1"),
+        (lambda: Categorical({1: 0.5}), "sum to 1; .* sums to 0.5"),
+        (lambda: Categorical({1: -0.5, 2: 1.5}), ">= 0"),
+        (lambda: Categorical({1: np.nan}), "must be finite"),
+        (lambda: ShiftedPoisson(0), r"rate must lie in \(0, 100\)"),
+        (lambda: ShiftedPoisson("x"), "rate must be a real number"),
+        (lambda: Categorical({1: 1.0}).restricted_to({2}), "no mass"),
+        (lambda: Categorical({1: 1.0}).restricted_to([]), "integers >= 1"),
+        (lambda: as_order_law(2), r"write \{k: 1.0\}"),
+        (lambda: OrderLaw.from_config({"law": "zipf"}), "unknown law"),
+    ],
+)
+def test_bad_laws_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from grnf import OrderTooLargeError
+from grnf.basis import bell
+from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, draw_seed, importance_weights
+from grnf.law.draw import n_parameters
+
+LAW = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=2)
+
+
+def rows(draw):
+    """All coefficients of a draw in the order of its features."""
+    result = [None] * len(draw)
+    for group in draw.groups:
+        for m, theta in zip(group.features, group.theta, strict=True):
+            result[m] = theta
+    return result
+
+
+def assert_same(first, second):
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_shapes_are_those_of_the_paper():
+    draw = LAW.sample(50, channels=3, seed=0)
+    assert draw.orders.shape == (50,)
+    assert sorted(np.concatenate([group.features for group in draw.groups])) == list(range(50))
+    for group in draw.groups:
+        m, k = len(group.features), group.k
+        assert (draw.orders[group.features] == k).all()
+        assert group.equivariant.shape == (m, bell(k + 2), 2, 3)
+        assert group.equivariant_bias.shape == group.invariant.shape == (m, bell(k), 2)
+        assert group.invariant_bias.shape == (m,)
+        parts = [group.equivariant, group.equivariant_bias, group.invariant, group.invariant_bias]
+        together = np.hstack([part.reshape(m, -1) for part in parts])
+        np.testing.assert_array_equal(together, group.theta)  # every coefficient is used exactly once
+        assert group.theta.shape[1] == n_parameters(k, 3, 2)
+
+
+def test_first_512_of_10000_are_the_features_of_512():
+    many, few = (LAW.sample(M, channels=1, seed=3) for M in (10_000, 512))
+    np.testing.assert_array_equal(many.orders[:512], few.orders)
+    assert_same(rows(many)[:512], rows(few))
+
+
+@pytest.mark.parametrize("step", [1, 7, 64, 100])
+def test_any_stretch_can_be_drawn_alone(step):
+    whole = rows(LAW.sample(200, channels=2, seed=5))
+    parts = [
+        row
+        for start in range(0, 200, step)
+        for row in rows(LAW.sample(min(step, 200 - start), channels=2, seed=5, start=start))
+    ]
+    assert_same(parts, whole)
+
+
+def test_chunks_are_bounded_and_cover():
+    draws = list(LAW.chunks(1000, channels=1, seed=5, max_coefficients=8_000))
+    assert len(draws) > 2
+    assert max(sum(g.theta.size for g in draw.groups) for draw in draws) < 16_000
+    assert_same([row for draw in draws for row in rows(draw)], rows(LAW.sample(1000, channels=1, seed=5)))
+
+
+def test_seeds_differ_and_repeat():
+    a, b, c = (np.concatenate(rows(LAW.sample(20, channels=1, seed=s))) for s in (1, 2, 1))
+    np.testing.assert_array_equal(a, c)
+    assert len(a) != len(b) or not np.allclose(a, b)
+
+
+def test_the_law_of_the_draw():
+    law = ParameterLaw({1: 2 / 3, 2: 1 / 3}, Gaussian(1.5))
+    draw = law.sample(20_000, channels=1, seed=0)
+    assert np.mean(draw.orders == 1) == pytest.approx(2 / 3, abs=4 * np.sqrt(2 / 9 / 20_000))
+    for group in draw.groups:
+        count = group.theta.size
+        assert group.theta.mean() == pytest.approx(0, abs=4 * 1.5 / np.sqrt(count))
+        assert group.theta.std() == pytest.approx(1.5, abs=4 * 1.5 / np.sqrt(2 * count))
+        correlation = np.corrcoef(group.theta.T) - np.eye(group.theta.shape[1])
+        assert np.abs(correlation).max() < 6 / np.sqrt(len(group.theta))
+
+
+def test_log_density():
+    law = ParameterLaw({1: 0.25, 2: 0.75}, Gaussian(0.5), hidden_channels=1)
+    draw = law.sample(10, channels=1, seed=0)
+    expected = [
+        np.log({1: 0.25, 2: 0.75}[k]) + norm.logpdf(theta, scale=0.5).sum()
+        for k, theta in zip(draw.orders, rows(draw), strict=True)
+    ]
+    np.testing.assert_allclose(law.log_density(draw), expected, rtol=1e-12)
+    assert (ParameterLaw({3: 1.0}, hidden_channels=1).log_density(draw) == -np.inf).all()
+
+
+def test_importance_weights_are_ratios_of_densities():
+    target = ParameterLaw({1: 0.25, 2: 0.75}, hidden_channels=1)
+    proposal = ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.2), hidden_channels=1)
+    draw = proposal.sample(100, channels=1, seed=0)
+    ratio = np.exp(target.log_density(draw) - proposal.log_density(draw))
+    np.testing.assert_allclose(importance_weights(target, proposal, draw), ratio, rtol=1e-10)
+    assert (importance_weights(proposal, proposal, draw) == 1).all()
+    poisson = ShiftedPoisson(0.5)
+    bounded = ParameterLaw(poisson.restricted_to({1, 2}))
+    weights = importance_weights(ParameterLaw(poisson), bounded, bounded.sample(20, channels=1, seed=0))
+    np.testing.assert_allclose(weights, poisson.mass({1, 2}), rtol=1e-14)
+
+
+def test_full_support_is_reported():
+    assert ParameterLaw(ShiftedPoisson(1.0)).full_support
+    assert not ParameterLaw(Categorical({1: 1.0})).full_support
+
+
+def test_orders_beyond_memory_are_refused_with_the_remedy():
+    with pytest.raises(OrderTooLargeError, match=r"order 12 was drawn.*restricted_to"):
+        ParameterLaw({12: 1.0}).sample(1, channels=1, seed=0)
+
+
+def test_seeds_from_every_kind_of_random_state():
+    assert draw_seed(np.int64(5)) == 5
+    assert draw_seed(np.random.default_rng(0)) == draw_seed(np.random.default_rng(0))
+    assert draw_seed(np.random.RandomState(0)) == draw_seed(np.random.RandomState(0))  # noqa: NPY002
+    assert draw_seed(None) != draw_seed(None)
+    for bad in (-1, "seed", 1.5, True):
+        with pytest.raises(ValueError, match="random_state must be"):
+            draw_seed(bad)
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, np.inf, "1"])
+def test_bad_scales_are_refused(scale):
+    with pytest.raises(ValueError, match="scale must be a positive number"):
+        Gaussian(scale)
