@@ -8,7 +8,7 @@ from grnf import Graph
 
 def random_graph(generator, n, node_width=0, edge_width=0, directed=False, density=0.5):
     """A graph with self-loops and repeated edges; attributes are normal, some of them exactly 0."""
-    count = int(round(density * n * (n + 1))) if n else 0
+    count = round(density * n * (n + 1)) if n else 0
     edges = generator.integers(0, max(n, 1), size=(count, 2))
 
     def attributes(rows, width):

@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from random_graphs import random_graph
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
+from random_graphs import random_graph
 
 SIZES = (0, 1, 2, 3, 7)
 

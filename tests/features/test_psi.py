@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from random_graphs import random_graph
 
 from grnf.basis import complies, set_partitions
 from grnf.features import psi
 from grnf.law import ParameterLaw
+from random_graphs import random_graph
 
 
 def psi_by_loops(A, w, rho_e, rho_i, normalize):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from random_graphs import random_graph
 
 from grnf import Graph, GraphBatch, GraphError, check_graphs
+from random_graphs import random_graph
 
 
 @pytest.fixture

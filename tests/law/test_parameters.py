@@ -120,7 +120,7 @@ def test_orders_beyond_memory_are_refused_with_the_remedy():
 def test_seeds_from_every_kind_of_random_state():
     assert draw_seed(np.int64(5)) == 5
     assert draw_seed(np.random.default_rng(0)) == draw_seed(np.random.default_rng(0))
-    assert draw_seed(np.random.RandomState(0)) == draw_seed(np.random.RandomState(0))  # noqa: NPY002
+    assert draw_seed(np.random.RandomState(0)) == draw_seed(np.random.RandomState(0))
     assert draw_seed(None) != draw_seed(None)
     for bad in (-1, "seed", 1.5, True):
         with pytest.raises(ValueError, match="random_state must be"):

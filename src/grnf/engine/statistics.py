@@ -87,7 +87,8 @@ def _fill(
     for g in range(len(node_ptr) - 1):
         first_node, n = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
         order = _sorted_edges(edges[edge_ptr[g] : edge_ptr[g + 1]], n)
-        last_low, last_high = np.int64(-1), np.int64(-1)  # type: tuple[Any, Any]
+        last_low: Any = -1
+        last_high: Any = -1
         for position in order:
             e = edge_ptr[g] + position
             i, j = edges[e, 0], edges[e, 1]

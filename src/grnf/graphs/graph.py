@@ -98,12 +98,14 @@ class Graph:
         >>> Graph(3, [(0, 1)]).permuted([2, 0, 1]).edges
         array([[1, 2]])
         """
-        order = np.asarray(order)
-        if order.shape != (self.n_nodes,) or not np.array_equal(np.sort(order), np.arange(self.n_nodes)):
-            raise GraphError(f"order must be a permutation of 0 .. {self.n_nodes - 1}; got {order!r}")
-        position = np.empty(self.n_nodes, dtype=np.int64)
-        position[order] = np.arange(self.n_nodes)
-        node_attr = None if self.node_attr is None else self.node_attr[order]
+        given = np.asarray(order)
+        everyone = np.arange(self.n_nodes)
+        if given.shape != (self.n_nodes,) or not np.array_equal(np.sort(given), everyone):
+            raise GraphError(f"order must be a permutation of 0 .. {self.n_nodes - 1}; got {given!r}")
+        chosen = given.astype(np.int64)
+        position = np.empty_like(chosen)
+        position[chosen] = everyone
+        node_attr = None if self.node_attr is None else self.node_attr[chosen]
         return Graph(self.n_nodes, position[self.edges], node_attr, self.edge_attr, self.directed)
 
     def tensor(self, adjacency_channel: bool = True) -> FloatArray:

@@ -1,0 +1,167 @@
+import json
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from grnf import GRNF, Graph
+from grnf.datasets import make_sbm
+from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
+from grnf.metric import distance, required_dimension
+from grnf.testing import check_graph_transformer
+from random_graphs import cycle, random_graph
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"dtype": "float64", "center": False, "basis": "overlapping"},
+        {"orders": ShiftedPoisson(0.3).restricted_to({1, 2, 3}), "hidden_activation": "sigmoid"},
+        {"orders": ParameterLaw({1: 1.0}), "proposal": ParameterLaw({1: 1.0}, Gaussian(1.1))},
+        {"n_jobs": 2, "normalize": False},
+    ],
+)
+def test_scikit_learn_contract(settings):
+    check_graph_transformer(GRNF(40, random_state=0, **settings))
+
+
+def test_works_in_pipelines_and_grid_search():
+    graphs, y = make_sbm(40, random_state=0)
+    model = make_pipeline(GRNF(32, random_state=0), SVC())
+    assert cross_val_score(model, graphs, y, cv=3).shape == (3,)
+    search = GridSearchCV(model, {"grnf__orders": [{1: 1.0}, {2: 1.0}], "svc__C": [1, 10]}, cv=3)
+    assert search.fit(graphs, y).predict(graphs[:5]).shape == (5,)
+
+
+def test_auto_takes_the_dimension_from_eps_and_delta():
+    grnf = GRNF("auto", eps=0.5, delta=0.1, activation="sigmoid").fit([cycle(3)])
+    assert grnf.n_components_ == required_dimension(0.5, 0.1, activation="sigmoid")
+    assert grnf.transform([cycle(3)]).shape == (1, grnf.n_components_)
+    assert len(grnf.get_feature_names_out()) == grnf.n_components_
+
+
+def test_same_seed_same_bits_other_seed_other_vectors():
+    some = [cycle(4), cycle(7)]
+    a, b, c = (GRNF(64, random_state=s).fit_transform(some) for s in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert not np.allclose(a, c)
+    generators = [GRNF(64, random_state=np.random.default_rng(0)).fit_transform(some) for _ in range(2)]
+    np.testing.assert_array_equal(*generators)
+
+
+def test_unset_seed_is_fixed_at_fit():
+    grnf = GRNF(16).fit([cycle(3)])
+    np.testing.assert_array_equal(grnf.transform([cycle(3)]), grnf.transform([cycle(3)]))
+
+
+def test_workers_change_nothing_but_speed():
+    generator = np.random.default_rng(0)
+    some = [random_graph(generator, int(n)) for n in generator.integers(0, 20, 1500)]
+    one, two = (GRNF(64, random_state=0, n_jobs=n, dtype="float64").fit_transform(some) for n in (1, 2))
+    np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        np.testing.assert_array_equal(GRNF(64, random_state=0, dtype="float64").fit_transform(some), two)
+
+
+def test_distance_with_error_bars():
+    grnf = GRNF(2048, random_state=0).fit([cycle(3)])
+    estimate = grnf.distance(cycle(3), cycle(6))
+    z1, z2 = grnf.transform([cycle(3), cycle(6)])
+    assert estimate == distance(z1, z2)
+    bounded = GRNF(64, orders=ShiftedPoisson(0.5), proposal=ShiftedPoisson(0.5).restricted_to({1, 2}))
+    assert bounded.fit([cycle(3)]).distance(cycle(3), cycle(4)).largest_term == pytest.approx(
+        4 * ShiftedPoisson(0.5).mass({1, 2})
+    )
+    weighted = GRNF(64, proposal=ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.1))).fit([cycle(3)])
+    with pytest.raises(ValueError, match="method='clt'"):
+        weighted.distance(cycle(3), cycle(4)).interval()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"random_state": None},
+        {"random_state": np.random.default_rng(0)},
+        {"n_components": "auto", "eps": 0.9, "delta": 0.5},
+        {"n_components": np.int64(7), "orders": ShiftedPoisson(0.1), "proposal": {1: 0.5, 2: 0.5}},
+        {"orders": ParameterLaw({1: 1.0}, Gaussian(2.0))},
+        {"proposal": ShiftedPoisson(0.5).restricted_to({1, 2})},
+    ],
+)
+def test_save_and_load(settings, tmp_path):
+    some = [Graph(2, [(0, 1)], [1.0, 2.0], [3.0]), Graph(3, [(0, 2)], [1.0, 0.0, 2.0], [1.0])]
+    grnf = GRNF(**{"n_components": 48, "random_state": 5, **settings}).fit(some)
+    grnf.save(tmp_path / "grnf.json")
+    again = GRNF.load(tmp_path / "grnf.json")
+    np.testing.assert_array_equal(again.transform(some), grnf.transform(some))
+    assert json.loads((tmp_path / "grnf.json").read_text())["fitted"]["seed"] == grnf.seed_
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "grnf.json").read_text()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.json", "grnf.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is not a saved transformer"),
+        ('{"format": "grnf-transformer", "version": 99}', "has version 99 of the format"),
+        ('{"format": "grnf-transformer", "version": 1}', "is damaged"),
+        (
+            json.dumps(
+                {
+                    "format": "grnf-transformer",
+                    "version": 1,
+                    "params": {"orders": {"law": "x"}, "proposal": None},
+                    "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
+                }
+            ),
+            "is damaged: unknown law",
+        ),
+        (" " * 1_000_001, "too large"),
+    ],
+)
+def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        GRNF.load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_components": 0}, "n_components must be at least 1; got 0"),
+        ({"n_components": 1.5}, "n_components must be an integer; got 1.5"),
+        ({"n_components": "auto"}, "n_components='auto' needs eps and delta"),
+        ({"n_components": "auto", "eps": 1, "delta": 0.1, "activation": "relu"}, "'relu' is unbounded"),
+        ({"orders": 2}, r"write \{k: 1.0\}"),
+        ({"proposal": {1: 0.5}}, "must sum to 1"),
+        ({"hidden_channels": 0}, "hidden_channels must be an integer >= 1; got 0"),
+        ({"orders": ParameterLaw({1: 1.0}, hidden_channels=3)}, "orders is a law with 3 hidden channels"),
+        ({"hidden_activation": "swish"}, "unknown activation 'swish'; choose one of 'identity', 'relu'"),
+        ({"activation": None}, "unknown activation None"),
+        ({"basis": "maron"}, "unknown basis 'maron'"),
+        ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'; got 'float16'"),
+        ({"random_state": -1}, "random_state must be >= 0"),
+    ],
+)
+def test_bad_parameters_are_refused_at_fit(settings, message):
+    grnf = GRNF(**settings)
+    with pytest.raises(ValueError, match=message):
+        grnf.fit([cycle(3)])
+
+
+def test_widths_that_do_not_match_name_the_graph():
+    grnf = GRNF(8).fit([Graph(2, [(0, 1)], np.ones((2, 3)))])
+    with pytest.raises(ValueError, match=r"X\[1\].node_attr has 2 columns; 3 expected"):
+        grnf.transform([Graph(1, [], np.ones((1, 3))), Graph(1, [], np.ones((1, 2)))])
+
+
+def test_set_output_names_the_columns():
+    frame = GRNF(4, random_state=0).set_output(transform="pandas").fit_transform([cycle(3)])
+    assert list(frame.columns) == ["grnf0", "grnf1", "grnf2", "grnf3"]

@@ -1,0 +1,115 @@
+import zipfile
+
+import numpy as np
+import pytest
+
+from grnf import GraphError
+from grnf.io import read_tu
+
+FILES = {
+    "A": "1, 2\n2, 1\n1, 2\n3, 3\n4, 5\n5, 4\n",
+    "graph_indicator": "1\n1\n2\n4\n4\n",
+    "graph_labels": "1\n-1\n1\n1\n-1\n",
+    "node_labels": "7\n5\n5\n7\n5\n",
+    "node_attributes": "0.5, 1\n1, 2\n2, 3\n3, 4\n4, 5\n",
+    "edge_labels": "0\n0\n0\n1\n1\n1\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def write(name="DS", **changes):
+        place = tmp_path / name
+        place.mkdir(exist_ok=True)
+        for suffix, text in {**FILES, **changes}.items():
+            if text is None:
+                (place / f"{name}_{suffix}.txt").unlink(missing_ok=True)
+            else:
+                (place / f"{name}_{suffix}.txt").write_text(text)
+        return place
+
+    return write
+
+
+def test_reads_a_folder(folder):
+    data = read_tu(folder())
+    graphs = data.graphs
+    assert data.y.tolist() == [1, -1, 1, 1, -1]
+    assert graphs.sizes.tolist() == [2, 1, 0, 2, 0]  # graph 3 and the last have no nodes: they are kept
+    assert not graphs.directed.any()
+    assert graphs[0].edges.tolist() == [[0, 1]]  # repeated line: the same edge
+    assert graphs[1].edges.tolist() == [[0, 0]]
+    assert data.node_columns == ["label=5", "label=7", "attribute0", "attribute1"]
+    assert graphs[0].node_attr.tolist() == [[0, 1, 0.5, 1], [1, 0, 1, 2]]
+    assert data.edge_columns == ["label=0", "label=1"]
+    assert graphs[3].edge_attr.tolist() == [[0, 1]]
+    assert read_tu(folder(), node_attributes=False).graphs.node_width == 2
+
+
+def test_arcs_without_their_reverse_are_directed(folder):
+    graphs = read_tu(folder(A="1, 2\n", edge_labels=None)).graphs
+    assert graphs.directed.all()
+    graphs = read_tu(folder(A="1, 2\n2, 1\n", edge_labels="0\n1\n")).graphs
+    assert graphs.directed.all()
+    assert graphs[0].n_edges == 2
+
+
+def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
+    expected = read_tu(folder()).graphs
+    with zipfile.ZipFile(tmp_path / "DS.zip", "w") as archive:
+        for suffix, text in FILES.items():
+            archive.writestr(f"DS//DS_{suffix}.txt", text)
+    found = read_tu(tmp_path / "DS.zip").graphs
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a.tensor(), b.tensor())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"A": "1, 2\n2, 9\n"}, "DS_A.txt, line 2: no such node"),
+        ({"A": "1, 2\n2, 3\n"}, "DS_A.txt, line 2: an edge between two graphs"),
+        ({"A": "1, x\n"}, "DS_A.txt: "),
+        ({"A": "1, 2, 3\n"}, "2 columns expected, 3 found"),
+        ({"A": None}, "DS_A.txt is missing"),
+        ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
+        ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
+        ({"node_labels": "1\n"}, "1 lines of node attributes for 5 nodes"),
+        ({"graph_indicator": None}, "is no TU data set"),
+    ],
+)
+def test_damage_is_named(folder, changes, message):
+    with pytest.raises(GraphError, match=message):
+        read_tu(folder(**changes))
+
+
+def test_missing_and_wrong_paths(tmp_path):
+    with pytest.raises(GraphError, match="does not exist"):
+        read_tu(tmp_path / "none.zip")
+    (tmp_path / "text.zip").write_text("no archive")
+    with pytest.raises(GraphError, match="neither a folder nor a zip"):
+        read_tu(tmp_path / "text.zip")
+
+
+FACTS = {  # graphs, mean nodes, mean undirected edges, classes
+    "NCI1": (4110, 29.87, 32.30, 2),
+    "PROTEINS_full": (1113, 39.06, 72.82, 2),
+    "ENZYMES": (600, 32.63, 62.14, 6),
+    "IMDB-BINARY": (1000, 19.77, 96.53, 2),
+    "IMDB-MULTI": (1500, 13.00, 65.94, 3),
+    "COLLAB": (5000, 74.49, 2457.78, 3),
+    "MUTAG": (188, 17.93, 19.79, 2),
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_of_real_sets(shared, name):
+    data = read_tu(shared / "data" / "tu" / f"{name}.zip")
+    graphs, nodes, edges, classes = FACTS[name]
+    assert len(data.graphs) == len(data.y) == graphs
+    assert data.graphs.sizes.mean() == pytest.approx(nodes, abs=0.005)
+    if name == "COLLAB":  # the published mean counts the 2,837 self-loops
+        assert (data.graphs.edges[:, 0] == data.graphs.edges[:, 1]).sum() == 2837
+    assert len(data.graphs.edges) / graphs == pytest.approx(edges, abs=0.005)
+    assert len(np.unique(data.y)) == classes
+    assert not data.graphs.directed.any()

@@ -1,0 +1,66 @@
+import math
+
+import numpy as np
+import pytest
+
+from grnf.metric import distance
+
+
+def test_values():
+    z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
+    estimate = distance(z1, z2)
+    terms = 100 * (z1 - z2) ** 2
+    assert estimate.squared == pytest.approx(np.sum((z1 - z2) ** 2))
+    assert estimate.value == pytest.approx(np.linalg.norm(z1 - z2))
+    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
+    assert distance(z1 - z2, np.zeros(100)) == estimate  # centred or not
+
+
+def test_bernstein_interval_is_the_formula():
+    estimate = distance(np.zeros(1000), np.linspace(0, 0.05, 1000))
+    low, high = estimate.squared_interval(0.1)
+    log = math.log(4 / 0.1)
+    radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 4 * log / (3 * 999)
+    assert high - estimate.squared == pytest.approx(radius)
+    assert low == pytest.approx(estimate.squared - radius)
+    assert estimate.interval(0.1) == (pytest.approx(math.sqrt(low)), pytest.approx(math.sqrt(high)))
+
+
+def test_interval_stays_within_what_is_possible():
+    assert distance([0.0, 0.0], [0.1, 0.1]).squared_interval(0.05) == (0.0, 4.0)
+    assert distance([0.0], [0.1]).squared_interval(0.05) == (0.0, 4.0)
+    assert distance(np.zeros(9), np.zeros(9)).value == 0
+
+
+def test_smaller_ranges_give_shorter_intervals():
+    z = np.full(400, 0.01)
+    widths = [np.ptp(distance(0 * z, z, activation=a).squared_interval()) for a in ("sigmoid", "tanh")]
+    assert widths[0] < widths[1]
+
+
+def test_unbounded_terms_need_the_normal_interval():
+    estimate = distance(np.zeros(100), np.linspace(0, 1, 100), activation="identity")
+    with pytest.raises(ValueError, match="use method='clt'"):
+        estimate.interval()
+    assert estimate.interval(method="clt")[0] > 0
+    assert "95 % interval" in f"{estimate}"
+
+
+def test_format():
+    assert f"{distance([0.0, 0.0], [0.3, 0.4]):.2f}" == "0.50 (95 % interval 0.00 to 2.00)"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: distance([1.0], [1.0, 2.0]), "one length; got 1 and 2"),
+        (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
+        (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
+        (lambda: distance([1.0], [1.0]).interval(method="t"), "method must be 'bernstein' or 'clt'"),
+        (lambda: distance([1.0], [1.0]).interval(2.0), "delta must lie strictly"),
+        (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
+    ],
+)
+def test_bad_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

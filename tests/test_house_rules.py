@@ -1,0 +1,84 @@
+"""Promises about the code itself: one-way imports, small files, no prints, no asserts, names that exist."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "grnf"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+ORDER = ["graphs", "lifts", "basis", "law", "engine", "features", "metric", "estimators", "cli"]
+ASIDE = {"datasets": {"graphs"}, "io": {"graphs"}}
+LEAVES = {"errors", "activations", "typing", "files"}
+TOP = {"testing"}
+
+
+def room(path):
+    relative = path.relative_to(SOURCE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.startswith("grnf."):
+                yield name.split(".")[1]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_one_way(path):
+    own = room(path)
+    if own in ("__init__", *TOP):
+        return
+    if own in LEAVES:
+        allowed = {"typing"}
+    elif own in ASIDE:
+        allowed = ASIDE[own] | LEAVES | {own}
+    elif own == "cli":
+        allowed = {*ORDER, *ASIDE, *LEAVES, "GRNF", "Graph", "__version__"}
+    else:
+        allowed = {*ORDER[: ORDER.index(own) + 1], *LEAVES}
+    assert set(imported_rooms(path)) <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_are_small_and_quiet(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    tree = ast.parse(text)
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Assert)], (
+        "assert guards nothing under -O"
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_exported_names_exist(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    module = importlib.import_module(".".join(p for p in parts if p != "__init__"))
+    for name in getattr(module, "__all__", []):
+        assert getattr(module, name) is not None
+
+
+def test_every_command_has_help_and_a_line_in_the_manual():
+    from grnf.cli.app import app
+
+    manual = (ROOT / "README.md").read_text()
+    for command in app.registered_commands:
+        help_text = command.callback.__doc__
+        assert help_text
+        assert "Example: grnf" in help_text
+        assert f"grnf {command.callback.__name__}" in manual
+
+
+def test_randomness_lives_in_law_and_datasets():
+    for path in FILES:
+        if room(path) not in ("law", "datasets", "testing"):
+            assert "np.random" not in path.read_text(), path
