@@ -19,9 +19,7 @@ DISTANCE_FEATURES = 65_536
 
 
 def demo(
-    output: Path = typer.Option(
-        Path("grnf-demo"), "--output", "-o", help="Folder to write to; made if missing."
-    ),
+    output: Path = typer.Option(Path("grnf-demo"), "--output", "-o", help="Folder to write to."),
     n_components: int = typer.Option(512, "--n-components", "-m", help="Number of features M."),
     n_graphs: int = typer.Option(600, help="Number of graphs in each set."),
     seed: int = typer.Option(0, help="Seed of the graphs and of the features."),
@@ -40,11 +38,9 @@ def demo(
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(
-        f"Two sets of {n_graphs} graphs with 12 nodes, two classes each; vectors of length {n_components}."
-    )
+    console.print(f"Two sets of {n_graphs} graphs of two classes; vectors of length {n_components}.")
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
-    maps = {}
+    maps: dict[str, Any] = {}
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
         with console.status(f"{name}: drawing, embedding and classifying {n_graphs} graphs"):
             graphs, y = make(n_graphs, random_state=seed)
@@ -76,11 +72,8 @@ def _one_set(
     many = GRNF(DISTANCE_FEATURES, random_state=seed).fit(graphs)
     backwards = graphs[0].permuted(range(graphs[0].n_nodes)[::-1])
     distances = {}
-    for what, other in {
-        "same class": graphs[2],
-        "other class": graphs[1],
-        "permuted copy": backwards,
-    }.items():
+    others = {"same class": graphs[2], "other class": graphs[1], "permuted copy": backwards}
+    for what, other in others.items():
         estimate = many.distance(graphs[0], other)
         low, high = estimate.interval(0.05)
         distances[what] = {"value": estimate.value, "low": low, "high": high}
@@ -120,8 +113,10 @@ def _accuracy(method: str, Z: Any, y: Any) -> dict[str, float]:
 
 def _map(Z: Any, seed: int) -> Any:
     from sklearn.manifold import TSNE
+    from sklearn.preprocessing import StandardScaler
 
-    return TSNE(random_state=seed, init="pca", perplexity=min(30, len(Z) / 4)).fit_transform(Z)
+    tsne = TSNE(random_state=seed, init="pca", perplexity=min(30, len(Z) / 4))
+    return tsne.fit_transform(StandardScaler().fit_transform(Z))
 
 
 def _save_vectors(path: Path, Z: Any) -> None:

@@ -87,8 +87,8 @@ def _fill(
     for g in range(len(node_ptr) - 1):
         first_node, n = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
         order = _sorted_edges(edges[edge_ptr[g] : edge_ptr[g + 1]], n)
-        last_low: Any = -1
-        last_high: Any = -1
+        last_low = np.int64(-1)
+        last_high = np.int64(-1)
         for position in order:
             e = edge_ptr[g] + position
             i, j = edges[e, 0], edges[e, 1]
@@ -103,7 +103,8 @@ def _fill(
                     sums[first_node + j, F + f] += v
             if i == j:
                 continue
-            low, high = min(i, j), max(i, j)
+            low: Any = min(i, j)
+            high: Any = max(i, j)
             if low != last_low or high != last_high:
                 last_low, last_high = low, high
                 pair_nodes[found, 0], pair_nodes[found, 1] = low, high
@@ -124,8 +125,8 @@ def _sorted_edges(edges: IntArray, n: int) -> IntArray:
         for e in range(count):
             node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
             start[node + 1] += 1
-        for node in range(n):
-            start[node + 1] += start[node]
+        for before in range(n):
+            start[before + 1] += start[before]
         result = np.empty(count, dtype=np.int64)
         for e in order:
             node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
