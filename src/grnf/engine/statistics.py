@@ -128,7 +128,8 @@ def _sorted_edges(edges: IntArray, n: int) -> IntArray:
         for before in range(n):
             start[before + 1] += start[before]
         result = np.empty(count, dtype=np.int64)
-        for e in order:
+        for position in range(count):
+            e = order[position]
             node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
             result[start[node]] = e
             start[node] += 1
