@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from grnf.engine.coefficients import Coefficients, coefficients
+from grnf.engine.grouping import grouped
 from grnf.engine.statistics import statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
@@ -76,13 +77,14 @@ class Engine(NamedTuple):
             batch.take(members), directed=directed, adjacency_channel=self.adjacency_channel, dtype=self.dtype
         )
         scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(members))
+        few = grouped(s)
         order = np.arange(len(members))
         part = np.zeros((len(members), out.shape[1]))
         for B, c in channels.items():
             if B == 1:
-                u1(s, c, self.hidden_code, TILE, scale, order, part)
+                u1(few, c, self.hidden_code, TILE, scale, order, part)
             elif B == 2:
-                u2(s, c, self.hidden_code, TILE, scale, order, part)
+                u2(few, c, self.hidden_code, TILE, scale, order, part)
             else:
                 row_bytes = B * B * int(s.sizes.max(initial=0)) ** 2 * np.dtype(self.dtype).itemsize
                 tile = max(1, min(16, TABLE_BYTES // max(row_bytes, 1)))

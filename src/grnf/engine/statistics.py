@@ -22,15 +22,20 @@ class Statistics(NamedTuple):
     """Arrays of one batch of graphs that are all directed or all undirected.
 
     `nodes` has columns [x | D | R] for undirected and [x | D | R | C] for directed graphs, `pairs` rows
-    A_ij (undirected) or [A_ij | A_ji] (directed) for i < j, `totals` columns [sum x | sum D | sum R].
+    A_ij (undirected) or [A_ij | A_ji] (directed), `totals` columns [sum x | sum D | sum R]. A row of `nodes`
+    stands for `node_weight` equal nodes, a row of `pairs` for `pair_weight` equal pairs of nodes; `sizes` are
+    the true numbers of nodes.
     """
 
+    directed: bool
     sizes: IntArray
     node_ptr: IntArray
     nodes: FloatArray
+    node_weight: FloatArray
     pair_ptr: IntArray
     pair_nodes: IntArray
     pairs: FloatArray
+    pair_weight: FloatArray
     totals: FloatArray
 
 
@@ -59,12 +64,15 @@ def statistics(
     n_pairs = pair_ptr[-1]
     totals = _segment_sums(nodes[:, : n_node + 2 * n_edge], batch.node_ptr)
     return Statistics(
+        directed,
         batch.sizes,
         batch.node_ptr,
         nodes.astype(dtype),
+        np.ones(len(nodes), dtype),
         pair_ptr,
         pair_nodes[:n_pairs],
         pairs[:n_pairs].astype(dtype),
+        np.ones(n_pairs, dtype),
         totals.astype(dtype),
     )
 
