@@ -15,14 +15,13 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["grouped"]
 
-Bits = npt.NDArray[np.uint64]
+Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
 def grouped(s: Statistics) -> Statistics:
     """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
-    node_bits, pair_bits = (
-        np.ascontiguousarray(a, dtype=np.float64).view(np.uint64) for a in (s.nodes, s.pairs)
-    )
+    bits = np.uint32 if s.nodes.dtype == np.float32 else np.uint64
+    node_bits, pair_bits = s.nodes.view(bits), s.pairs.view(bits)
     node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
     node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
     node_weight, pair_weight = np.zeros_like(s.node_weight), np.zeros_like(s.pair_weight)
@@ -126,7 +125,7 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     """Hash a row whose halves are swapped when shift is half its length."""
     value = seed * np.uint64(0x9E3779B97F4A7C15)
     for f in range(len(row)):
-        value ^= row[(f + shift) % len(row)]
+        value ^= np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)])
         value *= np.uint64(0xFF51AFD7ED558CCD)
         value ^= value >> np.uint64(32)
     return value
@@ -136,6 +135,6 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
 def _equal(a: Bits, b: Bits, shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
     for f in range(len(a)):
-        if a[(f + shift) % len(a)] != b[f]:
+        if a[f + shift if f < len(a) - shift else f + shift - len(a)] != b[f]:
             return False
     return True

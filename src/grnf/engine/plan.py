@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 
 from grnf.engine.coefficients import Coefficients, coefficients
 from grnf.engine.grouping import grouped
+from grnf.engine.neighbours import neighbours
 from grnf.engine.statistics import statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
@@ -50,8 +51,6 @@ class Engine(NamedTuple):
             )
 
         out = np.empty((len(batch), len(draw)))
-        for group in draw.groups:
-            out[:, group.features] = group.invariant_bias
         pieces = []
         for directed in (False, True):
             (members,) = np.nonzero(batch.directed == directed)
@@ -60,7 +59,7 @@ class Engine(NamedTuple):
                 (members[i : i + PIECE], directed, channels(directed)) for i in range(0, len(members), PIECE)
             ]
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._piece)(batch, members, directed, c, out) for members, directed, c in pieces
+            delayed(self._piece)(batch, members, directed, c, draw, out) for members, directed, c in pieces
         )
         return out
 
@@ -70,23 +69,25 @@ class Engine(NamedTuple):
         members: IntArray,
         directed: bool,
         channels: dict[int, Coefficients],
+        draw: Draw,
         out: FloatArray,
     ) -> None:
-        """Add the hidden sums of some graphs, all directed or all undirected, to their rows of `out`."""
+        """Write the hidden sums of some graphs, all directed or all undirected, to their rows of `out`."""
         s = statistics(
             batch.take(members), directed=directed, adjacency_channel=self.adjacency_channel, dtype=self.dtype
         )
         scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(members))
         few = grouped(s)
         order = np.arange(len(members))
-        part = np.zeros((len(members), out.shape[1]))
+        part = np.empty((len(members), out.shape[1]))
+        part[:] = np.concatenate([group.invariant_bias for group in draw.groups])
         for B, c in channels.items():
             if B == 1:
                 u1(few, c, self.hidden_code, TILE, scale, order, part)
             elif B == 2:
-                u2(few, c, self.hidden_code, TILE, scale, order, part)
+                u2(few, neighbours(few), c, self.hidden_code, TILE, scale, order, part)
             else:
                 row_bytes = B * B * int(s.sizes.max(initial=0)) ** 2 * np.dtype(self.dtype).itemsize
                 tile = max(1, min(16, TABLE_BYTES // max(row_bytes, 1)))
                 ub(s, c, self.hidden_code, tile, scale, order, part)
-        out[members] += part
+        out[members[:, np.newaxis], np.concatenate([group.features for group in draw.groups])] = part

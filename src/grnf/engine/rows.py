@@ -42,29 +42,24 @@ def project(
     row of out is read and written once for four products.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
-    used = np.empty(columns, np.int64)
+    r = np.zeros(columns + 4, np.int64)
+    x = np.zeros(columns + 4, matrix.dtype)
     for i in range(count):
-        n_used = 0
-        for r in range(columns):
-            if X[first + i, r] != 0:
-                used[n_used] = r
-                n_used += 1
+        used = 0
+        for column in range(columns):
+            if X[first + i, column] != 0:
+                r[used], x[used] = column, X[first + i, column]
+                used += 1
+        x[used : used + 4] = 0
+        r0, r1, x0, x1 = r[0], r[1], x[0], x[1]
         for h in range(width):
-            out[i, h] = constant[h]
-        done = 0
-        while done + 4 <= n_used:
-            r0, r1, r2, r3 = used[done], used[done + 1], used[done + 2], used[done + 3]
-            x0, x1, x2, x3 = X[first + i, r0], X[first + i, r1], X[first + i, r2], X[first + i, r3]
+            out[i, h] = constant[h] + (x0 * matrix[r0, h] + x1 * matrix[r1, h])
+        for done in range(2, used, 4):
+            r0, r1, r2, r3 = r[done], r[done + 1], r[done + 2], r[done + 3]
+            x0, x1, x2, x3 = x[done], x[done + 1], x[done + 2], x[done + 3]
             for h in range(width):
                 low = x0 * matrix[r0, h] + x1 * matrix[r1, h]
                 out[i, h] += low + (x2 * matrix[r2, h] + x3 * matrix[r3, h])
-            done += 4
-        while done < n_used:
-            r0 = used[done]
-            x0 = X[first + i, r0]
-            for h in range(width):
-                out[i, h] += x0 * matrix[r0, h]
-            done += 1
 
 
 @kernel
@@ -115,8 +110,10 @@ def _exp(x: float) -> float:
 
 @kernel
 def add_heads(
-    U: FloatArray, factor: float, head: FloatArray, feature: IntArray, start: int, out: FloatArray
+    U: FloatArray, factor: float, head: FloatArray, segments: IntArray, start: int, out: FloatArray
 ) -> None:
     """Add factor * head . U to the feature that each channel of the tile belongs to."""
-    for h in range(len(U)):
-        out[feature[start + h]] += factor * head[start + h] * U[h]
+    for segment in range(len(segments)):
+        first, last, column = segments[segment]
+        for h in range(max(first, start), min(last, start + len(U))):
+            out[column + h - first] += factor * head[h] * U[h - start]

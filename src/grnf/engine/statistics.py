@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grnf.engine.counting import counting_sort
 from grnf.engine.jit import kernel
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
@@ -125,24 +126,11 @@ def _fill(
 
 @kernel
 def _sorted_edges(edges: IntArray, n: int) -> IntArray:
-    """Return the order that sorts edges by (smaller node, larger node): two passes of counting sort."""
-    count = len(edges)
-    order = np.arange(count)
-    for larger_first in (True, False):
-        start = np.zeros(n + 1, dtype=np.int64)
-        for e in range(count):
-            node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
-            start[node + 1] += 1
-        for before in range(n):
-            start[before + 1] += start[before]
-        result = np.empty(count, dtype=np.int64)
-        for position in range(count):
-            e = order[position]
-            node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
-            result[start[node]] = e
-            start[node] += 1
-        order = result
-    return order
+    """Return the order that sorts edges by (smaller node, larger node)."""
+    low, high = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    for e in range(len(edges)):
+        low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
+    return counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
 
 
 @kernel

@@ -38,7 +38,7 @@ def u1(
             project(s.nodes, first, count, nodes, constant[0], t)
             U[:] = 0
             sum_rows(code, t, s.node_weight[first : first + count], U)
-            add_heads(U, known, c.head, c.feature, start, out[g])
+            add_heads(U, known, c.head, c.segments, start, out[g])
 
 
 @kernel

@@ -35,7 +35,7 @@ def ub(
             edge_terms = _edge_terms(s, g, pairs, B)
             U[:] = 0
             _sum_tuples(node_terms, edge_terms, code, U)
-            add_heads(U, known**B, c.head, c.feature, start, out[g])
+            add_heads(U, known**B, c.head, c.segments, start, out[g])
 
 
 @kernel
