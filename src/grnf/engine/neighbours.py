@@ -21,14 +21,15 @@ class Neighbours(NamedTuple):
     """Neighbours of all nodes (rows of `Statistics.nodes`) of a batch.
 
     Node i has the entries ptr[i] .. ptr[i + 1] - 1: the other end (in the graph's own numbers), how many such
-    pairs there are, and the value of the edge as a row of the graph's values. Graph g has the values
-    value_ptr[g] .. value_ptr[g + 1] - 1. Entries of a node ascend by value.
+    pairs there are, and the value of the edge as a row of the graph's values (`back`: of the edge the other way
+    round). Graph g has the values value_ptr[g] .. value_ptr[g + 1] - 1. Entries of a node ascend by value.
     """
 
     ptr: IntArray
     node: IntArray
     weight: FloatArray
     value: IntArray
+    back: IntArray
     value_ptr: IntArray
     values: FloatArray
 
@@ -41,6 +42,7 @@ def neighbours(s: Statistics) -> Neighbours:
         np.empty(n_entries, np.int64),
         np.empty(n_entries, s.pairs.dtype),
         np.empty(n_entries, np.int64),
+        np.empty(n_entries, np.int64),
         np.zeros(len(s.pair_ptr), np.int64),
         np.empty((n_entries, s.pairs.shape[1]), s.pairs.dtype),
     )
@@ -50,7 +52,7 @@ def neighbours(s: Statistics) -> Neighbours:
 
 @kernel
 def _fill(s: Statistics, result: Neighbours) -> None:
-    ptr, node, weight, value, value_ptr, values = result
+    ptr, node, weight, value, back_value, value_ptr, values = result
     columns = s.pairs.shape[1]
     half = columns // 2 if s.directed else 0
     n_values = 0
@@ -84,6 +86,7 @@ def _fill(s: Statistics, result: Neighbours) -> None:
             node[place] = s.pair_nodes[e, 1 - entry % 2]
             weight[place] = s.pair_weight[e]
             value[place] = kind[entry]
+            back_value[place] = kind[entry ^ 1]
             ptr[first_node + source[entry] + 1] = place + 1
         value_ptr[g + 1] = n_values
     for i in range(len(ptr) - 1):
