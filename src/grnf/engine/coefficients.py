@@ -57,7 +57,7 @@ def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coeffic
         return np.ascontiguousarray(np.concatenate(arrays, axis=-1), dtype=dtype)
 
     shifts = np.cumsum([0, *(len(part.bias) for part in parts)])
-    segments = [part.segments + [[shift, shift, 0]] for part, shift in zip(parts, shifts[:-1], strict=True)]
+    segments = [part.segments + np.array([s, s, 0]) for part, s in zip(parts, shifts[:-1], strict=True)]
     return Coefficients(
         join("nodes"), join("pairs"), join("totals"), join("bias"), join("head"), np.concatenate(segments)
     )

@@ -6,6 +6,8 @@ Pairs that carry an edge are grouped likewise, by the classes of their ends and 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +23,8 @@ Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 def grouped(s: Statistics) -> Statistics:
     """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
     bits = np.uint32 if s.nodes.dtype == np.float32 else np.uint64
-    node_bits, pair_bits = s.nodes.view(bits), s.pairs.view(bits)
+    node_bits: Any = s.nodes.view(bits)
+    pair_bits: Any = s.pairs.view(bits)
     node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
     node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
     node_weight, pair_weight = np.zeros_like(s.node_weight), np.zeros_like(s.pair_weight)
@@ -134,7 +137,7 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
 @kernel
 def _equal(a: Bits, b: Bits, shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
-    for f in range(len(a)):
+    for f in range(len(a)):  # noqa: SIM110 numba knows no generators
         if a[f + shift if f < len(a) - shift else f + shift - len(a)] != b[f]:
             return False
     return True

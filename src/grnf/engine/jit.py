@@ -29,7 +29,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
-class _Announcer(event.Listener):  # type: ignore[misc]
+class _Announcer(event.Listener):
     """Says once that loops are being compiled; loops that are read from the cache raise no such event."""
 
     told = False
@@ -48,4 +48,4 @@ class _Announcer(event.Listener):  # type: ignore[misc]
         pass
 
 
-event.register("numba:compile", _Announcer())
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]

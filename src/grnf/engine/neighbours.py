@@ -21,8 +21,9 @@ class Neighbours(NamedTuple):
     """Neighbours of all nodes (rows of `Statistics.nodes`) of a batch.
 
     Node i has the entries ptr[i] .. ptr[i + 1] - 1: the other end (in the graph's own numbers), how many such
-    pairs there are, and the value of the edge as a row of the graph's values (`back`: of the edge the other way
-    round). Graph g has the values value_ptr[g] .. value_ptr[g + 1] - 1. Entries of a node ascend by value.
+    pairs there are, and the value of the edge as a row of the graph's values (`back`: of the edge the other
+    way round). Graph g has the values value_ptr[g] .. value_ptr[g + 1] - 1. Entries of a node ascend by
+    value.
     """
 
     ptr: IntArray

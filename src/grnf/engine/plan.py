@@ -33,7 +33,7 @@ from grnf.graphs import GraphBatch
 from grnf.law import Draw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Engine", "Piece", "n_terms", "pieces"]
+__all__ = ["Channels", "Engine", "Piece", "estimated_seconds", "pieces"]
 
 TILE = 512
 """Hidden channels that U_1 and U_2 treat at once."""
@@ -52,6 +52,10 @@ SMALLEST_PIECE = 200_000
 
 LARGEST_PIECE = 512
 """Graphs in one piece: bounds its memory."""
+
+
+TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
+"""Rough rates of one thread: relu and ramp, other activations, and the general U_B; to warn of long runs."""
 
 
 class Piece(NamedTuple):
@@ -135,8 +139,7 @@ class Engine(NamedTuple):
 
     def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
         near, n_edges = neighbours(s), np.diff(s.pair_ptr)
-        # one step of a merge costs about as much as 12 terms of the vector loop, a correction as much as 3
-        cost = 24.0 * s.sizes**2 + 36.0 * n_edges * s.sizes
+        cost = _sorted_triples_cost(s.sizes.astype(float), n_edges)
         by_sorting = (cost < s.sizes**3.0) & (self.hidden_code in (RELU, RAMP))
         (small,) = np.nonzero(~by_sorting)
         if len(small):
@@ -147,7 +150,7 @@ class Engine(NamedTuple):
 
 
 def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
-    """Cut a batch into pieces, the costly ones first, at least a few for each worker where they are worth it."""
+    """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
     cost = batch.sizes**2 + 8 * np.diff(batch.edge_ptr) + 100
     share = max(SMALLEST_PIECE, int(cost.sum()) // (8 * n_jobs))
     found: list[tuple[int, Piece]] = []
@@ -170,16 +173,31 @@ def _cut(members: IntArray, cost: IntArray, share: int) -> Iterator[IntArray]:
         yield members[start:]
 
 
-def n_terms(batch: GraphBatch, draw: Draw) -> dict[int, float]:
-    """Return the number of terms of each U_B: tuples of distinct nodes times hidden channels."""
-    sizes = batch.sizes.astype(float)
-    terms: dict[int, float] = {}
-    for group in draw.groups:
-        for B in range(1, group.k + 1):
-            tuples = np.prod([np.maximum(sizes - i, 0) for i in range(B)], axis=0).sum()
-            channels = len(group.features) * group.hidden_channels * stirling(group.k, B)
-            terms[B] = terms.get(B, 0.0) + float(tuples) * channels
-    return terms
+def estimated_seconds(batch: GraphBatch, orders: IntArray, hidden_channels: int, code: int) -> float:
+    """Estimate how long features of these orders take on one thread, from terms and rough rates.
+
+    Only what can grow out of hand is counted: U_3 and beyond, and U_2 where it cannot be sorted.
+    """
+    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
+    linear = code in (RELU, RAMP)
+    terms = {2: np.zeros_like(n) if linear else n**2, 3: n**3}
+    if linear:
+        terms[3] = np.minimum(terms[3], _sorted_triples_cost(n, edges))
+    seconds = 0.0
+    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
+        for B in range(2, int(k) + 1):
+            tuples = terms[B] if B in terms else np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0)
+            rate = TUPLES_PER_SECOND if B > 3 else TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
+            seconds += float(count) * hidden_channels * stirling(int(k), B) * float(tuples.sum()) / rate
+    return seconds
+
+
+def _sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
+    """Return the cost of the sorted path of U_3 in terms of the vector loop.
+
+    One step of a merge costs about as much as 12 such terms, a correction as much as 3.
+    """
+    return 24.0 * n**2 + 36.0 * edges * n
 
 
 def _tile(largest: int, entries: int, dtype: type[np.floating[Any]]) -> int:

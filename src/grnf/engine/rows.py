@@ -38,8 +38,8 @@ def project(
 ) -> None:
     """Set out[i] = constant + X[first + i] @ matrix for i < count.
 
-    Only entries of X that are not 0 are multiplied, so one-hot labels are a look-up; four at a time, so that a
-    row of out is read and written once for four products.
+    Only entries of X that are not 0 are multiplied, so one-hot labels are a look-up; four at a time, so that
+    a row of out is read and written once for four products.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
     r = np.zeros(columns + 4, np.int64)

@@ -116,7 +116,7 @@ def _add_pairs(
 
 @kernel
 def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
-    """partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
+    """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
     n, k = len(weight), min(i + 1, len(weight) - 1)
     once = weight.dtype.type(k - i)  # 0 where there is no second row
     j = 0
@@ -150,7 +150,7 @@ def _add_run(
     row: FloatArray,
     partial: FloatArray,
 ) -> None:
-    """partial += sum over the run of w_j rho(a + e + b_j); for the ReLU max(a + e, b_j). `row` is scratch."""
+    """Partial += sum over the run of w_j rho(a + e + b_j); for the ReLU max(a + e, b_j). `row` is scratch."""
     width, count = len(partial), len(js)
     zero, one = a.dtype.type(0), a.dtype.type(1)
     item = 0

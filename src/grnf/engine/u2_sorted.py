@@ -1,8 +1,8 @@
 """U_2 for large graphs and piecewise-linear activations: O(n log n + |E|) per channel, exact.
 
-Over all pairs as if there were no edges, sum_ij relu(a_i + b_j) needs only sorted a and sorted b: as a_i grows,
-the set of b_j above -a_i grows, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Then the pairs
-of a node with itself are taken away and those with an edge corrected.
+Over all pairs as if there were no edges, sum_ij relu(a_i + b_j) needs only sorted a and sorted b: as a_i
+grows, the set of b_j above -a_i grows, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Then
+the pairs of a node with itself are taken away and those with an edge corrected.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _correct(
 
 @kernel
 def _add_difference(code: int, w: float, x: FloatArray, e: FloatArray, partial: FloatArray) -> None:
-    """partial += w (rho(x + e) - rho(x)), rho: relu or ramp."""
+    """Partial += w (rho(x + e) - rho(x)), rho: relu or ramp."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     if code == RAMP:
         for h in range(len(x)):

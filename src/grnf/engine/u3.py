@@ -104,7 +104,7 @@ def _add_last(
     row: FloatArray,
     partial: FloatArray,
 ) -> None:
-    """partial += sum of rho(base + last_k + third_k) for k .. stop - 1, four at a time. `row` is scratch."""
+    """Partial += sum of rho(base + last_k + third_k) for k .. stop - 1, four at a time. `row` is scratch."""
     width = len(base)
     zero, one = base.dtype.type(0), base.dtype.type(1)
     if code != RELU and code != RAMP:

@@ -1,8 +1,9 @@
 """U_3 for large sparse graphs and piecewise-linear activations: O(n^2 + n |E|) per channel, exact.
 
-Over all triples as if there were no edges, sum_ijk relu(a_i + b_j + c_k) takes one merge of sorted b and sorted c
-for each i. Triples with equal nodes are taken away by inclusion and exclusion, each a sum over pairs. Then every
-triple with an edge is corrected; a triple with several is met at the first of the slots (1,2), (1,3), (2,3).
+Over all triples as if there were no edges, sum_ijk relu(a_i + b_j + c_k) takes one merge of sorted b and
+sorted c for each i. Triples with equal nodes are taken away by inclusion and exclusion, each a sum over
+pairs. Then every triple with an edge is corrected; a triple with several is met at the first of the slots (1,2),
+(1,3), (2,3).
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ def u3_sorted(
 
 def _triple_sums(code: int, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     """Return sum_ijk rho(x_i + y_j + z_k) of each channel."""
-    columns = [part.T.copy() for part in (x, y, z)]  # never views: they are sorted in place
-    for part in columns[1:]:
-        part.sort(axis=1)
-    U = _merge_all(*columns, 0.0)
+    a, b, c = (part.T.copy() for part in (x, y, z))  # never views: they are sorted in place
+    b.sort(axis=1)
+    c.sort(axis=1)
+    U = _merge_all(a, b, c, 0.0)
     if code == RAMP:
-        U -= _merge_all(*columns, -1.0)
+        U -= _merge_all(a, b, c, -1.0)
     return U
 
 
@@ -151,7 +152,7 @@ def _add_if(row: FloatArray, edges: FloatArray, value: int) -> None:
 
 @kernel
 def _add_difference(code: int, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
-    """partial += rho(x) - rho(y), rho: relu or ramp."""
+    """Partial += rho(x) - rho(y), rho: relu or ramp."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     if code == RAMP:
         for h in range(len(x)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
+from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
 from grnf.graphs import Graph, check_graphs
@@ -64,6 +66,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
+    max_memory : int or str, default="1GB"
+        Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
+        into chunks that keep within it.
 
     Attributes
     ----------
@@ -110,6 +115,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
+        max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
         self.orders = orders
@@ -126,6 +132,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the widths of the attributes, and fix the random features.
@@ -152,6 +159,26 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         check_is_fitted(self)
         batch = check_graphs(X, node_width=self.node_width_, edge_width=self.edge_width_)
         return self._map(batch)
+
+    def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
+        """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
+
+        Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
+
+        Examples
+        --------
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(10, random_state=0)
+        >>> grnf = GRNF(8, random_state=0).fit(graphs)
+        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
+        [(4, 8), (4, 8), (2, 8)]
+        """
+        check_is_fitted(self)
+        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
+            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
+        stream = iter(X)
+        while block := list(islice(stream, block_size)):
+            yield self.transform(block)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs."""
@@ -206,6 +233,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             normalize=bool(self.normalize),
             center=bool(self.center),
             dtype=DTYPES[self.dtype],
+            max_memory=memory_size(self.max_memory),
             n_jobs=self.n_jobs,
         )
         self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
@@ -241,10 +269,3 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         target, proposal = self.target_law_.orders, self.proposal_law_.orders
         drawn = {k for k in range(1, 64) if proposal.probability(k) > 0}
         return spread**2 * max(target.probability(k) / proposal.probability(k) for k in drawn)
-
-
-def checked_hidden_channels(hidden_channels: Any) -> int:
-    """Return F_h if it is an integer >= 1."""
-    if isinstance(hidden_channels, (int, np.integer)) and hidden_channels >= 1:
-        return int(hidden_channels)
-    raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")
