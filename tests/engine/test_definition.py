@@ -109,3 +109,14 @@ def test_pieces_change_nothing(monkeypatch):
     assert sorted(np.concatenate([piece.members for piece in pieces(batch)])) == list(range(50))
     assert len(pieces(batch)) > 6
     np.testing.assert_allclose(engine.hidden_sums(batch, draw), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_large_graph_among_small_ones_is_begun_first_and_alone():
+    generator = np.random.default_rng(0)
+    graphs = [random_graph(generator, 20) for _ in range(2000)]
+    graphs.insert(777, random_graph(generator, 500, density=0.01))
+    parts = pieces(GraphBatch.from_graphs(graphs), 2)
+    assert parts[0].members.tolist() == [777]
+    sizes = [len(part.members) for part in parts[1:]]
+    assert len(sizes) >= 4
+    assert max(sizes) <= 2 * np.median(sizes)

@@ -97,9 +97,12 @@ class Engine(NamedTuple):
     def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
         out = np.empty((len(batch), len(draw)))
-        for piece in pieces(batch):
-            channels = self.channels(draw, batch.node_width, piece.directed)
-            out[piece.members] = self.piece_sums(batch, piece, channels)
+        parts = pieces(batch)
+        for directed in {piece.directed for piece in parts}:
+            channels = self.channels(draw, batch.node_width, directed)
+            for piece in parts:
+                if piece.directed == directed:
+                    out[piece.members] = self.piece_sums(batch, piece, channels)
         return out
 
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels: Channels) -> FloatArray:

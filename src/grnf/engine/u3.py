@@ -7,7 +7,7 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import kernel
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RAMP, RELU, activate, add_heads, evaluate, project
+from grnf.engine.rows import RELU, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -63,12 +63,17 @@ def triple_terms(
 def _add_triples(
     code: int, near: Neighbours, first: int, nodes: FloatArray, edges: FloatArray, U: FloatArray
 ) -> None:
-    """U += sum over triples of rho(a_i + b_j + c_k + e_12(i, j) + e_13(i, k) + e_23(j, k))."""
+    """U += sum over triples of rho(a_i + b_j + c_k + e_12(i, j) + e_13(i, k) + e_23(j, k)).
+
+    For the ReLU as max(-base, x) + base, with base for what i and j add and x for the rest: one operation
+    less per triple. The sum runs over all k, and those that are i or j are taken away.
+    """
     n, width = nodes.shape[1], nodes.shape[2]
     last = np.empty((n, n, width), nodes.dtype)  # c_k + e_23(j, k)
-    third = np.zeros((n, width), nodes.dtype)  # e_13(i, k) of the present i
-    base, second = np.empty(width, nodes.dtype), np.zeros((n, width), nodes.dtype)  # second: e_12(i, j)
-    partial, row = np.empty(width, nodes.dtype), np.empty(width, nodes.dtype)
+    second, third = np.zeros((n, width), nodes.dtype), np.zeros((n, width), nodes.dtype)  # e_12, e_13 of i
+    base, row = np.empty(width, nodes.dtype), np.empty(width, nodes.dtype)
+    partial = np.zeros(width, nodes.dtype)
+    others = nodes.dtype.type(n - 2)
     for j in range(n):
         last[j] = nodes[2]
         for entry in range(near.ptr[first + j], near.ptr[first + j + 1]):
@@ -78,19 +83,43 @@ def _add_triples(
             second[near.node[entry]] = edges[0, near.value[entry]]
             third[near.node[entry]] = edges[1, near.value[entry]]
         for j in range(n):
-            if j == i:
-                continue
-            for h in range(width):
-                base[h] = nodes[0, i, h] + nodes[1, j, h] + second[j, h]
-            partial[:] = 0
-            low, high = min(i, j), max(i, j)
-            for k, stop in ((0, low), (low + 1, high), (high + 1, n)):
-                _add_last(code, base, last[j], third, k, stop, row, partial)
-            for h in range(width):
-                U[h] += partial[h]
+            if j != i and code == RELU:
+                for h in range(width):
+                    t = nodes[0, i, h] + nodes[1, j, h] + second[j, h]
+                    partial[h] += others * t
+                    base[h] = -t
+                _add_last_relu(base, last[j], third, i, j, partial)
+            elif j != i:
+                for h in range(width):
+                    base[h] = nodes[0, i, h] + nodes[1, j, h] + second[j, h]
+                _add_last(code, base, last[j], third, i, j, row, partial)
+            if j % 16 == 15 or j + 1 == n:  # short sums in single precision, long ones in double
+                for h in range(width):
+                    U[h] += partial[h]
+                partial[:] = 0
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             second[near.node[entry]] = 0
             third[near.node[entry]] = 0
+
+
+@kernel
+def _add_last_relu(
+    base: FloatArray, last: FloatArray, third: FloatArray, i: int, j: int, partial: FloatArray
+) -> None:
+    """Add the sum of max(base, last_k + third_k) over all k but i and j to partial, four k at a time."""
+    n, width = len(last), len(base)
+    for k in range(0, n - n % 4, 4):
+        for h in range(width):
+            x = base[h]
+            low = (partial[h] + max(x, last[k, h] + third[k, h])) + max(x, last[k + 1, h] + third[k + 1, h])
+            low = low + max(x, last[k + 2, h] + third[k + 2, h])
+            partial[h] = low + max(x, last[k + 3, h] + third[k + 3, h])
+    for k in range(n - n % 4, n):
+        for h in range(width):
+            partial[h] += max(base[h], last[k, h] + third[k, h])
+    for h in range(width):
+        x = base[h]
+        partial[h] -= max(x, last[i, h] + third[i, h]) + max(x, last[j, h] + third[j, h])
 
 
 @kernel
@@ -99,40 +128,16 @@ def _add_last(
     base: FloatArray,
     last: FloatArray,
     third: FloatArray,
-    k: int,
-    stop: int,
+    i: int,
+    j: int,
     row: FloatArray,
     partial: FloatArray,
 ) -> None:
-    """Partial += sum of rho(base + last_k + third_k) for k .. stop - 1, four at a time. `row` is scratch."""
-    width = len(base)
-    zero, one = base.dtype.type(0), base.dtype.type(1)
-    if code != RELU and code != RAMP:
-        for q in range(k, stop):
-            for h in range(width):
-                row[h] = base[h] + last[q, h] + third[q, h]
+    """Add the sum of rho(base + last_k + third_k) over all k but i and j to partial. `row` is scratch."""
+    for k in range(len(last)):
+        if k != i and k != j:
+            for h in range(len(base)):
+                row[h] = base[h] + (last[k, h] + third[k, h])
             activate(code, row)
-            for h in range(width):
+            for h in range(len(base)):
                 partial[h] += row[h]
-        return
-    while k + 4 <= stop:
-        if code == RELU:
-            for h in range(width):
-                x = base[h]
-                t0, t1 = x + (last[k, h] + third[k, h]), x + (last[k + 1, h] + third[k + 1, h])
-                t2, t3 = x + (last[k + 2, h] + third[k + 2, h]), x + (last[k + 3, h] + third[k + 3, h])
-                low = (partial[h] + max(t0, zero)) + max(t1, zero)
-                partial[h] = (low + max(t2, zero)) + max(t3, zero)
-        else:
-            for h in range(width):
-                x = base[h]
-                t0, t1 = x + (last[k, h] + third[k, h]), x + (last[k + 1, h] + third[k + 1, h])
-                t2, t3 = x + (last[k + 2, h] + third[k + 2, h]), x + (last[k + 3, h] + third[k + 3, h])
-                low = (partial[h] + min(max(t0, zero), one)) + min(max(t1, zero), one)
-                partial[h] = (low + min(max(t2, zero), one)) + min(max(t3, zero), one)
-        k += 4
-    while k < stop:
-        for h in range(width):
-            t0 = max(base[h] + (last[k, h] + third[k, h]), zero)
-            partial[h] += t0 if code == RELU else min(t0, one)
-        k += 1

@@ -2,8 +2,8 @@
 
 Over all triples as if there were no edges, sum_ijk relu(a_i + b_j + c_k) takes one merge of sorted b and
 sorted c for each i. Triples with equal nodes are taken away by inclusion and exclusion, each a sum over
-pairs. Then every triple with an edge is corrected; a triple with several is met at the first of the slots (1,2),
-(1,3), (2,3).
+pairs. Then every triple with an edge is corrected; a triple with several is met at the first of the slots
+(1,2), (1,3), (2,3).
 """
 
 from __future__ import annotations

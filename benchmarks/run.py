@@ -1,0 +1,301 @@
+"""`make bench`: every claim about speed and memory, as ratios inside one run; results as JSON and a table.
+
+Each benchmark runs in a process of its own: python benchmarks/run.py --only NAME runs one of them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import bare
+import measure
+import straightforward
+
+from grnf import GRNF, Graph, GraphBatch, __version__
+from grnf.engine import Engine
+from grnf.features import psi_of_graph
+from grnf.law import ParameterLaw
+
+RESULTS = Path(__file__).parent / "results"
+SETS = ("NCI1", "ENZYMES", "IMDB-BINARY", "COLLAB")
+M = 512
+RELU = 1
+
+
+def fitted(graphs, **settings):
+    return GRNF(M, random_state=0, **settings).fit(graphs)
+
+
+def draw_for(graphs, orders=None):
+    law = ParameterLaw(orders or {1: 2 / 3, 2: 1 / 3})
+    return law.sample(M, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+
+
+def error_against_definition(graphs, n_graphs=4, n_features=12):
+    """Largest relative error of float32 vectors on a few small graphs, against psi by definition."""
+    small = graphs.take(
+        np.argsort(graphs.sizes, kind="stable")[len(graphs) // 8 :: len(graphs) // 8][:n_graphs]
+    )
+    settings = {"center": False, "random_state": 0}
+    Z = GRNF(n_features, **settings).fit_transform(small) * np.sqrt(n_features)
+    law = ParameterLaw({1: 2 / 3, 2: 1 / 3})
+    draw = law.sample(n_features, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+    exact = np.array([psi_of_graph(graph, draw, normalize=True) for graph in small])
+    return float(np.abs(Z - exact).max() / np.abs(exact).max())
+
+
+def bench_bound():
+    """Against the arithmetic bound, node by node and with equal nodes grouped, one thread."""
+    rows = {}
+    for name in SETS:
+        graphs = measure.load(name)
+        draw = draw_for(graphs)
+        H1 = 4 * M
+        H2 = 4 * int((draw.orders == 2).sum())
+        columns = graphs.node_width + 2 * (1 + graphs.edge_width)
+        values = np.count_nonzero(graphs.node_attr) + graphs.node_ptr[-1]  # attributes and the degree
+        density = values / (graphs.node_ptr[-1] * columns)
+        single = fitted(graphs)
+        plain = Engine(RELU, "indicator", True, True, np.float32, group=False)
+        grouping = Engine(RELU, "indicator", True, True, np.float32, group=True)
+        sizes = graphs.sizes
+        seconds = measure.compare(
+            repeats=3 if name == "COLLAB" else 7,
+            products=lambda: bare.products(graphs.node_ptr[-1], columns, H1 + 2 * H2, density),
+            pairs=lambda: bare.pair_terms(sizes, H2),
+            node_by_node=lambda: plain.hidden_sums(graphs, draw),
+            grouped=lambda: grouping.hidden_sums(graphs, draw),
+            transform=lambda: single.transform(graphs),
+        )
+        bound = seconds["products"] + seconds["pairs"]
+        rows[name] = {
+            "seconds": seconds,
+            "node_by_node_over_bound": seconds["node_by_node"] / bound,
+            "grouped_over_bound": seconds["grouped"] / bound,
+            "gain_of_grouping": seconds["node_by_node"] / seconds["grouped"],
+            "graphs_per_second": len(graphs) / seconds["transform"],
+            "peak_memory_mb": measure.peak_memory(lambda: single.transform(graphs)),
+            "error_against_definition": error_against_definition(graphs),
+        }
+    return rows
+
+
+def bench_afternoon():
+    """Against a straightforward dense implementation of the same definition, all cores for both."""
+    rows = {}
+    for name in ("NCI1", "ENZYMES"):
+        graphs = measure.load(name)
+        some = graphs.take(
+            np.random.default_rng(0).permutation(len(graphs))[: 300 if name == "NCI1" else 200]
+        )
+        draw = draw_for(graphs)
+        tensors = [graph.tensor().astype(np.float32) for graph in some]
+        many = fitted(graphs, n_jobs=-1)
+        exact = straightforward.embed(tensors, draw)
+        Z = fitted(graphs, center=False).transform(some) * np.sqrt(M)
+        seconds = measure.compare(
+            repeats=3,
+            straightforward=lambda: straightforward.embed(tensors, draw),
+            transform=lambda: many.transform(graphs),
+        )
+        slow = seconds["straightforward"] / len(some)
+        rows[name] = {
+            "graphs_timed": {"straightforward": len(some), "transform": len(graphs)},
+            "seconds_per_graph": {"straightforward": slow, "transform": seconds["transform"] / len(graphs)},
+            "times_faster": slow * len(graphs) / seconds["transform"],
+            "largest_difference": float(np.abs(Z - exact).max()),
+            "peak_memory_mb": measure.peak_memory(lambda: many.transform(graphs)),
+        }
+    return rows
+
+
+def sparse_graph(n, attributes, seed=0):
+    generator = np.random.default_rng(seed)
+    edges = generator.integers(0, n, size=(4 * n, 2))
+    return Graph(n, edges, generator.normal(size=(n, attributes)) if attributes else None)
+
+
+def bench_growth_nodes():
+    """One sparse graph of average degree 8: time and memory against n, with and without attributes."""
+    rows = {}
+    sizes = [10**3, 10**4, 10**5, 10**6]
+    for attributes in (0, 2):
+        seconds, memory = [], []
+        for n in sizes:
+            batch = GraphBatch.from_graphs([sparse_graph(n, attributes)])
+            grnf = GRNF(64, random_state=0).fit(batch)
+            seconds.append(
+                measure.compare(repeats=5 if n < 10**6 else 1, it=lambda: grnf.transform(batch))["it"]
+            )
+            memory.append(measure.peak_memory(lambda: grnf.transform(batch)))
+        rows[f"{attributes} attributes"] = {
+            "nodes": sizes,
+            "components": 64,
+            "seconds": seconds,
+            "peak_memory_mb": memory,
+            "exponent_from_10^4": measure.exponent(sizes[1:], seconds[1:]),
+        }
+    return rows
+
+
+def bench_growth_features():
+    """Time and memory against M, and against the number of graphs."""
+    graphs = measure.load("ENZYMES")
+    rows = {}
+    sizes = [512, 2048, 8192, 32768]
+    some = graphs.take(np.arange(100))
+    seconds, memory = [], []
+    for m in sizes:
+        grnf = GRNF(m, random_state=0, max_memory="200MB").fit(some)
+        out = m * 100 * 4 / 1e6
+        seconds.append(measure.compare(repeats=3, it=lambda: grnf.transform(some))["it"])
+        memory.append(round(measure.peak_memory(lambda: grnf.transform(some)) - out, 1))
+    rows["M"] = {
+        "M": sizes,
+        "seconds": seconds,
+        "peak_memory_mb_beside_vectors": memory,
+        "exponent": measure.exponent(sizes, seconds),
+    }
+    counts = [600, 2400, 9600, 38400]
+    seconds, memory = [], []
+    grnf = GRNF(128, random_state=0, max_memory="200MB").fit(graphs)
+    for count in counts:
+        many = graphs.take(np.arange(count) % len(graphs))
+        out = count * 128 * 4 / 1e6
+        seconds.append(measure.compare(repeats=3, it=lambda: grnf.transform(many))["it"])
+        memory.append(round(measure.peak_memory(lambda: grnf.transform(many)) - out, 1))
+    rows["graphs"] = {
+        "graphs": counts,
+        "seconds": seconds,
+        "peak_memory_mb_beside_vectors": memory,
+        "exponent": measure.exponent(counts, seconds),
+    }
+    return rows
+
+
+def bench_workers():
+    """Two workers against one."""
+    rows = {}
+    for name in ("NCI1", "ENZYMES", "IMDB-BINARY"):
+        graphs = measure.load(name)
+        if name != "NCI1":
+            graphs = graphs.take(np.arange(4000) % len(graphs))
+        one, two = fitted(graphs, n_jobs=1), fitted(graphs, n_jobs=2)
+        seconds = measure.compare(
+            repeats=9, one=lambda: one.transform(graphs), two=lambda: two.transform(graphs)
+        )
+        rows[name] = {"seconds": seconds, "times_faster": seconds["one"] / seconds["two"]}
+    return rows
+
+
+def bench_triples():
+    """Order 3 against the bare triple loop, one thread."""
+    rows = {}
+    for name in ("NCI1", "IMDB-BINARY"):
+        graphs = measure.load(name)
+        graphs = graphs.take(np.random.default_rng(0).permutation(len(graphs))[:200])
+        grnf = GRNF(64, orders={3: 1.0}, random_state=0).fit(graphs)
+        sizes = graphs.sizes[graphs.sizes >= 3].astype(np.int64)
+        channels = 64 * 4
+        seconds = measure.compare(
+            repeats=5,
+            bare=lambda: bare.triple_terms(sizes, channels, 256),
+            ours=lambda: grnf.transform(graphs),
+        )
+        terms = float((sizes.astype(float) ** 3).sum()) * channels
+        rows[name] = {
+            "seconds": seconds,
+            "over_bare_loop": seconds["ours"] / seconds["bare"],
+            "terms_per_second": {key: terms / value for key, value in seconds.items()},
+        }
+    return rows
+
+
+def bench_crossing():
+    """Sizes at which sorting overtakes the loop over pairs (order 2, ReLU, no equal nodes)."""
+    from grnf.engine import plan
+
+    rows = {}
+    law = ParameterLaw({2: 1.0})
+    engine = Engine(RELU, "indicator", True, True, np.float32)
+    draw = law.sample(128, channels=2, seed=0)
+    for n in (64, 96, 128, 192, 256, 384, 512):
+        batch = GraphBatch.from_graphs([sparse_graph(n, 1, seed) for seed in range(20)])
+        seconds = {}
+
+        def with_switch(value, batch=batch):
+            plan.SORTED_FROM = value
+            engine.hidden_sums(batch, draw)
+
+        seconds = measure.compare(
+            repeats=5,
+            loop=lambda: with_switch(10**9),
+            sorted=lambda: with_switch(0),
+        )
+        rows[str(n)] = {**seconds, "loop_over_sorted": seconds["loop"] / seconds["sorted"]}
+    return rows
+
+
+BENCHMARKS = {
+    name.removeprefix("bench_"): function
+    for name, function in list(globals().items())
+    if name.startswith("bench_")
+}
+
+
+def machine():
+    model = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.processor(),
+    )
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=BENCHMARKS, help="run one benchmark in this process")
+    arguments = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    if not measure.DATA.is_dir():
+        sys.exit(f"the benchmarks need the TU sets in {measure.DATA}/tu (set GRNF_SHARED to its parent)")
+    if arguments.only:
+        function = BENCHMARKS[arguments.only]
+        result = {
+            "benchmark": arguments.only,
+            "what": function.__doc__,
+            "command": f"python benchmarks/run.py --only {arguments.only}",
+            "version": __version__,
+            "machine": machine(),
+            "components": M,
+            "rows": function(),
+        }
+        (RESULTS / f"{arguments.only}.json").write_text(json.dumps(result, indent=2) + "\n")
+        print(json.dumps(result["rows"], indent=1))
+        return
+    for name in BENCHMARKS:
+        print(f"--- {name}: {BENCHMARKS[name].__doc__}", flush=True)
+        subprocess.run([sys.executable, __file__, "--only", name], check=True)
+    from table import write_table
+
+    write_table()
+
+
+if __name__ == "__main__":
+    main()

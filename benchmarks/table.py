@@ -1,0 +1,62 @@
+"""The table of the README, from the stored results."""
+
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
+START, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+
+
+def rows(name):
+    return json.loads((HERE / "results" / f"{name}.json").read_text())["rows"]
+
+
+def table():
+    lines = [
+        "| data set, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
+        "| grouping gains | peak memory | error |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in rows("bound").items():
+        lines.append(
+            f"| {name} | {row['graphs_per_second']:,.0f} | {row['node_by_node_over_bound']:.2f} "
+            f"| {row['grouped_over_bound']:.2f} | {row['gain_of_grouping']:.1f}x "
+            f"| {row['peak_memory_mb']:.0f} MB | {row['error_against_definition']:.0e} |"
+        )
+    lines += ["", "| measured in one run | |", "|---|---|"]
+    for name, row in rows("afternoon").items():
+        lines.append(
+            f"| {name}: times faster than dense numpy, both on all cores | {row['times_faster']:.0f} |"
+        )
+    for name, row in rows("growth_nodes").items():
+        lines.append(
+            f"| one sparse graph, {name}, 10^4 to 10^6 nodes: exponent of time "
+            f"| {row['exponent_from_10^4']:.2f} |"
+        )
+        lines.append(f"| the same, 10^6 nodes, M = 64: seconds; peak memory | {row['seconds'][-1]:.1f}; "
+                     f"{row['peak_memory_mb'][-1]:.0f} MB |")  # fmt: skip
+    growth = rows("growth_features")
+    for name, label in (("M", "512 to 32,768 features"), ("graphs", "600 to 38,400 graphs")):
+        memory = growth[name]["peak_memory_mb_beside_vectors"]
+        lines.append(
+            f"| {label}: exponent of time; memory beside the vectors, first and last "
+            f"| {growth[name]['exponent']:.2f}; {memory[0]:.0f} and {memory[-1]:.0f} MB |"
+        )
+    for name, row in rows("workers").items():
+        lines.append(f"| {name}: 2 workers against 1 | {row['times_faster']:.2f}x |")
+    for name, row in rows("triples").items():
+        lines.append(f"| {name}, order 3: time over the bare triple loop | {row['over_bare_loop']:.2f} |")
+    return "\n".join(lines)
+
+
+def write_table():
+    text = README.read_text()
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    README.write_text(f"{before}{START}\n{table()}\n{END}{after}")
+    print(table())
+
+
+if __name__ == "__main__":
+    write_table()

@@ -1,0 +1,176 @@
+"""How the work is done: in bounded memory, on threads, with progress, and how it is interrupted."""
+
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from grnf import GRNF, CostWarning, Graph, GraphBatch
+from grnf.features import embedding
+from grnf.features.workers import n_workers, run
+from grnf.progress import progress
+from random_graphs import cycle, random_graph
+
+
+def some_graphs(count, seed=0, largest=12):
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(0, largest, count)
+    return [random_graph(generator, int(n), 1, 0, bool(n % 3 == 0)) for n in sizes]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2, 700])
+def test_chunks_and_threads_change_nothing(count, n_jobs):
+    graphs = some_graphs(count)
+    expected = GRNF(300, random_state=0, dtype="float64").fit_transform(graphs)
+    found = GRNF(300, random_state=0, dtype="float64", n_jobs=n_jobs, max_memory="1MB").fit(graphs)
+    assert len(found._map._stretches(GraphBatch.from_graphs(graphs), 1)) > 1
+    np.testing.assert_allclose(found.transform(graphs), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_parameters_are_kept_between_calls_and_left_out_of_pickles():
+    import pickle
+
+    grnf = GRNF(64, random_state=0).fit([cycle(4)])
+    grnf.transform([cycle(4)])
+    kept = grnf._map.__dict__["_kept"]
+    grnf.transform([cycle(5)])
+    assert grnf._map.__dict__["_kept"] is kept
+    copy = pickle.loads(pickle.dumps(grnf))
+    assert "_kept" not in copy._map.__dict__
+    np.testing.assert_array_equal(copy.transform([cycle(5)]), grnf.transform([cycle(5)]))
+
+
+def test_blocks_of_a_stream():
+    graphs = some_graphs(25)
+    grnf = GRNF(16, random_state=0).fit(graphs)
+    taken = []
+
+    def stream():
+        for graph in graphs:
+            taken.append(graph)
+            yield graph
+
+    blocks = grnf.transform_blocks(stream(), block_size=10)
+    first = next(blocks)
+    assert len(taken) == 10  # no more is read than is needed
+    np.testing.assert_allclose(np.vstack([first, *blocks]), grnf.transform(graphs), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="block_size must be an integer >= 1"):
+        next(grnf.transform_blocks(graphs, block_size=0))
+
+
+def test_long_runs_are_announced_before_they_begin(monkeypatch):
+    graphs = [cycle(40)]
+    monkeypatch.setattr(embedding, "run", lambda tasks, workers: None)  # only the warning is wanted
+    message = r"about \d+ minutes: order 5 on graphs of up to 40 nodes.*restricted_to"
+    with pytest.warns(CostWarning, match=message):
+        GRNF(512, orders={5: 1.0}, random_state=0).fit_transform(graphs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GRNF(512, random_state=0).fit_transform([Graph(100_000, [])])
+
+
+def test_run_shares_tasks_and_raises_the_first_error():
+    seen, lock = [], threading.Lock()
+
+    def task(i):
+        with lock:
+            seen.append((i, threading.get_ident()))
+        time.sleep(0.01)
+        if i == 3:
+            raise KeyError("three")
+
+    run([lambda i=i: task(i) for i in range(3)], 2)
+    assert len({thread for _, thread in seen}) == 2
+    seen.clear()
+    with pytest.raises(KeyError, match="three"):
+        run([lambda i=i: task(i) for i in range(200)], 2)
+    assert len(seen) < 200  # what had not begun was dropped
+
+
+def test_n_jobs_is_checked():
+    assert n_workers(-1) >= 1
+    for bad in (0, 1.5, "2", True):
+        with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+            GRNF(8, n_jobs=bad).fit([cycle(3)])
+
+
+@pytest.mark.parametrize("bad", ["lots", -5, "10 KB", None])
+def test_max_memory_is_checked(bad):
+    with pytest.raises(ValueError, match="max_memory must be"):
+        GRNF(8, max_memory=bad).fit([cycle(3)])
+
+
+class Terminal:
+    """A stand-in for a terminal."""
+
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_progress_shows_on_a_terminal_only_after_a_while(monkeypatch, capsys):
+    with progress(2, "working") as advance:
+        advance(1)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("grnf.progress.PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress(2, "working") as advance:
+        time.sleep(0.01)
+        advance(1)
+        time.sleep(0.3)
+    assert "working" in terminal.text
+
+
+def test_compiling_is_said_once_on_a_fresh_machine(tmp_path):
+    code = (
+        "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s')\n"
+        "import numpy as np\n"
+        "from grnf.engine.counting import counting_sort\n"
+        "from grnf.engine.rows import activate\n"
+        "counting_sort(np.arange(3), np.array([2, 0, 1]), 3); activate(1, np.zeros(3))\n"
+    )
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment).stderr
+        for _ in range(2)
+    ]
+    assert runs[0].count("compiling the loops") == 1
+    assert "compiling the loops" not in runs[1]
+
+
+def test_interrupt_leaves_cleanly(tmp_path):
+    """Ctrl-C in a long transform ends the process soon, with KeyboardInterrupt and no thread left behind."""
+    code = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "from grnf import GRNF, Graph\n"
+        "g = [Graph(14, [(i, (i + 1) % 14) for i in range(14)]) for _ in range(64)]\n"
+        "t = GRNF(4096, orders={4: 1.0}, hidden_channels=1, n_jobs=2, random_state=0).fit(g)\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    t.transform(g)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(3)
+    process.send_signal(2)
+    out, _ = process.communicate(timeout=120)
+    assert out == "interrupted\n"
