@@ -14,8 +14,10 @@ def rows(name):
 
 def table():
     lines = [
-        "| data set, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
-        "| grouping gains | peak memory | error |",
+        (
+            "| data set, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
+            "| grouping gains | peak memory | error |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in rows("bound").items():

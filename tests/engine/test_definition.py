@@ -113,7 +113,7 @@ def test_pieces_change_nothing(monkeypatch):
 
 def test_a_large_graph_among_small_ones_is_begun_first_and_alone():
     generator = np.random.default_rng(0)
-    graphs = [random_graph(generator, 20) for _ in range(2000)]
+    graphs = [random_graph(generator, 20, density=0.1) for _ in range(2000)]
     graphs.insert(777, random_graph(generator, 500, density=0.01))
     parts = pieces(GraphBatch.from_graphs(graphs), 2)
     assert parts[0].members.tolist() == [777]
