@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GraphError", "OrderTooLargeError"]
+__all__ = ["GraphError", "GrnfWarning", "OrderTooLargeError"]
 
 
 class GraphError(ValueError):
@@ -11,3 +11,7 @@ class GraphError(ValueError):
 
 class OrderTooLargeError(ValueError):
     """A hidden order so large that one feature has more parameters than memory holds."""
+
+
+class GrnfWarning(UserWarning):
+    """Something in the input is not used, or not all of it."""
