@@ -28,7 +28,7 @@ def test_help_loads_nothing_heavy():
 
 def test_import_loads_no_heavy_guest():
     code = (
-        "import sys, sklearn.base; before = set(sys.modules); "  # scikit-learn loads pandas and pyarrow itself
+        "import sys, sklearn.base; before = set(sys.modules); "  # it loads pandas and pyarrow itself
         "import grnf, grnf.io; grnf.GRNF; new = set(sys.modules) - before; "
         "sys.exit(','.join(m for m in sys.argv[1:] if m in new) or 0)"
     )

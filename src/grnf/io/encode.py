@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph
@@ -99,7 +98,7 @@ class AttributeEncoder:
 
     def encode(self, raw: RawGraph) -> Graph:
         """Encode one graph. Its edges are put in ascending order, so that the door does not matter."""
-        edges, order = _in_order(np.asarray(raw.edges), raw.directed)
+        edges, order = _in_order(Graph(raw.n_nodes, raw.edges).edges, raw.directed)
         edge_columns = dict(raw.edge_columns)
         if "weight" in self.edge_schema_.columns and "weight" not in edge_columns:
             edge_columns["weight"] = np.ones(len(edges))
@@ -207,10 +206,8 @@ def warn_unused(unused: set[str]) -> None:
         )
 
 
-def _in_order(edges: npt.NDArray[Any], directed: bool) -> tuple[IntArray, IntArray]:
-    """Sort edges, each undirected one with its smaller end first; what is no list of edges is left alone."""
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        return edges, np.arange(len(edges) if edges.ndim else 0)
+def _in_order(edges: IntArray, directed: bool) -> tuple[IntArray, IntArray]:
+    """Sort edges, each undirected one with its smaller end first; also return the order."""
     if not directed:
         edges = np.sort(edges, axis=1)
     order = np.lexsort((edges[:, 1], edges[:, 0]))

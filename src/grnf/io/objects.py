@@ -47,7 +47,8 @@ def to_raw(graph: Any) -> RawGraph:
     """
     convert = _converter(type(graph))
     if convert is None:
-        raise GraphError(f"{_described(graph)} is no graph that is known; known are {ACCEPTED}{_hint(graph)}")
+        found = _described(graph)
+        raise GraphError(f"no graph can be made of {found}; accepted are {ACCEPTED}{_hint(graph)}")
     try:
         raw = convert(graph)
         check_columns(raw)

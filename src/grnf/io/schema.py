@@ -66,12 +66,14 @@ class Categories:
         if values.dtype.kind in "biuf" and not np.isnan(values).all():
             raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
         entries = values.astype(object)
-        absent = np.fromiter(map(is_missing, entries), dtype=np.bool_, count=len(entries))
-        codes = np.array([self.numbers.get(value, -1) for value in entries], dtype=np.int64)
+        codes = np.array([self.numbers.get(value, -1) for value in entries.tolist()], dtype=np.int64)
+        absent, unseen = _nowhere(values), codes < 0
+        for index in np.flatnonzero(unseen):
+            absent[index] = is_missing(entries[index])
         one_hot = np.zeros((len(entries), self.width))
-        seen = np.flatnonzero(codes >= 0)
+        seen = np.flatnonzero(~unseen)
         one_hot[seen, codes[seen]] = 1.0
-        return one_hot, absent, (codes < 0) & ~absent
+        return one_hot, absent, unseen & ~absent
 
     def __str__(self) -> str:
         return f"{self.width} categories"
@@ -158,7 +160,7 @@ class SchemaDraft:
             self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
 
     def _add_categories(self, name: str, array: npt.NDArray[Any]) -> None:
-        found = {value for value in array.astype(object) if not is_missing(value)}
+        found = {value for value in set(array.tolist()) if not is_missing(value)}
         if found:
             self.categories.setdefault(name, set()).update(found)
 
@@ -172,7 +174,7 @@ def check_columns(raw: RawGraph) -> None:
                 continue
             if array.ndim != 1:
                 raise GraphError(f"the {item} column {name!r} has shape {array.shape} and type {array.dtype}")
-            for index, value in enumerate(array):
+            for index, value in enumerate(array.tolist()):
                 if not _is_hashable(value):
                     raise GraphError(
                         f"the {item} column {name!r} holds {value!r:.60} for {item} {index}; it must hold "

@@ -1,0 +1,105 @@
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from grnf import Graph, GraphBatch, GraphError
+from grnf.io import RawGraph, iter_raw, to_raw
+from grnf.io.objects import graph_objects
+from guests import guest
+from random_graphs import cycle
+
+
+def test_graphs_and_raw_graphs():
+    graph = Graph(2, [(0, 1)], [[1.0, 2.0], [3.0, 4.0]], [5.0], directed=True)
+    raw = to_raw(graph)
+    assert (raw.n_nodes, raw.directed) == (2, True)
+    assert raw.node_columns["x"] is graph.node_attr
+    assert raw.edge_columns["edge_attr"] is graph.edge_attr
+    assert to_raw(raw) is raw
+    assert to_raw(Graph(1, [])).node_columns == {}
+
+
+def object_array(items):
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [list, tuple, iter, object_array, lambda items: (item for item in items)],
+    ids=["list", "tuple", "iterator", "object array", "generator"],
+)
+def test_collections(collection):
+    items = [cycle(3), nx.path_graph(4), sp.eye_array(5)]
+    assert [raw.n_nodes for raw in iter_raw(collection(items))] == [3, 4, 5]
+
+
+def test_batches_and_anything_with_a_length_and_items():
+    class Rings:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return cycle(3 + index)
+
+    assert [raw.n_nodes for raw in iter_raw(Rings())] == [3, 4]
+    assert [raw.n_nodes for raw in iter_raw(GraphBatch.from_graphs([cycle(3), cycle(4)]))] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (cycle(3), r"got an object of type grnf.graphs.graph.Graph: pass \[graph\]"),
+        (nx.Graph(), r"got an object of type networkx.classes.graph.Graph: pass \[graph\]"),
+        (sp.eye_array(2), r"pass \[graph\]"),
+        ("CCO", r"got an object of type str: pass \[graph\]"),
+        (None, "X must be a collection of graphs; got an object of type NoneType"),
+        ({1: cycle(3)}, "got an object of type dict"),
+        (b"CCO", "got an object of type bytes"),
+        (3, "got an object of type int"),
+        (np.eye(2), r"X has shape \(2, 2\); .* goes into a list: \[matrix\]"),
+        (np.ones(2), r"X has shape \(2,\)"),
+        ([cycle(3), 3], r"X\[1\]: no graph can be made of an object of type int; accepted are grnf.Graph"),
+        ([None], r"X\[0\]: .*None usually stands for a molecule that could not be read"),
+        ([[[0, 1]]], r"X\[0\]: .*Write edges as a tuple"),
+        ([nx.Graph().nodes], r"X\[0\]: no graph can be made of an object of type networkx\..*NodeView"),
+        ((np.zeros((2, 5)), np.ones((3, 1))), r"X\[0\]: .* an edge_index goes into a tuple"),
+    ],
+)
+def test_what_is_no_collection_of_graphs_is_refused(X, message):
+    with pytest.raises(GraphError, match=message):
+        list(iter_raw(X))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_dataframes_are_refused_with_the_remedy(library):
+    frame = guest(library).DataFrame({"a": [1]})
+    with pytest.raises(GraphError, match=r"X is a dataframe; .* grnf.io.graphs_from_tables"):
+        graph_objects(frame)
+    with pytest.raises(GraphError, match=r"X\[0\]: .*graphs_from_tables"):
+        list(iter_raw([frame]))
+    assert list(graph_objects(frame["a"])) == [1]
+
+
+def test_errors_of_other_libraries_become_ours():
+    graph = nx.path_graph(2)
+    graph.nodes[0]["size"] = 10**400
+    with pytest.raises(
+        GraphError, match=r"X\[0\]: an object of type networkx.* cannot be read: int too large"
+    ):
+        list(iter_raw([graph]))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.zeros((2, 2, 2)), r"the node column 'x' has shape \(2, 2, 2\)"),
+        (np.array([["a"], ["b"]]), r"the node column 'x' has shape \(2, 1\) and type <U1"),
+        (np.array([("a", []), ("b", []), None], dtype=object)[:2], r"holds \('a', \[\]\) for node 0"),
+    ],
+)
+def test_columns_of_raw_graphs_are_checked(column, message):
+    with pytest.raises(GraphError, match=message):
+        to_raw(RawGraph(2, np.empty((0, 2), dtype=np.int64), {"x": column}))
