@@ -213,6 +213,10 @@ def test_save_load_and_pickle_keep_the_encoder(tmp_path):
         assert copy.errors_ == []
 
 
+def encoder_of(*columns):
+    return {"unseen": "error", "missing": "error", "node": columns, "edge": []}
+
+
 def test_damaged_encoders_are_refused(tmp_path):
     path = tmp_path / "grnf.json"
     GRNF(8, random_state=0).fit([labelled("CO")]).save(path)
@@ -221,10 +225,10 @@ def test_damaged_encoders_are_refused(tmp_path):
         lambda: state.pop("encoder"),
         lambda: state.update(encoder={}),
         lambda: state.update(encoder=[1]),
-        lambda: state.update(encoder={"unseen": "error", "missing": "error", "node": [], "edge": []}),
-        lambda: state.update(
-            encoder={"unseen": "error", "missing": "error", "node": [{"name": 1}], "edge": []}
-        ),
+        lambda: state.update(encoder=encoder_of()),
+        lambda: state.update(encoder=encoder_of({"name": "a"})),
+        lambda: state.update(encoder=encoder_of({"name": "a", "width": -1}, {"name": "b", "width": 3})),
+        lambda: state.update(encoder=encoder_of({"name": "a", "categories": ["C", {}]})),
     ):
         damage()
         path.write_text(json.dumps(state))

@@ -80,6 +80,8 @@ def test_bad_tables(frame):
         graphs_from_tables(good, [1])
     with pytest.raises(GraphError, match="nodes, row 1: node 0 of graph 1 stands there twice"):
         graphs_from_tables(good, frame({"graph_id": [1, 1], "node": [0, 0]}))
+    with pytest.raises(GraphError, match=r"edges, row 0: 'source' is .*, which cannot be an id"):
+        graphs_from_tables(frame({"graph_id": [1], "source": [[0]], "target": [1]}))
     with pytest.raises(GraphError, match="edges, row 1: 'target' is missing"):
         graphs_from_tables(frame({"graph_id": [1, 1], "source": [0, 1], "target": [1, None]}))
 

@@ -57,6 +57,7 @@ def test_batches_and_anything_with_a_length_and_items():
         ("CCO", r"got an object of type str: pass \[graph\]"),
         (None, "X must be a collection of graphs; got an object of type NoneType"),
         ({1: cycle(3)}, "got an object of type dict"),
+        ({cycle(3)}, "got an object of type set"),
         (b"CCO", "got an object of type bytes"),
         (3, "got an object of type int"),
         (np.eye(2), r"X has shape \(2, 2\); .* goes into a list: \[matrix\]"),

@@ -47,11 +47,17 @@ class Samples:
 
     def embedded(self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any) -> FloatArray:
         """Return one row per sample: vectors, and NaN for bad ones; or only those that are not skipped."""
+        if not self.errors:
+            try:
+                return embed(self.batch)
+            except GraphError:
+                if self.on_error == "raise":
+                    raise
         Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
         self._fill(Z, embed, np.arange(len(self.rows)))
-        if self.on_error != "skip" or not self.errors:
-            return Z
         self.errors.sort()
+        if self.on_error != "skip":
+            return Z
         skipped = [row for row, _ in self.errors]
         warnings.warn(_skipped_message(skipped, self.n_rows, self.errors[0][1]), GrnfWarning, stacklevel=4)
         return np.delete(Z, skipped, axis=0)
@@ -61,12 +67,8 @@ class Samples:
         if len(part) == 0:
             return
         try:
-            Z[[self.rows[index] for index in part]] = embed(
-                self.batch if len(part) == len(self.batch) else self.batch.take(part)
-            )
+            Z[[self.rows[index] for index in part]] = embed(self.batch.take(part))
         except GraphError as error:
-            if self.on_error == "raise":
-                raise
             if len(part) == 1:
                 self.errors.append((self.rows[part[0]], str(error)))
             else:

@@ -101,6 +101,8 @@ class _Table:
         for row, value in enumerate(values):
             if is_missing(value):
                 raise GraphError(f"{self.name}, row {row}: {key!r} is missing")
+            if not isinstance(value, Hashable):
+                raise GraphError(f"{self.name}, row {row}: {key!r} is {value!r:.60}, which cannot be an id")
         return values
 
     @staticmethod

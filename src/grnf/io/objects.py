@@ -27,6 +27,7 @@ ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
     "or scipy, RDKit molecules, SMILES strings and (edge_index, x, edge_attr) tuples"
 )
+WITHOUT_ROWS = (bytes, dict, set, frozenset)
 Converter = Callable[[Any], RawGraph]
 
 
@@ -107,13 +108,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
             f"{caller} is a dataframe; pass the column that holds graphs or SMILES strings, or make graphs "
             "of a table of edges with grnf.io.graphs_from_tables"
         )
-    if isinstance(graphs, Iterable) and not isinstance(graphs, (bytes, dict)):
+    if isinstance(graphs, Iterable) and not isinstance(graphs, WITHOUT_ROWS):
         return graphs
-    if (
-        hasattr(graphs, "__getitem__")
-        and hasattr(graphs, "__len__")
-        and not isinstance(graphs, (bytes, dict))
-    ):
+    if not isinstance(graphs, Iterable) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
         return (graphs[index] for index in range(len(graphs)))
     raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}")
 

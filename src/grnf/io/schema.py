@@ -111,10 +111,13 @@ class Schema:
         """Make the schema that `to_config` describes."""
         columns: dict[str, Column] = {}
         for entry in config:
+            name = str(entry["name"])
             if "categories" in entry:
-                columns[str(entry["name"])] = Categories(tuple(map(_from_json, entry["categories"])))
+                columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
             else:
-                columns[str(entry["name"])] = Numbers(int(entry["width"]))
+                columns[name] = Numbers(int(entry["width"]))
+            if columns[name].width < 1:
+                raise ValueError(f"column {name!r} has width {columns[name].width}")
         return cls(columns)
 
     def __str__(self) -> str:
@@ -220,4 +223,8 @@ def _to_json(value: Hashable, column: str) -> Any:
 
 
 def _from_json(value: Any) -> Hashable:
-    return tuple(map(_from_json, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if isinstance(value, (str, int, float)):
+        return value
+    raise ValueError(f"{value!r:.60} is no category")
