@@ -90,16 +90,10 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
             policies = {"unseen": encoder.unseen, "missing": encoder.missing}
             encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
             return encoder, _all_good(batch, on_error)
-    raws: list[RawGraph | GraphError] = []
-    for index, sample in enumerate(objects):
-        try:
-            raws.append(to_raw(sample))
-        except GraphError as error:
-            if on_error == "raise":
-                raise GraphError(f"X[{index}]: {error}") from error
-            raws.append(error)
+    raws = [_raw_or_error(sample, index, on_error) for index, sample in enumerate(objects)]
     encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
-    samples = _encoded(raws, encoder, on_error)
+    known = [sample if isinstance(sample, Graph) else raw for sample, raw in zip(objects, raws, strict=True)]
+    samples = _encoded(known, encoder, on_error, _known_raw)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
     return encoder, samples
@@ -116,16 +110,40 @@ def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples
         except GraphError:
             if on_error == "raise":
                 raise
-    return _encoded(objects, encoder, on_error)
+    return _encoded(objects, encoder, on_error, to_raw)
 
 
-def _encoded(objects: Any, encoder: AttributeEncoder, on_error: str) -> Samples:
+def _raw_or_error(sample: Any, index: int, on_error: str) -> RawGraph | GraphError:
+    try:
+        return to_raw(sample)
+    except GraphError as error:
+        if on_error == "raise":
+            raise GraphError(f"X[{index}]: {error}") from error
+        return error
+
+
+def _known_raw(sample: Graph | RawGraph | GraphError) -> RawGraph:
+    """Return what was converted before, or raise what was raised."""
+    if isinstance(sample, GraphError):
+        raise sample
+    return to_raw(sample) if isinstance(sample, Graph) else sample
+
+
+def _encoded(
+    objects: Any, encoder: AttributeEncoder, on_error: str, convert: Callable[[Any], RawGraph]
+) -> Samples:
     graphs, rows = [], []
     errors: list[tuple[int, str]] = []
     unused: set[str] = set()
     for index, sample in enumerate(objects):
         try:
-            graphs.append(_encoded_graph(sample, encoder, unused))
+            if isinstance(sample, Graph) and encoder.unnamed:
+                _check_widths(sample, encoder)
+                graphs.append(sample)
+            else:
+                raw = convert(sample)
+                unused |= encoder.unused(raw)
+                graphs.append(encoder.encode(raw))
             rows.append(index)
         except GraphError as error:
             if on_error == "raise":
@@ -136,21 +154,13 @@ def _encoded(objects: Any, encoder: AttributeEncoder, on_error: str) -> Samples:
     return Samples(batch, rows, len(objects), errors, on_error)
 
 
-def _encoded_graph(sample: Any, encoder: AttributeEncoder, unused: set[str]) -> Graph:
-    if isinstance(sample, GraphError):
-        raise sample
-    if isinstance(sample, Graph) and encoder.unnamed:
-        _check_width("node_attr", sample.node_width, encoder.node_width, sample.n_nodes)
-        _check_width("edge_attr", sample.edge_width, encoder.edge_width, sample.n_edges)
-        return sample
-    raw = to_raw(sample)
-    unused |= encoder.unused(raw)
-    return encoder.encode(raw)
-
-
-def _check_width(field: str, found: int, wanted: int, count: int) -> None:
-    if found != wanted and (found or count):
-        raise GraphError(f"{field} has {found} column{'s' * (found != 1)}; {wanted} expected, as in fit")
+def _check_widths(graph: Graph, encoder: AttributeEncoder) -> None:
+    for field, found, wanted, count in (
+        ("node_attr", graph.node_width, encoder.node_width, graph.n_nodes),
+        ("edge_attr", graph.edge_width, encoder.edge_width, graph.n_edges),
+    ):
+        if found != wanted and (found or count):
+            raise GraphError(f"{field} has {found} column{'s' * (found != 1)}; {wanted} expected, as in fit")
 
 
 def _collected(X: Any) -> Any:

@@ -177,12 +177,14 @@ def check_columns(raw: RawGraph) -> None:
                 continue
             if array.ndim != 1:
                 raise GraphError(f"the {item} column {name!r} has shape {array.shape} and type {array.dtype}")
-            for index, value in enumerate(array.tolist()):
-                if not _is_hashable(value):
-                    raise GraphError(
-                        f"the {item} column {name!r} holds {value!r:.60} for {item} {index}; it must hold "
-                        "numbers, vectors of one length, or categories such as text"
-                    )
+            try:
+                set(array.tolist())
+            except TypeError:
+                index = [_is_hashable(value) for value in array].index(False)
+                raise GraphError(
+                    f"the {item} column {name!r} holds {array[index]!r:.60} for {item} {index}; it must hold "
+                    "numbers, vectors of one length, or categories such as text"
+                ) from None
 
 
 def _is_hashable(value: Any) -> bool:
