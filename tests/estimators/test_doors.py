@@ -339,6 +339,12 @@ def test_on_error_covers_features_that_overflow():
     np.testing.assert_allclose(Z[[0, 2, 4]], grnf.transform([graphs[0], graphs[2], graphs[4]]), rtol=1e-6)
 
 
+def test_features_that_overflow_raise_by_default():
+    grnf = GRNF(8, random_state=0, normalize=False).fit([Graph(1, [], [1.0])])
+    with pytest.raises(GraphError, match="graph 1: its features overflow float32"):
+        grnf.transform([Graph(2, [(0, 1)], [1.0, 1.0]), Graph(2, [(0, 1)], [1e38, 1.0])])
+
+
 def test_fit_needs_one_good_sample():
     with pytest.raises(GraphError, match=r"none of the 2 samples can be used; X\[0\]: no graph can be made"):
         GRNF(8, on_error="skip").fit([None, 3])

@@ -43,6 +43,14 @@ def test_the_order_of_graphs_and_of_columns_changes_nothing():
     np.testing.assert_array_equal(forth.encode(other).node_attr, back.encode(other).node_attr)
 
 
+def test_categories_are_sorted_whatever_their_types():
+    one = raw({"a": categories("b", 10, (1, "x"))})
+    two = raw({"a": categories(np.str_("b"), 9.5, np.int64(10))})
+    for order in ([one, two], [two, one]):
+        schema = AttributeEncoder().fit(order).node_schema_
+        assert schema.columns["a"].values == (9.5, 10, "b", (1, "x"))
+
+
 def test_weights_come_first_among_edge_attributes_and_are_1_where_a_graph_has_none():
     weighted = raw(edge_columns={"angle": np.array([1.0, 2.0]), "weight": np.array([0.5, 3.0])})
     encoder = AttributeEncoder().fit([weighted])

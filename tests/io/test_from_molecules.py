@@ -1,7 +1,10 @@
+import contextlib
 import gzip
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grnf import GraphError
 from grnf.io import iter_raw, to_raw
@@ -49,6 +52,12 @@ def test_bad_smiles_say_why_and_nothing_is_printed(smiles, message, capfd):
     with pytest.raises(GraphError, match=message):
         to_raw(smiles)
     assert capfd.readouterr().err == ""
+
+
+@given(st.text(max_size=20) | st.text("CNOcn123()[]=#+-.@/\\%", max_size=20))
+def test_any_text_gives_a_molecule_or_our_error(text):
+    with contextlib.suppress(GraphError):
+        assert to_raw(text).n_nodes > 0
 
 
 def test_without_rdkit_the_remedy_is_named(monkeypatch):

@@ -2,9 +2,12 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from grnf import Graph, GraphBatch, GraphError
-from grnf.io import RawGraph, iter_raw, to_raw
+from grnf.io import AttributeEncoder, RawGraph, iter_raw, to_raw
 from grnf.io.objects import graph_objects
 from guests import guest
 from random_graphs import cycle
@@ -82,6 +85,46 @@ def test_dataframes_are_refused_with_the_remedy(library):
     with pytest.raises(GraphError, match=r"X\[0\]: .*graphs_from_tables"):
         list(iter_raw([frame]))
     assert list(graph_objects(frame["a"])) == [1]
+
+
+ARRAYS = st.none() | hnp.arrays(
+    st.sampled_from([np.int64, np.float32, np.uint8, np.bool_, object, "U3"]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+
+
+@given(st.lists(ARRAYS, max_size=4).map(tuple) | ARRAYS)
+def test_any_arrays_give_a_graph_or_our_error(arrays):
+    try:
+        raw = to_raw(arrays)
+        graph = AttributeEncoder().fit([raw]).encode(raw)
+    except GraphError:
+        return
+    assert graph.n_nodes == raw.n_nodes
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=2) | st.binary(max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.tuples(inner) | st.dictionaries(st.text(max_size=1), inner)
+    ),
+    max_leaves=4,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "weight"]), VALUES), max_size=4))
+def test_any_attributes_give_a_graph_or_our_error(rows):
+    graph = nx.path_graph(len(rows))
+    for node, row in enumerate(rows):
+        graph.nodes[node].update(row)
+        graph.add_edge(node, 0, **row)
+    for missing in ("error", "zero"):
+        try:
+            raw = to_raw(graph)
+            encoded = AttributeEncoder(missing=missing).fit([raw]).encode(raw)
+        except GraphError:
+            continue
+        assert (encoded.n_nodes, encoded.n_edges) == (graph.number_of_nodes(), graph.number_of_edges())
 
 
 def test_errors_of_other_libraries_become_ours():

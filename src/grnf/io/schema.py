@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -57,7 +58,7 @@ class Categories:
         return len(self.values)
 
     @cached_property
-    def numbers(self) -> dict[Hashable, int]:
+    def places(self) -> dict[Hashable, int]:
         """The place of each category."""
         return {value: index for index, value in enumerate(self.values)}
 
@@ -66,7 +67,7 @@ class Categories:
         if values.dtype.kind in "biuf" and not np.isnan(values).all():
             raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
         entries = values.astype(object)
-        codes = np.array([self.numbers.get(value, -1) for value in entries.tolist()], dtype=np.int64)
+        codes = np.array([self.places.get(value, -1) for value in entries.tolist()], dtype=np.int64)
         absent, unseen = _nowhere(values), codes < 0
         for index in np.flatnonzero(unseen):
             absent[index] = is_missing(entries[index])
@@ -151,7 +152,7 @@ class SchemaDraft:
             name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
         }
         for name, values in self.categories.items():
-            columns[name] = Categories(tuple(_sorted(values)))
+            columns[name] = Categories(tuple(sorted(values, key=_place)))
         names = sorted(columns, key=lambda name: (name != first, name))
         return Schema({name: columns[name] for name in names})
 
@@ -195,12 +196,11 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _sorted(values: set[Hashable]) -> list[Hashable]:
-    """Sort by type and value; what cannot be compared, by what it prints as."""
-    try:
-        return sorted(values, key=lambda value: (type(value).__name__, value))
-    except TypeError:
-        return sorted(values, key=lambda value: (type(value).__name__, repr(value)))
+def _place(value: Any) -> tuple[int, Any]:
+    """Sort numbers before text before all else, and all else by what it prints as."""
+    if isinstance(value, numbers.Real):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (2, repr(value))
 
 
 def _nowhere(values: npt.NDArray[Any]) -> BoolArray:
