@@ -31,7 +31,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
     of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
-    kappa_P. Nothing is trained: `fit` learns only how many attributes nodes and edges have.
+    kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be
+    of any kind that `grnf.io.to_raw` knows: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
-        or leave its row out, with a warning. `errors_` has the rows and the reasons.
+        or leave its row out, with a warning. `errors_` has the rows and the reasons. In `fit` bad samples
+        are left out.
 
     Attributes
     ----------
@@ -179,7 +181,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return self._embedded(self._fit_samples(X))
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
-        """Estimate d_P between two graphs, with error bars."""
+        """Estimate d_P between two graphs of any kind, with error bars."""
         check_is_fitted(self)
         z1, z2 = self._map(encoded_samples([g1, g2], self.encoder_, "raise").batch)
         weighted = self.target_law_.coefficients != self.proposal_law_.coefficients
