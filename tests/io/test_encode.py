@@ -150,7 +150,7 @@ def test_columns_that_change_their_kind_are_refused():
         ("symbol", np.arange(3), "'symbol' holds numbers; it held categories in fit"),
         ("pos", np.ones((3, 3)), "'pos' has width 3; it had 2 in fit"),
         ("pos", np.ones((2, 2)), r"'pos' must have one entry per node, 3; got shape \(2, 2\)"),
-        ("charge", np.array([1, np.inf, 0]), "must be finite"),
+        ("charge", np.array([1, -np.inf, 0]), "'charge' is infinite in row 1; attributes must be finite"),
     ):
         with pytest.raises(GraphError, match=message):
             encoder.encode(raw({**ATOMS, name: values}))

@@ -37,9 +37,13 @@ class Numbers:
         matrix = values.reshape(len(values), -1).astype(np.float64)
         if matrix.shape[1] != self.width:
             raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {self.width} in fit")
+        if np.isfinite(matrix).all():
+            return matrix, _nowhere(values), _nowhere(values)
         gaps = np.isnan(matrix)
-        if gaps.any():
-            matrix[gaps] = 0.0
+        matrix[gaps] = 0.0
+        if np.isinf(matrix).any():
+            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
+            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
         return matrix, np.asarray(gaps.any(axis=1)), _nowhere(values)
 
     def __str__(self) -> str:
