@@ -12,7 +12,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 ORDER = ["graphs", "lifts", "basis", "law", "engine", "features", "metric", "estimators", "cli"]
 ASIDE = {"datasets": {"graphs"}, "io": {"graphs"}}
-LEAVES = {"errors", "activations", "typing", "files"}
+LEAVES = {"errors", "activations", "typing", "files", "progress"}
 TOP = {"testing"}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grnf import basis, datasets, io, law, metric, testing
-    from grnf.errors import GraphError, GrnfWarning, OrderTooLargeError
+    from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GRNF",
+    "CostWarning",
     "Graph",
     "GraphBatch",
     "GraphError",
@@ -39,6 +40,7 @@ __all__ = [
 
 # Names are loaded when they are first used, so that `grnf --help` need not wait for scikit-learn and numba.
 _HOMES = {
+    "CostWarning": "grnf.errors",
     "GRNF": "grnf.estimators",
     "Graph": "grnf.graphs",
     "GraphBatch": "grnf.graphs",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["GraphError", "GrnfWarning", "OrderTooLargeError"]
+__all__ = ["CostWarning", "GraphError", "GrnfWarning", "OrderTooLargeError"]
 
 
 class GraphError(ValueError):
     """A graph, or a collection of graphs, that cannot be used as it is."""
+
+
+class CostWarning(UserWarning):
+    """Work that was asked for will take very long."""
 
 
 class OrderTooLargeError(ValueError):

@@ -7,7 +7,7 @@ import pytest
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
-from grnf.engine import Engine
+from grnf.engine import Engine, pieces
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 from random_graphs import random_graph
@@ -23,9 +23,13 @@ def assert_engine_is_definition(
     tensors = [graph.tensor(settings["adjacency_channel"]) for graph in graphs]
     channels = max(A.shape[2] for A in tensors)
     draw = ParameterLaw({k: 1.0}, hidden_channels=2).sample(3, channels=channels, seed=k)
-    engine = Engine(ACTIVATIONS[activation].code, basis, dtype=np.float64, **settings)
-    found = engine.hidden_sums(batch, draw)
+    code = ACTIVATIONS[activation].code
+    found, ungrouped = (
+        Engine(code, basis, dtype=np.float64, group=group, **settings).hidden_sums(batch, draw)
+        for group in (True, False)
+    )
     assert found.shape == (len(graphs), 3)
+    np.testing.assert_allclose(found, ungrouped, rtol=tolerance, atol=tolerance)
     for graph, row in zip(graphs, found, strict=True):
         expected = psi_of_graph(
             graph, draw, hidden_activation=activation, activation="identity", basis=basis, **settings
@@ -93,15 +97,15 @@ def test_float32_is_close_to_the_definition():
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 
 
-def test_threads_and_pieces_change_nothing(monkeypatch):
+def test_pieces_change_nothing(monkeypatch):
     generator = np.random.default_rng(1)
     batch = GraphBatch.from_graphs(
         [random_graph(generator, int(n), 1, 0, bool(n % 2)) for n in generator.integers(0, 12, 50)]
     )
     draw = ParameterLaw({1: 0.5, 2: 0.5}).sample(100, channels=2, seed=0)
-    code = ACTIVATIONS["relu"].code
-    expected = Engine(code, "indicator", True, True, np.float64).hidden_sums(batch, draw)
-    monkeypatch.setattr("grnf.engine.plan.PIECE", 7)
-    for n_jobs in (1, 2):
-        found = Engine(code, "indicator", True, True, np.float64, n_jobs).hidden_sums(batch, draw)
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
+    expected = engine.hidden_sums(batch, draw)
+    monkeypatch.setattr("grnf.engine.plan.LARGEST_PIECE", 7)
+    assert sorted(np.concatenate([piece.members for piece in pieces(batch)])) == list(range(50))
+    assert len(pieces(batch)) > 6
+    np.testing.assert_allclose(engine.hidden_sums(batch, draw), expected, rtol=1e-12, atol=1e-12)

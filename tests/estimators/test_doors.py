@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+from collections import Counter
 
 import networkx as nx
 import numpy as np
@@ -10,13 +11,14 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
-from grnf.io import graphs_from_tables, to_raw
+from grnf.io import graphs_from_tables, iter_raw, to_raw
 from guests import arcs_of, guest, to_igraph, to_networkx, to_pyg, to_rustworkx, to_tables
 from random_graphs import cycle
 
@@ -324,14 +326,28 @@ def test_smiles_of_one_molecule_agree():
     np.testing.assert_array_equal(grnf.transform(series), grnf.transform(np.array(MOLECULES)))
 
 
-def test_real_molecules(shared):
+def seen_by_pairs(graph):
+    """All that orders 1 and 2 can see: attributes and row sums of nodes, and of the ends of each edge."""
+    A, width = graph.tensor(), graph.node_width
+    diagonal = A[np.arange(graph.n_nodes), np.arange(graph.n_nodes), :width]
+    nodes = [tuple(row) for row in np.hstack([diagonal, A[:, :, width:].sum(axis=1)])]
+    arcs = [arc for i, j in graph.edges for arc in ((i, j), (j, i))]
+    edges = Counter((nodes[i], nodes[j], tuple(A[i, j, width:])) for i, j in arcs)
+    return frozenset(Counter(nodes).items()), frozenset(edges.items())
+
+
+def test_real_molecules_are_told_apart_as_far_as_pairs_of_atoms_go(shared):
     guest("rdkit")
     with gzip.open(shared / "data" / "molecules" / "moses_test.csv.gz", "rt") as file:
         next(file)
         smiles = [next(file).strip() for _ in range(2000)]
-    grnf = GRNF(64, random_state=0)
+    grnf = GRNF(64, random_state=0, dtype="float64")
     Z = grnf.fit_transform(smiles)
     assert Z.shape == (2000, 64)
-    assert np.isfinite(Z).all()
-    assert len(np.unique(Z, axis=0)) > 1990
-    np.testing.assert_allclose(grnf.transform(smiles[:50]), Z[:50], rtol=1e-5, atol=1e-7)
+    classes = {}
+    for row, raw in enumerate(iter_raw(smiles)):
+        classes.setdefault(seen_by_pairs(grnf.encoder_.encode(raw)), []).append(row)
+    assert len(classes) == 1984
+    for rows in classes.values():
+        np.testing.assert_allclose(Z[rows], Z[rows[:1]].repeat(len(rows), axis=0), rtol=1e-12, atol=1e-14)
+    assert pdist(Z[[rows[0] for rows in classes.values()]], "chebyshev").min() > 1e-7

@@ -48,6 +48,19 @@ def test_bad_samples_are_skipped_and_named():
     assert len(grnf.errors_) == 25
 
 
+def test_blocks_of_a_stream_count_rows_from_its_beginning():
+    samples = [cycle(3), None, cycle(4), cycle(5), None, cycle(6)]
+    grnf = GRNF(8, random_state=0, on_error="nan").fit([cycle(3)])
+    blocks = list(grnf.transform_blocks(iter(samples), block_size=2))
+    assert [row for row, _ in grnf.errors_] == [1, 4]
+    np.testing.assert_allclose(np.concatenate(blocks), grnf.transform(samples), rtol=1e-5, atol=1e-7)
+    grnf.set_params(on_error="raise")
+    with pytest.raises(
+        GraphError, match=r"in the block that begins with graph 4: X\[0\]: no graph can be made"
+    ):
+        list(grnf.transform_blocks(samples[2:4] * 2 + samples[4:], block_size=2))
+
+
 def test_on_error_covers_attributes_and_plain_graphs():
     graphs = [Graph(1, [], [[1.0]]), Graph(1, [], [[1.0, 2.0]]), Graph(2, [(0, 1)], [1.0, 2.0]), Graph(2, [])]
     grnf = GRNF(8, random_state=0, on_error="nan")

@@ -58,11 +58,17 @@ def test_any_stretch_can_be_drawn_alone(step):
     assert_same(parts, whole)
 
 
-def test_chunks_are_bounded_and_cover():
-    draws = list(LAW.chunks(1000, channels=1, seed=5, max_coefficients=8_000))
+def test_stretches_are_bounded_and_cover():
+    stretches = LAW.stretches(1000, channels=1, seed=5, max_coefficients=8_000)
+    draws = [LAW.sample(size, channels=1, seed=5, start=start) for start, size in stretches]
     assert len(draws) > 2
     assert max(sum(g.theta.size for g in draw.groups) for draw in draws) < 16_000
     assert_same([row for draw in draws for row in rows(draw)], rows(LAW.sample(1000, channels=1, seed=5)))
+    assert max(size for _, size in LAW.stretches(1000, channels=1, seed=5, max_features=200)) == 192
+
+
+def test_orders_alone_are_those_of_the_draw():
+    np.testing.assert_array_equal(LAW.orders_of(100, seed=5), LAW.sample(100, channels=1, seed=5).orders)
 
 
 def test_seeds_differ_and_repeat():

@@ -22,7 +22,9 @@ class Coefficients(NamedTuple):
     """The H hidden channels of U_B; the columns match those of `Statistics`.
 
     Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
-    lexicographic order; totals (3, total columns, H); bias, head, feature (H,).
+    lexicographic order; totals (3, total columns, H); bias, head (H,). A row (start, stop, column) of
+    `segments` says that channels start .. stop - 1 belong to the features column, column + 1, ..., where
+    features are numbered in the order of `Draw.groups`.
     """
 
     nodes: FloatArray
@@ -30,7 +32,7 @@ class Coefficients(NamedTuple):
     totals: FloatArray
     bias: FloatArray
     head: FloatArray
-    feature: IntArray
+    segments: IntArray
 
 
 def coefficients(
@@ -38,10 +40,12 @@ def coefficients(
 ) -> dict[int, Coefficients]:
     """Return the hidden channels of a draw, by number of blocks B."""
     parts: dict[int, list[Coefficients]] = {}
+    column = 0
     for group in draw.groups:
         for index, pi in enumerate(set_partitions(group.k)):
-            part = _channels(group, index, node_width, directed, basis)
+            part = _channels(group, index, column, node_width, directed, basis)
             parts.setdefault(n_blocks(pi), []).append(part)
+        column += len(group.features)
     return {B: _joined(parts[B], dtype) for B in sorted(parts)}
 
 
@@ -52,23 +56,25 @@ def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coeffic
         arrays = [getattr(part, name) for part in parts]
         return np.ascontiguousarray(np.concatenate(arrays, axis=-1), dtype=dtype)
 
+    shifts = np.cumsum([0, *(len(part.bias) for part in parts)])
+    segments = [part.segments + np.array([s, s, 0]) for part, s in zip(parts, shifts[:-1], strict=True)]
     return Coefficients(
-        join("nodes"),
-        join("pairs"),
-        join("totals"),
-        join("bias"),
-        join("head"),
-        np.concatenate([part.feature for part in parts]),
+        join("nodes"), join("pairs"), join("totals"), join("bias"), join("head"), np.concatenate(segments)
     )
 
 
-def _channels(group: OrderDraw, index: int, node_width: int, directed: bool, basis: str) -> Coefficients:
-    """Return the channels of one partition of the output indices, for all features of one order."""
-    pi = set_partitions(group.k)[index]
+def _channels(
+    group: OrderDraw, index: int, column: int, node_width: int, directed: bool, basis: str
+) -> Coefficients:
+    """Return the channels of one partition of the output indices, for all features of one order.
+
+    Channel f m_k + m is the hidden channel f of feature m: features run fastest.
+    """
+    pi, m = set_partitions(group.k)[index], len(group.features)
     B = n_blocks(pi)
     mapping = block_map(pi, basis)
     theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
-    block = np.einsum("usc,mchf->usfmh", mapping.matrices, theta, optimize=True)
+    block = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
     block = block.reshape(*block.shape[:3], -1)  # u, statistic, F, H
     row = {statistic: i for i, statistic in enumerate(block_statistics(B))}
 
@@ -85,9 +91,9 @@ def _channels(group: OrderDraw, index: int, node_width: int, directed: bool, bas
         np.stack(nodes, axis=1),
         np.stack(pairs, axis=1) if pairs else np.empty((3, 0, n_pair_columns, block.shape[-1])),
         totals,
-        group.equivariant_bias[:, index].reshape(-1),
-        group.invariant[:, index].reshape(-1),
-        np.repeat(group.features, group.hidden_channels),
+        group.equivariant_bias[:, index].T.reshape(-1),
+        group.invariant[:, index].T.reshape(-1),
+        np.array([(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64),
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core import event
 
 __all__ = ["kernel"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+logger = logging.getLogger("grnf")
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -22,3 +27,25 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         function
     )
     return compiled
+
+
+class _Announcer(event.Listener):
+    """Says once that loops are being compiled; loops that are read from the cache raise no such event."""
+
+    told = False
+
+    def on_start(self, event: Any) -> None:
+        module = str(event.data["dispatcher"].py_func.__module__)
+        if self.told or not module.startswith("grnf."):
+            return
+        self.told = True
+        message = "compiling the loops; this happens once, later runs read them from the cache"
+        logger.info(message)
+        if sys.stderr.isatty():
+            sys.stderr.write(f"grnf: {message}\n")
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]

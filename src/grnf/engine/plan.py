@@ -1,32 +1,78 @@
-"""Which primitive does what, and in which pieces: pieces of graphs, each on one thread."""
+"""Which primitive does what, and in which pieces.
+
+A piece is a set of graphs, all directed or all undirected, small enough for its memory and worth a thread's
+while. Within a piece every graph takes the path that its size and the activation allow:
+
+    U_1   u1                         nodes grouped
+    U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
+    U_3   u3, or u3_sorted           sorted for relu and ramp on large sparse graphs
+    U_B   ub                         O(n^B), for small graphs
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from grnf.basis import stirling
 from grnf.engine.coefficients import Coefficients, coefficients
-from grnf.engine.statistics import statistics
+from grnf.engine.grouping import grouped
+from grnf.engine.neighbours import neighbours
+from grnf.engine.rows import RAMP, RELU
+from grnf.engine.statistics import Statistics, statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
+from grnf.engine.u2_sorted import u2_sorted
+from grnf.engine.u3 import u3
+from grnf.engine.u3_sorted import u3_sorted
 from grnf.engine.ub import ub
 from grnf.graphs import GraphBatch
 from grnf.law import Draw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Engine"]
+__all__ = ["Channels", "Engine", "Piece", "estimated_seconds", "pieces"]
 
-TILE = 128
-"""Hidden channels that U_1 and U_2 treat at once: rows of half a kilobyte, tables that fit the cache."""
+TILE = 512
+"""Hidden channels that U_1 and U_2 treat at once."""
 
-TABLE_BYTES = 2**26
-"""Memory that the tables of U_B may take per tile of channels."""
+SORTED_TILE = 16
+"""Hidden channels of the sorted paths: a row of single precision is one line of the cache."""
 
-PIECE = 512
-"""Graphs in one piece of work."""
+TABLE_BYTES = 2**20
+"""Memory of the tables of U_3 and U_B, and of the rows of U_2: they are to stay in the second-level cache."""
+
+SORTED_FROM = 192
+"""Classes of nodes from which sorting beats the loop over pairs; measured by benchmarks/crossing.py."""
+
+SMALLEST_PIECE = 200_000
+"""Pairs of nodes below which a piece is not worth a thread's while."""
+
+LARGEST_PIECE = 512
+"""Graphs in one piece: bounds its memory."""
+
+
+TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
+"""Rough rates of one thread: relu and ramp, other activations, and the general U_B; to warn of long runs."""
+
+
+class Piece(NamedTuple):
+    """Graphs that are treated together, in ascending size."""
+
+    members: IntArray
+    directed: bool
+
+
+@dataclass(frozen=True)
+class Channels:
+    """A stretch of features, ready for the engine."""
+
+    draw: Draw
+    by_blocks: dict[int, Coefficients]
+    columns: IntArray
+    bias: FloatArray
 
 
 class Engine(NamedTuple):
@@ -37,54 +83,124 @@ class Engine(NamedTuple):
     normalize: bool
     adjacency_channel: bool
     dtype: type[np.floating[Any]]
-    n_jobs: int | None = None
+    group: bool = True
+
+    def channels(self, draw: Draw, node_width: int, directed: bool) -> Channels:
+        """Bring drawn parameters into the form that the primitives read."""
+        return Channels(
+            draw,
+            coefficients(draw, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype),
+            np.concatenate([group.features for group in draw.groups]),
+            np.concatenate([group.invariant_bias for group in draw.groups]),
+        )
 
     def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
-
-        @cache
-        def channels(directed: bool) -> dict[int, Coefficients]:
-            return coefficients(
-                draw, node_width=batch.node_width, directed=directed, basis=self.basis, dtype=self.dtype
-            )
-
         out = np.empty((len(batch), len(draw)))
-        for group in draw.groups:
-            out[:, group.features] = group.invariant_bias
-        pieces = []
-        for directed in (False, True):
-            (members,) = np.nonzero(batch.directed == directed)
-            members = members[np.argsort(batch.sizes[members], kind="stable")]  # equal sizes in a row
-            pieces += [
-                (members[i : i + PIECE], directed, channels(directed)) for i in range(0, len(members), PIECE)
-            ]
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._piece)(batch, members, directed, c, out) for members, directed, c in pieces
-        )
+        for piece in pieces(batch):
+            channels = self.channels(draw, batch.node_width, piece.directed)
+            out[piece.members] = self.piece_sums(batch, piece, channels)
         return out
 
-    def _piece(
-        self,
-        batch: GraphBatch,
-        members: IntArray,
-        directed: bool,
-        channels: dict[int, Coefficients],
-        out: FloatArray,
-    ) -> None:
-        """Add the hidden sums of some graphs, all directed or all undirected, to their rows of `out`."""
+    def piece_sums(self, batch: GraphBatch, piece: Piece, channels: Channels) -> FloatArray:
+        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64."""
         s = statistics(
-            batch.take(members), directed=directed, adjacency_channel=self.adjacency_channel, dtype=self.dtype
+            batch.take(piece.members),
+            directed=piece.directed,
+            adjacency_channel=self.adjacency_channel,
+            dtype=self.dtype,
         )
-        scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(members))
-        order = np.arange(len(members))
-        part = np.zeros((len(members), out.shape[1]))
-        for B, c in channels.items():
+        scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(s.sizes))
+        sums = np.tile(channels.bias, (len(s.sizes), 1))
+        few = grouped(s) if self.group else s
+        for B, c in channels.by_blocks.items():
             if B == 1:
-                u1(s, c, self.hidden_code, TILE, scale, order, part)
+                u1(few, c, self.hidden_code, TILE, scale, np.arange(len(scale)), sums)
             elif B == 2:
-                u2(s, c, self.hidden_code, TILE, scale, order, part)
+                self._pairs(few, c, scale, sums)
+            elif B == 3:
+                self._triples(s, c, scale, sums)
             else:
-                row_bytes = B * B * int(s.sizes.max(initial=0)) ** 2 * np.dtype(self.dtype).itemsize
-                tile = max(1, min(16, TABLE_BYTES // max(row_bytes, 1)))
-                ub(s, c, self.hidden_code, tile, scale, order, part)
-        out[members] += part
+                tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
+                ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
+        result = np.empty_like(sums)
+        result[:, channels.columns] = sums
+        return result
+
+    def _pairs(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
+        near, classes = neighbours(s), np.diff(s.node_ptr)
+        by_sorting = (classes >= SORTED_FROM) & (self.hidden_code in (RELU, RAMP))
+        (small,) = np.nonzero(~by_sorting)
+        if len(small):
+            tile = _tile(TILE, 2 * int(classes[small].max()), self.dtype)
+            u2(s, near, c, self.hidden_code, tile, scale, small, sums)
+        for graph in np.flatnonzero(by_sorting):
+            u2_sorted(s, near, c, self.hidden_code, SORTED_TILE, scale, int(graph), sums)
+
+    def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
+        near, n_edges = neighbours(s), np.diff(s.pair_ptr)
+        cost = _sorted_triples_cost(s.sizes.astype(float), n_edges)
+        by_sorting = (cost < s.sizes**3.0) & (self.hidden_code in (RELU, RAMP))
+        (small,) = np.nonzero(~by_sorting)
+        if len(small):
+            tile = _tile(256, int(s.sizes[small].max()) ** 2, self.dtype)
+            u3(s, near, c, self.hidden_code, tile, scale, small, sums)
+        for graph in np.flatnonzero(by_sorting):
+            u3_sorted(s, near, c, self.hidden_code, SORTED_TILE, scale, int(graph), sums)
+
+
+def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
+    """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
+    cost = batch.sizes**2 + 8 * np.diff(batch.edge_ptr) + 100
+    share = max(SMALLEST_PIECE, int(cost.sum()) // (8 * n_jobs))
+    found: list[tuple[int, Piece]] = []
+    for directed in (False, True):
+        (members,) = np.nonzero(batch.directed == directed)
+        members = members[np.argsort(batch.sizes[members], kind="stable")]
+        found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, share)]
+    return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+
+
+def _cut(members: IntArray, cost: IntArray, share: int) -> Iterator[IntArray]:
+    start = 0
+    spent = 0
+    for position, graph in enumerate(members):
+        if position > start and (spent + cost[graph] > share or position - start >= LARGEST_PIECE):
+            yield members[start:position]
+            start, spent = position, 0
+        spent += int(cost[graph])
+    if start < len(members):
+        yield members[start:]
+
+
+def estimated_seconds(batch: GraphBatch, orders: IntArray, hidden_channels: int, code: int) -> float:
+    """Estimate how long features of these orders take on one thread, from terms and rough rates.
+
+    Only what can grow out of hand is counted: U_3 and beyond, and U_2 where it cannot be sorted.
+    """
+    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
+    linear = code in (RELU, RAMP)
+    terms = {2: np.zeros_like(n) if linear else n**2, 3: n**3}
+    if linear:
+        terms[3] = np.minimum(terms[3], _sorted_triples_cost(n, edges))
+    seconds = 0.0
+    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
+        for B in range(2, int(k) + 1):
+            tuples = terms[B] if B in terms else np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0)
+            rate = TUPLES_PER_SECOND if B > 3 else TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
+            seconds += float(count) * hidden_channels * stirling(int(k), B) * float(tuples.sum()) / rate
+    return seconds
+
+
+def _sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
+    """Return the cost of the sorted path of U_3 in terms of the vector loop.
+
+    One step of a merge costs about as much as 12 such terms, a correction as much as 3.
+    """
+    return 24.0 * n**2 + 36.0 * edges * n
+
+
+def _tile(largest: int, entries: int, dtype: type[np.floating[Any]]) -> int:
+    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
+    fitting = TABLE_BYTES // (max(entries, 1) * np.dtype(dtype).itemsize)
+    return min(largest, max(16, fitting - fitting % 16))

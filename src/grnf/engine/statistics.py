@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grnf.engine.counting import counting_sort
 from grnf.engine.jit import kernel
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
@@ -22,15 +23,20 @@ class Statistics(NamedTuple):
     """Arrays of one batch of graphs that are all directed or all undirected.
 
     `nodes` has columns [x | D | R] for undirected and [x | D | R | C] for directed graphs, `pairs` rows
-    A_ij (undirected) or [A_ij | A_ji] (directed) for i < j, `totals` columns [sum x | sum D | sum R].
+    A_ij (undirected) or [A_ij | A_ji] (directed), `totals` columns [sum x | sum D | sum R]. A row of `nodes`
+    stands for `node_weight` equal nodes, a row of `pairs` for `pair_weight` equal pairs of nodes; `sizes` are
+    the true numbers of nodes.
     """
 
+    directed: bool
     sizes: IntArray
     node_ptr: IntArray
     nodes: FloatArray
+    node_weight: FloatArray
     pair_ptr: IntArray
     pair_nodes: IntArray
     pairs: FloatArray
+    pair_weight: FloatArray
     totals: FloatArray
 
 
@@ -59,12 +65,15 @@ def statistics(
     n_pairs = pair_ptr[-1]
     totals = _segment_sums(nodes[:, : n_node + 2 * n_edge], batch.node_ptr)
     return Statistics(
+        directed,
         batch.sizes,
         batch.node_ptr,
         nodes.astype(dtype),
+        np.ones(len(nodes), dtype),
         pair_ptr,
         pair_nodes[:n_pairs],
         pairs[:n_pairs].astype(dtype),
+        np.ones(n_pairs, dtype),
         totals.astype(dtype),
     )
 
@@ -117,23 +126,11 @@ def _fill(
 
 @kernel
 def _sorted_edges(edges: IntArray, n: int) -> IntArray:
-    """Return the order that sorts edges by (smaller node, larger node): two passes of counting sort."""
-    count = len(edges)
-    order = np.arange(count)
-    for larger_first in (True, False):
-        start = np.zeros(n + 1, dtype=np.int64)
-        for e in range(count):
-            node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
-            start[node + 1] += 1
-        for before in range(n):
-            start[before + 1] += start[before]
-        result = np.empty(count, dtype=np.int64)
-        for e in order:
-            node = max(edges[e, 0], edges[e, 1]) if larger_first else min(edges[e, 0], edges[e, 1])
-            result[start[node]] = e
-            start[node] += 1
-        order = result
-    return order
+    """Return the order that sorts edges by (smaller node, larger node)."""
+    low, high = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    for e in range(len(edges)):
+        low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
+    return counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""U_1 = sum over nodes of rho_e( t(v) )."""
+"""U_1 = sum over nodes of rho_e( t(v) ): a product, an activation, a sum."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import kernel
-from grnf.engine.rows import add_activated, add_product, polynomial
+from grnf.engine.rows import RAMP, RELU, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -15,32 +15,45 @@ __all__ = ["u1"]
 
 @kernel
 def u1(
-    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray
+    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
 ) -> None:
-    """out[g, feature] += head u U_1 for every graph g in `order`; scale[g] = u."""
-    H = len(c.bias)
-    dtype = c.bias.dtype
+    """out[g, feature] += head u U_1 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
+    H, dtype = len(c.bias), c.bias.dtype
+    largest = 0
+    for g in graphs:
+        largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        nodes = np.empty((c.nodes.shape[2], stop - start), dtype)
-        totals = np.empty((c.totals.shape[1], stop - start), dtype)
-        constant = np.empty(stop - start, dtype)
-        t = np.empty(stop - start, dtype)
+        t = np.empty((largest, stop - start), dtype)
+        constant = np.empty((1, stop - start), dtype)
         U = np.empty(stop - start, dtype)
         known = np.nan
-        for g in order:
-            if s.sizes[g] == 0:
-                continue
+        for g in graphs:
             if scale[g] != known:
                 known = scale[g]
-                polynomial(c.nodes[:, 0], known, start, stop, nodes)
-                polynomial(c.totals, known, start, stop, totals)
-            constant[:] = c.bias[start:stop]
-            add_product(s.totals[g], totals, constant)
+                nodes = evaluate(c.nodes[:, 0], known, start, stop)
+                totals = evaluate(c.totals, known, start, stop)
+            first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
+            project(s.totals, g, 1, totals, c.bias[start:stop], constant)
+            project(s.nodes, first, count, nodes, constant[0], t)
             U[:] = 0
-            for i in range(s.node_ptr[g], s.node_ptr[g + 1]):
-                t[:] = 0
-                add_product(s.nodes[i], nodes, t)
-                add_activated(code, 1.0, t, constant, U)
-            for h in range(stop - start):
-                out[g, c.feature[start + h]] += c.head[start + h] * scale[g] * U[h]
+            sum_rows(code, t, s.node_weight[first : first + count], U)
+            add_heads(U, known, c.head, c.segments, start, out[g])
+
+
+@kernel
+def sum_rows(code: int, t: FloatArray, weight: FloatArray, U: FloatArray) -> None:
+    """U += sum_i weight_i rho(t_i). The rows of t are overwritten."""
+    zero, one = t.dtype.type(0), t.dtype.type(1)
+    for i in range(len(weight)):
+        w = weight[i]
+        if code == RELU:
+            for h in range(len(U)):
+                U[h] += w * max(t[i, h], zero)
+        elif code == RAMP:
+            for h in range(len(U)):
+                U[h] += w * min(max(t[i, h], zero), one)
+        else:
+            activate(code, t[i])
+            for h in range(len(U)):
+                U[h] += w * t[i, h]

@@ -6,7 +6,7 @@ import numpy as np
 
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import kernel
-from grnf.engine.rows import add_activated, add_product, polynomial
+from grnf.engine.rows import activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -15,75 +15,71 @@ __all__ = ["ub"]
 
 @kernel
 def ub(
-    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, order: IntArray, out: FloatArray
+    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
 ) -> None:
-    """out[g, feature] += head u^B U_B for every graph g in `order`; scale[g] = u."""
-    H = len(c.bias)
-    B, Q = c.nodes.shape[1], c.pairs.shape[1]
-    dtype = c.bias.dtype
+    """out[g, feature] += head u^B U_B for these graphs, their nodes not grouped; scale[g] = u."""
+    H, B = len(c.bias), c.nodes.shape[1]
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        width = stop - start
-        nodes = np.empty((B, c.nodes.shape[2], width), dtype)
-        pairs = np.empty((Q, c.pairs.shape[2], width), dtype)
-        totals = np.empty((c.totals.shape[1], width), dtype)
-        row = np.empty(width, dtype)
-        U = np.empty(width, np.float64)
+        U = np.empty(stop - start, np.float64)
         known = np.nan
-        for g in order:
-            n = s.sizes[g]
-            if n < B:
+        for g in graphs:
+            if s.sizes[g] < B:
                 continue
             if scale[g] != known:
                 known = scale[g]
-                for p in range(B):
-                    polynomial(c.nodes[:, p], known, start, stop, nodes[p])
-                for q in range(Q):
-                    polynomial(c.pairs[:, q], known, start, stop, pairs[q])
-                polynomial(c.totals, known, start, stop, totals)
-            row[:] = c.bias[start:stop]
-            add_product(s.totals[g], totals, row)
-            node_terms = _node_terms(s, g, nodes, row)
+                nodes = _evaluate_all(c.nodes, known, start, stop)
+                pairs = _evaluate_all(c.pairs, known, start, stop)
+                totals = evaluate(c.totals, known, start, stop)
+            node_terms = _node_terms(s, g, nodes, totals, c.bias[start:stop])
             edge_terms = _edge_terms(s, g, pairs, B)
             U[:] = 0
             _sum_tuples(node_terms, edge_terms, code, U)
-            for h in range(width):
-                out[g, c.feature[start + h]] += c.head[start + h] * scale[g] ** B * U[h]
+            add_heads(U, known**B, c.head, c.segments, start, out[g])
 
 
 @kernel
-def _node_terms(s: Statistics, g: int, nodes: FloatArray, constant: FloatArray) -> FloatArray:
-    """Return what node i adds in slot p, shape (B, n, channels); the constant rides on slot 0."""
+def _evaluate_all(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatArray:
+    """Evaluate the coefficients of every slot: shape (slots, columns, channels)."""
+    out = np.empty((coefficient.shape[1], coefficient.shape[2], stop - start), coefficient.dtype)
+    for p in range(coefficient.shape[1]):
+        out[p] = evaluate(coefficient[:, p], u, start, stop)
+    return out
+
+
+@kernel
+def _node_terms(s: Statistics, g: int, nodes: FloatArray, totals: FloatArray, bias: FloatArray) -> FloatArray:
+    """Return what node i adds in slot p, shape (B, n, channels); what all tuples share rides on slot 0."""
     B, n, width = nodes.shape[0], s.sizes[g], nodes.shape[2]
-    terms = np.zeros((B, n, width), nodes.dtype)
+    terms = np.empty((B, n, width), nodes.dtype)
+    constant = np.empty((1, width), nodes.dtype)
+    project(s.totals, g, 1, totals, bias, constant)
     for p in range(B):
-        for i in range(n):
-            if p == 0:
-                terms[p, i] = constant
-            add_product(s.nodes[s.node_ptr[g] + i], nodes[p], terms[p, i])
+        project(s.nodes, s.node_ptr[g], n, nodes[p], constant[0], terms[p])
+        constant[:] = 0
     return terms
 
 
 @kernel
 def _edge_terms(s: Statistics, g: int, pairs: FloatArray, B: int) -> FloatArray:
     """Return what an edge between i in slot p and j in slot q > p adds: (B, B, n, n, channels)."""
-    n, width = s.sizes[g], pairs.shape[2]
+    n, columns, width = s.sizes[g], pairs.shape[1], pairs.shape[2]
     terms = np.zeros((B, B, n, n, width), pairs.dtype)
-    columns = pairs.shape[1]
-    half = columns // 2
-    directed = s.nodes.shape[1] > s.totals.shape[1]
-    swapped = np.empty(columns, pairs.dtype)
+    values = np.empty((2, columns), pairs.dtype)
+    edge = np.empty((2, width), pairs.dtype)
+    zeros = np.zeros(width, pairs.dtype)
+    half = columns // 2 if s.directed else 0
     slot = 0
     for p in range(B):
         for q in range(p + 1, B):
             for e in range(s.pair_ptr[g], s.pair_ptr[g + 1]):
-                i, j = s.pair_nodes[e]
-                swapped[:] = s.pairs[e]
-                add_product(swapped, pairs[slot], terms[p, q, i, j])
-                if directed:
-                    swapped[:half] = s.pairs[e, half:]
-                    swapped[half:] = s.pairs[e, :half]
-                add_product(swapped, pairs[slot], terms[p, q, j, i])
+                i, j = s.pair_nodes[e, 0], s.pair_nodes[e, 1]
+                for f in range(columns):
+                    values[0, f] = s.pairs[e, f]
+                    values[1, f] = s.pairs[e, (f + half) % columns]
+                project(values, 0, 2, pairs[slot], zeros, edge)
+                terms[p, q, i, j] = edge[0]
+                terms[p, q, j, i] = edge[1]
             slot += 1
     return terms
 
@@ -93,7 +89,6 @@ def _sum_tuples(node_terms: FloatArray, edge_terms: FloatArray, code: int, U: Fl
     """Walk over all tuples of distinct nodes, keeping the partial sums of every prefix of the tuple."""
     B, n, width = node_terms.shape
     prefix = np.zeros((B + 1, width), node_terms.dtype)
-    nothing = np.zeros(width, node_terms.dtype)
     partial = np.zeros(width, node_terms.dtype)
     v = np.full(B, -1)
     used = np.zeros(n, np.bool_)
@@ -112,12 +107,15 @@ def _sum_tuples(node_terms: FloatArray, edge_terms: FloatArray, code: int, U: Fl
                 partial[:] = 0
             continue
         node = v[depth]
-        prefix[depth + 1] = prefix[depth]
-        prefix[depth + 1] += node_terms[depth, node]
+        for h in range(width):
+            prefix[depth + 1, h] = prefix[depth, h] + node_terms[depth, node, h]
         for p in range(depth):
-            prefix[depth + 1] += edge_terms[p, depth, v[p], node]
+            for h in range(width):
+                prefix[depth + 1, h] += edge_terms[p, depth, v[p], node, h]
         if depth == B - 1:
-            add_activated(code, 1.0, prefix[B], nothing, partial)
+            activate(code, prefix[B])
+            for h in range(width):
+                partial[h] += prefix[B, h]
         else:
             used[node] = True
             depth += 1

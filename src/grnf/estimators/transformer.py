@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,10 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
+from grnf.errors import GraphError
 from grnf.estimators.inputs import Samples, encoded_samples, first_samples
+from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
 from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import graph_objects
 from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law, draw_seed
 from grnf.metric import DistanceEstimate, distance, required_dimension
 from grnf.metric.bounds import checked_dimension
@@ -75,6 +79,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
         or leave its row out, with a warning. `errors_` has the rows and the reasons. In `fit` bad samples
         are left out.
+    max_memory : int or str, default="1GB"
+        Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
+        into chunks that keep within it.
 
     Attributes
     ----------
@@ -107,6 +114,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     True
     """
 
+    encoder_: AttributeEncoder
+    errors_: list[tuple[int, str]]
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 512,
@@ -128,6 +138,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         unseen: Literal["error", "ignore"] = "error",
         missing: Literal["error", "zero"] = "error",
         on_error: Literal["raise", "nan", "skip"] = "raise",
+        max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
         self.orders = orders
@@ -147,6 +158,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.unseen = unseen
         self.missing = missing
         self.on_error = on_error
+        self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the attributes of nodes and edges, and fix the random features.
@@ -175,6 +187,36 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
+
+    def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
+        """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
+
+        Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
+        `errors_` counts rows from the beginning of the stream.
+
+        Examples
+        --------
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(10, random_state=0)
+        >>> grnf = GRNF(8, random_state=0).fit(graphs)
+        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
+        [(4, 8), (4, 8), (2, 8)]
+        """
+        check_is_fitted(self)
+        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
+            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
+        stream = iter(graph_objects(X))
+        errors: list[tuple[int, str]] = []
+        start = 0
+        while block := list(islice(stream, block_size)):
+            try:
+                Z = self.transform(block)
+            except GraphError as error:
+                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
+            errors += [(start + row, reason) for row, reason in self.errors_]
+            self.errors_ = errors
+            start += len(block)
+            yield Z
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs."""
@@ -240,6 +282,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             normalize=bool(self.normalize),
             center=bool(self.center),
             dtype=DTYPES[self.dtype],
+            max_memory=memory_size(self.max_memory),
             n_jobs=self.n_jobs,
         )
         self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
@@ -275,10 +318,3 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         target, proposal = self.target_law_.orders, self.proposal_law_.orders
         drawn = {k for k in range(1, 64) if proposal.probability(k) > 0}
         return spread**2 * max(target.probability(k) / proposal.probability(k) for k in drawn)
-
-
-def checked_hidden_channels(hidden_channels: Any) -> int:
-    """Return F_h if it is an integer >= 1."""
-    if isinstance(hidden_channels, (int, np.integer)) and hidden_channels >= 1:
-        return int(hidden_channels)
-    raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
 from grnf.activations import Activation, get_activation
 from grnf.basis import check_basis
-from grnf.engine import Engine
+from grnf.engine import Channels, Engine, Piece, estimated_seconds, pieces
 from grnf.engine.statistics import edge_channels
-from grnf.errors import GraphError
+from grnf.errors import CostWarning, GraphError
+from grnf.features.workers import n_workers, run
 from grnf.graphs import GraphBatch, null_graph
 from grnf.law import Draw, ParameterLaw, importance_weights
+from grnf.progress import progress
 from grnf.typing import FloatArray
 
 __all__ = ["FeatureMap"]
+
+COEFFICIENT_BYTES = 128
+"""Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
+
+LONG = 600.0
+"""Seconds of estimated work from which a warning comes first."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class FeatureMap:
     adjacency_channel, normalize, center : bool
     dtype : numpy floating type
         Of the arithmetic and of the result.
+    max_memory : int
+        Bytes that may be used beside the graphs and their vectors.
     n_jobs : int, optional
         Threads, as in joblib.
     """
@@ -48,52 +60,101 @@ class FeatureMap:
     proposal: ParameterLaw
     n_components: int
     seed: int
-    hidden_activation: Activation = get_activation("relu")  # noqa: RUF009
-    activation: Activation = get_activation("tanh")  # noqa: RUF009
+    hidden_activation: Activation = field(default_factory=lambda: get_activation("relu"))
+    activation: Activation = field(default_factory=lambda: get_activation("tanh"))
     basis: str = "indicator"
     adjacency_channel: bool = True
     normalize: bool = True
     center: bool = True
     dtype: type[np.floating[Any]] = np.float32
+    max_memory: int = 2**30
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         check_basis(self.basis)
+        n_workers(self.n_jobs)
+
+    @property
+    def engine(self) -> Engine:
+        """How hidden sums are computed."""
+        return Engine(
+            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, self.dtype
+        )
 
     def __call__(self, batch: GraphBatch) -> FloatArray:
-        """Embed every graph of the batch: shape (n_graphs, M)."""
+        """Embed every graph of the batch: shape (n_graphs, M).
+
+        With many graphs the workers share the graphs, with few they share the features.
+        """
         Z = np.empty((len(batch), self.n_components), dtype=self.dtype)
-        channels = batch.node_width + edge_channels(batch.edge_width, self.adjacency_channel)
-        for draw in self.proposal.chunks(self.n_components, channels=channels, seed=self.seed):
-            Z[:, draw.start : draw.start + len(draw)] = self.features(batch, draw)
+        workers = n_workers(self.n_jobs)
+        parts = pieces(batch, workers)
+        share_features = len(parts) < workers
+        stretches = self._stretches(batch, workers if share_features else 1)
+        self._warn_if_long(batch, workers)
+        with progress(len(batch) * self.n_components, f"embedding {len(batch)} graphs") as advance:
+
+            def fill(piece: Piece, stretch: _Stretch) -> None:
+                columns = slice(stretch.draw.start, stretch.draw.start + len(stretch.draw))
+                Z[piece.members, columns] = stretch.features(batch, piece)
+                advance(len(piece.members) * len(stretch.draw))
+
+            def fill_all(start: int, size: int) -> None:
+                stretch = self._stretch(start, size, batch).prepared_for(parts)
+                for piece in parts:
+                    fill(piece, stretch)
+
+            if share_features:
+                run([partial(fill_all, *stretch) for stretch in stretches], workers)
+            else:
+                for start, size in stretches:
+                    stretch = self._stretch(start, size, batch).prepared_for(parts)
+                    run([partial(fill, piece, stretch) for piece in parts], workers)
         return Z
 
-    def features(self, batch: GraphBatch, draw: Draw) -> FloatArray:
-        """Return the columns of z that belong to one stretch of features."""
-        weight = np.sqrt(importance_weights(self.target, self.proposal, draw) / self.n_components)
-        psi = self._psi(batch, draw)
-        if self.center:
-            null = GraphBatch.from_graphs([null_graph(batch.node_width, batch.edge_width)])
-            psi -= self._psi(null, draw)
-        return psi * weight
-
-    def _psi(self, batch: GraphBatch, draw: Draw) -> FloatArray:
-        engine = Engine(
-            hidden_code=self.hidden_activation.code,
-            basis=self.basis,
-            normalize=self.normalize,
-            adjacency_channel=self.adjacency_channel,
-            dtype=self.dtype,
-            n_jobs=self.n_jobs,
+    def _stretches(self, batch: GraphBatch, at_least: int) -> list[tuple[int, int]]:
+        """Cut the features so that the coefficients, and the sums of a piece, keep within the memory."""
+        most_features = max(64, self.max_memory // (4 * 16 * min(len(batch), 512)))
+        if at_least > 1:
+            most_features = min(most_features, max(64, -(-self.n_components // at_least)))
+        return self.proposal.stretches(
+            self.n_components,
+            channels=self._channels(batch),
+            seed=self.seed,
+            max_coefficients=self.max_memory // (2 * COEFFICIENT_BYTES * at_least),
+            max_features=most_features,
         )
-        sums = engine.hidden_sums(batch, draw)
-        if not np.isfinite(sums).all():
-            graph = int(np.flatnonzero(~np.isfinite(sums).all(axis=1))[0])
-            raise GraphError(
-                f"graph {graph}: its features overflow {np.dtype(self.dtype).name}; "
-                "scale the attributes, or use dtype='float64' or normalize=True"
+
+    def _stretch(self, start: int, size: int, batch: GraphBatch) -> _Stretch:
+        """Draw a stretch of features; one that holds them all is kept for the next call."""
+        key = (batch.node_width, batch.edge_width)
+        kept = self.__dict__.get("_kept")
+        if kept is not None and kept[0] == key and size == self.n_components:
+            return kept[1]  # type: ignore[no-any-return]
+        draw = self.proposal.sample(size, channels=self._channels(batch), seed=self.seed, start=start)
+        stretch = _Stretch(self, draw, batch.node_width, batch.edge_width)
+        if size == self.n_components:
+            self.__dict__["_kept"] = (key, stretch)
+        return stretch
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+    def _channels(self, batch: GraphBatch) -> int:
+        return batch.node_width + edge_channels(batch.edge_width, self.adjacency_channel)
+
+    def _warn_if_long(self, batch: GraphBatch, workers: int) -> None:
+        sample = self.proposal.orders_of(min(self.n_components, 4096), seed=self.seed)
+        seconds = estimated_seconds(batch, sample, self.proposal.hidden_channels, self.hidden_activation.code)
+        seconds *= self.n_components / len(sample) / workers
+        if seconds > LONG:
+            warnings.warn(
+                f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
+                f"{batch.sizes.max()} nodes. Fewer orders, drawn as proposal=law.restricted_to({{1, 2}}), "
+                "smaller graphs or fewer components take less",
+                CostWarning,
+                stacklevel=4,
             )
-        return self.activation(sums)
 
     def guarantee(self, edge_width: int) -> tuple[bool, str]:
         """Whether d_P is a metric on graphs by Theorem 1, and why (not)."""
@@ -113,3 +174,53 @@ class FeatureMap:
             f"the law has full support, {self.hidden_activation.name} is squashing and continuous, "
             f"{self.activation.name} continuous and not constant: d_P is a metric (Theorem 1)"
         )
+
+
+class _Stretch:
+    """Some of the features w_1 .. w_M, ready to be evaluated on pieces of a batch."""
+
+    def __init__(self, owner: FeatureMap, draw: Draw, node_width: int, edge_width: int) -> None:
+        self.draw = draw
+        self.activation, self.engine = owner.activation, owner.engine
+        weights = importance_weights(owner.target, owner.proposal, draw)
+        self.weight = np.sqrt(weights / owner.n_components)
+        self.node_width = node_width
+        self.by_direction: dict[bool, Channels] = {}
+        self.null: FloatArray | float = 0.0
+        if owner.center:
+            null = GraphBatch.from_graphs([null_graph(node_width, edge_width)])
+            self.null = self._psi(null, pieces(null)[0])
+
+    def prepared_for(self, parts: list[Piece]) -> Self:
+        """Bring the parameters into shape before threads ask for them."""
+        for directed in {piece.directed for piece in parts}:
+            self._channels(directed)
+        return self
+
+    def features(self, batch: GraphBatch, piece: Piece) -> FloatArray:
+        """Return the columns of z that belong to these features, for the graphs of a piece."""
+        return (self._psi(batch, piece) - self.null) * self.weight
+
+    def _psi(self, batch: GraphBatch, piece: Piece) -> FloatArray:
+        sums = self.engine.piece_sums(batch, piece, self._channels(piece.directed))
+        finite = np.isfinite(sums).all(axis=1)
+        if not finite.all():
+            graph = piece.members[np.flatnonzero(~finite)].min()
+            raise GraphError(
+                f"graph {graph}: its features overflow {np.dtype(self.engine.dtype).name}; "
+                "scale the attributes, or use dtype='float64' or normalize=True"
+            )
+        return self.activation(sums)
+
+    def _channels(self, directed: bool) -> Channels:
+        if directed not in self.by_direction:
+            self.by_direction[directed] = self.engine.channels(self.draw, self.node_width, directed)
+        return self.by_direction[directed]
+
+
+def _spelled(seconds: float) -> str:
+    """Return a duration in the unit that a person would use."""
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"

@@ -7,7 +7,7 @@ are the features of M = 512, whatever the chunks in which they are drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -99,23 +99,34 @@ class ParameterLaw:
         ]
         return Draw(start, orders, tuple(group for group in groups if len(group.features)))
 
-    def chunks(
-        self, n_features: int, *, channels: int, seed: int, max_coefficients: int = 4_000_000
-    ) -> Iterator[Draw]:
-        """Yield w_1 .. w_M in stretches of about `max_coefficients` numbers, never all of them at once.
+    def orders_of(self, n_features: int, *, seed: int) -> IntArray:
+        """Return the orders k of w_1 .. w_M without drawing their coefficients."""
+        n_blocks = -(-n_features // BLOCK)
+        uniform = np.concatenate([block_generator(seed, block).random(BLOCK) for block in range(n_blocks)])
+        return self.orders.quantile(uniform[:n_features])
+
+    def stretches(
+        self,
+        n_features: int,
+        *,
+        channels: int,
+        seed: int,
+        max_coefficients: int = 4_000_000,
+        max_features: int | None = None,
+    ) -> list[tuple[int, int]]:
+        """Cut w_1 .. w_M into stretches (start, size) of about `max_coefficients` numbers each.
 
         Examples
         --------
-        >>> draws = ParameterLaw({1: 1.0}).chunks(1000, channels=1, seed=0, max_coefficients=10_000)
-        >>> [len(draw) for draw in draws]
-        [320, 320, 320, 40]
+        >>> ParameterLaw({1: 1.0}).stretches(1000, channels=1, seed=0, max_coefficients=10_000)
+        [(0, 320), (320, 320), (640, 320), (960, 40)]
         """
-        probed = self.sample(min(n_features, BLOCK), channels=channels, seed=seed)
-        per_block = BLOCK * sum(group.theta.size for group in probed.groups) // max(len(probed), 1)
-        step = BLOCK * max(1, max_coefficients // max(per_block, 1))
-        for start in range(0, n_features, step):
-            size = min(step, n_features - start)
-            yield self.sample(size, channels=channels, seed=seed, start=start)
+        orders = self.orders_of(min(n_features, 16 * BLOCK), seed=seed)
+        size = float(np.mean([n_parameters(int(k), channels, self.hidden_channels) for k in orders]))
+        step = BLOCK * max(1, int(max_coefficients / (BLOCK * size)))
+        if max_features is not None:
+            step = min(step, max(BLOCK, max_features // BLOCK * BLOCK))
+        return [(start, min(step, n_features - start)) for start in range(0, n_features, step)]
 
     def log_density(self, draw: Draw) -> FloatArray:
         """Return log p(w_m) of each feature, the density being with respect to counting x Lebesgue."""

@@ -1,0 +1,143 @@
+"""Equal nodes grouped: nodes with equal statistics give equal terms, so one of each class stands for all.
+
+Exact, and the main path for graphs without continuous attributes: classes are then pairs of label and degree.
+Pairs that carry an edge are grouped likewise, by the classes of their ends and their values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.engine.jit import kernel
+from grnf.engine.statistics import Statistics
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["grouped"]
+
+Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+
+
+def grouped(s: Statistics) -> Statistics:
+    """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
+    bits = np.uint32 if s.nodes.dtype == np.float32 else np.uint64
+    node_bits: Any = s.nodes.view(bits)
+    pair_bits: Any = s.pairs.view(bits)
+    node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
+    node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
+    node_weight, pair_weight = np.zeros_like(s.node_weight), np.zeros_like(s.pair_weight)
+    pair_nodes = np.empty_like(s.pair_nodes)
+    half = s.pairs.shape[1] // 2 if s.directed else 0
+    _group(
+        s.node_ptr, node_bits, s.pair_ptr, s.pair_nodes, pair_bits, half,
+        (node_ptr, node_rows, node_weight), (pair_ptr, pair_rows, pair_weight, pair_nodes),
+    )  # fmt: skip
+    n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
+    pair_rows = pair_rows[:n_pairs]
+    pairs = s.pairs[np.abs(pair_rows) - 1]
+    turned = pair_rows < 0
+    pairs[turned] = np.roll(pairs[turned], half, axis=1)
+    return s._replace(
+        node_ptr=node_ptr,
+        nodes=s.nodes[node_rows[:n_nodes]],
+        node_weight=node_weight[:n_nodes],
+        pair_ptr=pair_ptr,
+        pair_nodes=pair_nodes[:n_pairs],
+        pairs=pairs,
+        pair_weight=pair_weight[:n_pairs],
+    )
+
+
+@kernel
+def _group(
+    node_ptr: IntArray,
+    node_bits: Bits,
+    pair_ptr: IntArray,
+    pair_nodes: IntArray,
+    pair_bits: Bits,
+    half: int,
+    node_out: tuple[IntArray, IntArray, FloatArray],
+    pair_out: tuple[IntArray, IntArray, FloatArray, IntArray],
+) -> None:
+    """Find the classes graph by graph: the first row of each, and how many rows it has.
+
+    Rows of pairs are numbered from 1, and negative where the two halves (A_ij, A_ji) are to be swapped.
+    """
+    out_ptr, out_rows, out_weight = node_out
+    out_pair_ptr, out_pair_rows, out_pair_weight, out_pair_nodes = pair_out
+    n_classes = n_pair_classes = 0
+    for g in range(len(node_ptr) - 1):
+        first = n_classes
+        n = node_ptr[g + 1] - node_ptr[g]
+        class_of = np.empty(n, np.int64)
+        table = _empty_table(n)
+        for i in range(n):
+            row = node_ptr[g] + i
+            at = _hash(node_bits[row], 0, np.uint64(0)) & np.uint64(len(table) - 1)
+            while table[at] >= 0 and not _equal(node_bits[row], node_bits[out_rows[table[at]]], 0):
+                at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
+            if table[at] < 0:
+                table[at] = n_classes
+                out_rows[n_classes] = row
+                n_classes += 1
+            out_weight[table[at]] += 1
+            class_of[i] = table[at] - first
+        out_ptr[g + 1] = n_classes
+
+        table = _empty_table(pair_ptr[g + 1] - pair_ptr[g])
+        for e in range(pair_ptr[g], pair_ptr[g + 1]):
+            low, high = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]
+            shift = 0
+            if low > high:
+                low, high, shift = high, low, half
+            key = np.uint64(low * (n + 1) + high)
+            at = _hash(pair_bits[e], shift, key) & np.uint64(len(table) - 1)
+            while table[at] >= 0:
+                known = table[at]
+                source = out_pair_rows[known]
+                other = half if source < 0 else 0
+                if (
+                    out_pair_nodes[known, 0] == low
+                    and out_pair_nodes[known, 1] == high
+                    and _equal(pair_bits[e], pair_bits[abs(source) - 1], shift ^ other)
+                ):
+                    break
+                at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
+            if table[at] < 0:
+                table[at] = n_pair_classes
+                out_pair_rows[n_pair_classes] = -(e + 1) if shift else e + 1
+                out_pair_nodes[n_pair_classes, 0], out_pair_nodes[n_pair_classes, 1] = low, high
+                n_pair_classes += 1
+            out_pair_weight[table[at]] += 1
+        out_pair_ptr[g + 1] = n_pair_classes
+
+
+@kernel
+def _empty_table(count: int) -> IntArray:
+    """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
+    size = 4
+    while size < 2 * count:
+        size *= 2
+    return np.full(size, -1, dtype=np.int64)
+
+
+@kernel
+def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
+    """Hash a row whose halves are swapped when shift is half its length."""
+    value = seed * np.uint64(0x9E3779B97F4A7C15)
+    for f in range(len(row)):
+        value ^= np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)])
+        value *= np.uint64(0xFF51AFD7ED558CCD)
+        value ^= value >> np.uint64(32)
+    return value
+
+
+@kernel
+def _equal(a: Bits, b: Bits, shift: int) -> bool:
+    """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
+    for f in range(len(a)):  # noqa: SIM110 numba knows no generators
+        if a[f + shift if f < len(a) - shift else f + shift - len(a)] != b[f]:
+            return False
+    return True
