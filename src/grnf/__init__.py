@@ -13,8 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, law, metric, testing
-    from grnf.errors import CostWarning, GraphError, OrderTooLargeError
+    from grnf import basis, datasets, io, law, metric, testing
+    from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
@@ -26,10 +26,12 @@ __all__ = [
     "Graph",
     "GraphBatch",
     "GraphError",
+    "GrnfWarning",
     "OrderTooLargeError",
     "basis",
     "check_graphs",
     "datasets",
+    "io",
     "law",
     "metric",
     "null_graph",
@@ -43,11 +45,12 @@ _HOMES = {
     "Graph": "grnf.graphs",
     "GraphBatch": "grnf.graphs",
     "GraphError": "grnf.errors",
+    "GrnfWarning": "grnf.errors",
     "OrderTooLargeError": "grnf.errors",
     "check_graphs": "grnf.graphs",
     "null_graph": "grnf.graphs",
 }
-_MODULES = ("basis", "datasets", "law", "metric", "testing")
+_MODULES = ("basis", "datasets", "io", "law", "metric", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CostWarning", "GraphError", "OrderTooLargeError"]
+__all__ = ["CostWarning", "GraphError", "GrnfWarning", "OrderTooLargeError"]
 
 
 class GraphError(ValueError):
@@ -15,3 +15,7 @@ class CostWarning(UserWarning):
 
 class OrderTooLargeError(ValueError):
     """A hidden order so large that one feature has more parameters than memory holds."""
+
+
+class GrnfWarning(UserWarning):
+    """Something in the input is not used, or not all of it."""

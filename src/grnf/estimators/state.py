@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grnf.files import atomic_write
+from grnf.io.encode import AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw, as_order_law
 
 __all__ = ["load_state", "save_state"]
@@ -33,20 +34,26 @@ def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
             "edge_width": transformer.edge_width_,
             "seed": transformer.seed_,
         },
+        "encoder": transformer.encoder_.to_config(),
     }
     text = json.dumps(state, indent=2, default=_plain)
+    if len(text) >= LARGEST_FILE:
+        raise ValueError(
+            f"the settings take {len(text)} characters, too many to save: columns of names or ids, which "
+            "give one category each, should be removed from the graphs"
+        )
     with atomic_write(path) as file:
         file.write(text + "\n")
 
 
-def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, int]]:
-    """Read (parameters, fitted state), or say what is wrong with the file."""
+def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, int], AttributeEncoder]:
+    """Read (parameters, fitted state, encoder), or say what is wrong with the file."""
     path = Path(path)
     if path.stat().st_size > LARGEST_FILE:
         raise ValueError(f"{path} is too large for a saved transformer")
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")
@@ -59,9 +66,12 @@ def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         fitted = {name: int(state["fitted"][name]) for name in ("node_width", "edge_width", "seed")}
         for name in ("orders", "proposal"):
             params[name] = _law(params[name])
+        encoder = AttributeEncoder.from_config(state["encoder"])
+        if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
+            raise ValueError("the columns of the encoder do not make up the widths")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    return params, fitted
+    return params, fitted, encoder
 
 
 def _law_config(law: Any) -> Any:

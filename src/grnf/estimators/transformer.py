@@ -12,10 +12,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
+from grnf.errors import GraphError
+from grnf.estimators.inputs import Samples, encoded_samples, first_samples
 from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
-from grnf.graphs import Graph, check_graphs
+from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import graph_objects
 from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law, draw_seed
 from grnf.metric import DistanceEstimate, distance, required_dimension
 from grnf.metric.bounds import checked_dimension
@@ -32,7 +35,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
     of the nodes. |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2, z(g1) . z(g2) of the kernel
-    kappa_P. Nothing is trained: `fit` learns only how many attributes nodes and edges have.
+    kappa_P. Nothing is trained: `fit` learns only which attributes nodes and edges have. Graphs may be
+    of any kind that `grnf.io.to_raw` knows: networkx, PyTorch Geometric, adjacency matrices, SMILES, ...
 
     Parameters
     ----------
@@ -66,12 +70,25 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
+    unseen : "error" or "ignore", default="error"
+        What `transform` does about a category (such as an atom symbol) that was not there in `fit`; "ignore"
+        puts zeros in all columns of the category.
+    missing : "error" or "zero", default="error"
+        What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
+    on_error : "raise", "nan" or "skip", default="raise"
+        What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
+        or leave its row out, with a warning. `errors_` has the rows and the reasons. In `fit` bad samples
+        are left out.
     max_memory : int or str, default="1GB"
         Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
         into chunks that keep within it.
 
     Attributes
     ----------
+    encoder_ : grnf.io.AttributeEncoder
+        Which attributes of nodes and edges are used, in which order, and their categories.
+    errors_ : list of (int, str)
+        Row and reason of each bad sample of the last `fit` or `transform`.
     n_components_ : int
         M.
     seed_ : int
@@ -97,6 +114,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     True
     """
 
+    encoder_: AttributeEncoder
+    errors_: list[tuple[int, str]]
+
     def __init__(
         self,
         n_components: int | Literal["auto"] = 512,
@@ -115,6 +135,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
+        unseen: Literal["error", "ignore"] = "error",
+        missing: Literal["error", "zero"] = "error",
+        on_error: Literal["raise", "nan", "skip"] = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -132,38 +155,44 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.unseen = unseen
+        self.missing = missing
+        self.on_error = on_error
         self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the widths of the attributes, and fix the random features.
+        """Learn the attributes of nodes and edges, and fix the random features.
 
         Parameters
         ----------
-        X : list of Graph, or GraphBatch
+        X : collection of graphs
+            A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
+            knows, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); or a batch or data
+            set of PyTorch Geometric.
         y : ignored
         """
-        batch = check_graphs(X)
-        return self._fit(batch.node_width, batch.edge_width, draw_seed(self.random_state))
+        self._fit_samples(X)
+        return self
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
 
         Parameters
         ----------
-        X : list of Graph, or GraphBatch
+        X : collection of graphs, as in `fit`
 
         Returns
         -------
         array, shape (n_graphs, n_components_)
         """
         check_is_fitted(self)
-        batch = check_graphs(X, node_width=self.node_width_, edge_width=self.edge_width_)
-        return self._map(batch)
+        return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
 
         Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
+        `errors_` counts rows from the beginning of the stream.
 
         Examples
         --------
@@ -176,20 +205,27 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         check_is_fitted(self)
         if not isinstance(block_size, (int, np.integer)) or block_size < 1:
             raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
-        stream = iter(X)
+        stream = iter(graph_objects(X))
+        errors: list[tuple[int, str]] = []
+        start = 0
         while block := list(islice(stream, block_size)):
-            yield self.transform(block)
+            try:
+                Z = self.transform(block)
+            except GraphError as error:
+                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
+            errors += [(start + row, reason) for row, reason in self.errors_]
+            self.errors_ = errors
+            start += len(block)
+            yield Z
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs."""
-        batch = check_graphs(X)
-        return np.asarray(self.fit(batch).transform(batch))
+        return self._embedded(self._fit_samples(X))
 
-    def distance(self, g1: Graph, g2: Graph) -> DistanceEstimate:
-        """Estimate d_P between two graphs, with error bars."""
+    def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
+        """Estimate d_P between two graphs of any kind, with error bars."""
         check_is_fitted(self)
-        batch = check_graphs([g1, g2], node_width=self.node_width_, edge_width=self.edge_width_)
-        z1, z2 = self._map(batch)
+        z1, z2 = self._map(encoded_samples([g1, g2], self.encoder_, "raise").batch)
         weighted = self.target_law_.coefficients != self.proposal_law_.coefficients
         return distance(
             z1, z2, activation=self.activation, largest_term=np.inf if weighted else self._largest_term()
@@ -203,8 +239,10 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote: a fitted transformer that gives the same vectors."""
-        params, fitted = load_state(path)
-        return cls(**params)._fit(**fitted)
+        params, fitted, encoder = load_state(path)
+        loaded = cls(**params)._fit(**fitted)
+        loaded.encoder_, loaded.errors_ = encoder, []
+        return loaded
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -215,6 +253,17 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+    def _fit_samples(self, X: Any) -> Samples:
+        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
+        encoder, samples = first_samples(X, policies, self.on_error)
+        self._fit(encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
+        self.encoder_, self.errors_ = encoder, samples.errors
+        return samples
+
+    def _embedded(self, samples: Samples) -> FloatArray:
+        self.errors_ = samples.errors
+        return samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
 
     def _fit(self, node_width: int, edge_width: int, seed: int) -> Self:
         target = self._law(self.orders, "orders")

@@ -1,0 +1,82 @@
+import contextlib
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grnf import GraphError
+from grnf.io import iter_raw, to_raw
+from guests import guest
+
+Chem = guest("rdkit.Chem")
+
+
+def test_atoms_and_bonds():
+    raw = to_raw("[NH3+]Cc1ccccc1")
+    assert (raw.n_nodes, len(raw.edges), raw.directed) == (8, 8, False)
+    assert raw.node_columns["symbol"].tolist() == ["N", *"CCCCCCC"]
+    assert raw.node_columns["charge"].tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert raw.node_columns["aromatic"].tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert raw.node_columns["hydrogens"].tolist() == [3, 2, 0, 1, 1, 1, 1, 1]
+    assert raw.node_columns["degree"].tolist() == [1, 2, 3, 2, 2, 2, 2, 2]
+    assert set(raw.node_columns["hybridization"]) == {"SP2", "SP3"}
+    assert set(raw.edge_columns["type"]) == {"SINGLE", "AROMATIC"}
+    assert raw.edge_columns["ring"].sum() == 6
+
+
+def test_a_molecule_is_its_smiles():
+    mol = Chem.MolFromSmiles("CCO")
+    mol.SetProp("_Name", "ethanol")
+    raw, again = to_raw(mol), to_raw("CCO")
+    assert raw.graph_id == "ethanol"
+    assert raw.edges.tolist() == again.edges.tolist()
+    for name, column in raw.node_columns.items():
+        assert column.tolist() == again.node_columns[name].tolist()
+    assert to_raw(Chem.AddHs(mol)).n_nodes == 9
+    assert to_raw(np.str_("[Na+].[Cl-]")).n_nodes == 2
+
+
+@pytest.mark.parametrize(
+    ("smiles", "message"),
+    [
+        ("C1CC", "'C1CC' is no SMILES of a molecule: its syntax is wrong"),
+        ("CC(C)(C)(C)C", "Explicit valence for atom # 1 C, 5, is greater than permitted"),
+        ("c1cccc1", "Can't kekulize mol"),
+        ("x" * 1000, r"'x{77}\.\.\.' is no SMILES"),
+        (" ", "an empty string is no molecule"),
+    ],
+)
+def test_bad_smiles_say_why_and_nothing_is_printed(smiles, message, capfd):
+    with pytest.raises(GraphError, match=message):
+        to_raw(smiles)
+    assert capfd.readouterr().err == ""
+
+
+@given(st.text(max_size=20) | st.text("CNOcn123()[]=#+-.@/\\%", max_size=20))
+def test_any_text_gives_a_molecule_or_our_error(text):
+    with contextlib.suppress(GraphError):
+        assert to_raw(text).n_nodes > 0
+
+
+def test_without_rdkit_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "rdkit", None)
+    with pytest.raises(
+        GraphError, match=r"'CCO' is read as SMILES, which needs RDKit: pip install 'grnf\[chem\]'"
+    ):
+        to_raw("CCO")
+
+
+def test_real_molecules(shared):
+    with gzip.open(shared / "data" / "molecules" / "moses_test.csv.gz", "rt") as file:
+        next(file)
+        smiles = [next(file).strip() for _ in range(2000)]
+    raws = list(iter_raw(smiles))
+    assert len(raws) == 2000
+    assert {symbol for raw in raws for symbol in raw.node_columns["symbol"]} <= {
+        *("C", "N", "O", "S", "F", "Cl", "Br", "H"),
+    }
+    for raw in raws:
+        degree = np.bincount(raw.edges.ravel(), minlength=raw.n_nodes)
+        np.testing.assert_array_equal(raw.node_columns["degree"], degree)
