@@ -1,6 +1,17 @@
-"""Doors: one reader for each format that graphs come in."""
+"""Doors: files of graphs in many formats, read one graph after another and written all or nothing."""
 
-from grnf.io.raw import RawGraph
+from grnf.io.formats import FORMATS, Format
+from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.registry import guess_format, read_graphs, write_graphs
 from grnf.io.tu import read_tu
 
-__all__ = ["RawGraph", "read_tu"]
+__all__ = [
+    "FORMATS",
+    "BadGraph",
+    "Format",
+    "RawGraph",
+    "guess_format",
+    "read_graphs",
+    "read_tu",
+    "write_graphs",
+]

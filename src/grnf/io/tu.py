@@ -9,20 +9,27 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
+from grnf.io.archives import open_archive, read_member
+from grnf.io.limits import LARGEST_MEMBER, MOST_EMPTY_GRAPHS
+from grnf.io.raw import RawGraph, checked_raw
+from grnf.io.rows import merged_arcs
+from grnf.io.streams import Source
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["TUData", "read_tu"]
+__all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
 
-LARGEST_MEMBER = 2**32
-"""Unpacked bytes that one file of an archive may have."""
+INDICATOR = "_graph_indicator.txt"
 
 
 class TUData(NamedTuple):
@@ -46,83 +53,175 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     node_attributes : bool, default=True
         Whether to keep continuous node attributes beside the labels.
     """
-    source = _Source(Path(path))
-    owner = source.integers("graph_indicator").ravel()
-    n_nodes = len(owner)
-    if n_nodes and (owner.min() < 1 or (np.diff(owner) < 0).any()):
-        raise GraphError(f"{source.path}: graph_indicator must ascend from 1")
-    y = source.graph_targets()
-    n_graphs = max(int(owner[-1]) if n_nodes else 0, 0 if y is None else len(y))
-    if y is not None and len(y) != n_graphs:
-        raise GraphError(f"{source.path}: {len(y)} graph labels for {n_graphs} graphs")
-    arcs = source.integers("A", columns=2) - 1
-    _check_arcs(arcs, owner, source)
-    node_attr, node_columns = source.attributes("node", n_nodes, continuous=node_attributes)
-    edge_attr, edge_columns = source.attributes("edge", len(arcs))
-    arcs, edge_attr = _without_repeats(arcs, edge_attr, n_nodes)
-    arcs, edge_attr, directed = _undirected_once(arcs, edge_attr, n_nodes)
-    graph_of = owner[arcs[:, 0]] - 1 if len(arcs) else np.empty(0, dtype=np.int64)
-    node_ptr = np.searchsorted(owner, np.arange(1, n_graphs + 2)).astype(np.int64)
-    edge_ptr = np.searchsorted(graph_of, np.arange(n_graphs + 1)).astype(np.int64)
+    data = _load(Path(path))
+    node_attr, node_columns = _one_hot(
+        data.node_labels, data.node_attributes if node_attributes else None, data.node_ptr[-1]
+    )
+    edge_attr, edge_columns = _one_hot(data.edge_labels, data.edge_attributes, len(data.edges))
     batch = GraphBatch(
-        node_ptr=node_ptr,
-        edge_ptr=edge_ptr,
-        edges=arcs - node_ptr[graph_of][:, np.newaxis],
+        node_ptr=data.node_ptr,
+        edge_ptr=data.edge_ptr,
+        edges=data.edges,
         node_attr=node_attr,
         edge_attr=edge_attr,
-        directed=np.full(n_graphs, directed),
+        directed=np.full(len(data.node_ptr) - 1, data.directed),
     )
-    return TUData(batch, y, node_columns, edge_columns)
+    return TUData(batch, data.y, node_columns, edge_columns)
 
 
-def _check_arcs(arcs: IntArray, owner: IntArray, source: _Source) -> None:
+def read_tu_graphs(source: Source) -> Iterator[RawGraph]:
+    """Yield the graphs of a TU set: labels as categories (texts), attributes as one column of vectors."""
+    data = _load(source.path)
+    node_columns = _columns(data.node_labels, data.node_attributes)
+    edge_columns = _columns(data.edge_labels, data.edge_attributes)
+    for index in range(len(data.node_ptr) - 1):
+        nodes = slice(data.node_ptr[index], data.node_ptr[index + 1])
+        edges = slice(data.edge_ptr[index], data.edge_ptr[index + 1])
+        try:
+            graph = checked_raw(
+                int(nodes.stop - nodes.start),
+                data.edges[edges],
+                {name: values[nodes] for name, values in node_columns.items()},
+                {name: values[edges] for name, values in edge_columns.items()},
+                data.directed,
+                str(index + 1),
+                None if data.y is None else data.y[index].tolist(),
+            )
+        except GraphError as error:
+            raise GraphError(f"{source}, graph {index + 1}: {error}") from None
+        yield graph
+
+
+def is_tu_folder(path: Path) -> bool:
+    """Tell whether a folder holds a TU set."""
+    return any(file.name.endswith(INDICATOR) for file in path.iterdir())
+
+
+@dataclass(frozen=True)
+class _Set:
+    """The tables of a set: edges without repeats, numbered within their graphs, and where graphs begin."""
+
+    node_ptr: IntArray
+    edge_ptr: IntArray
+    edges: IntArray
+    directed: bool
+    y: Any
+    node_labels: IntArray | None
+    node_attributes: FloatArray | None
+    edge_labels: IntArray | None
+    edge_attributes: FloatArray | None
+
+
+def _load(path: Path) -> _Set:
+    with _open(path) as files:
+        owner = files.integers("graph_indicator").ravel()
+        n_nodes = len(owner)
+        if n_nodes and (owner.min() < 1 or (np.diff(owner) < 0).any()):
+            raise GraphError(f"{path}: graph_indicator must ascend from 1")
+        y = files.graph_targets()
+        n_graphs = _number_of_graphs(owner, y, path)
+        arcs = files.integers("A", columns=2) - 1
+        _check_arcs(arcs, owner, files)
+        node_tables = files.attributes("node", n_nodes)
+        edge_labels, edge_attributes = files.attributes("edge", len(arcs))
+    keep, directed = _edges_once(arcs, edge_labels, edge_attributes, n_nodes)
+    arcs = arcs[keep]
+    graph_of = owner[arcs[:, 0]] - 1
+    node_ptr = np.searchsorted(owner, np.arange(1, n_graphs + 2)).astype(np.int64)
+    return _Set(
+        node_ptr=node_ptr,
+        edge_ptr=np.searchsorted(graph_of, np.arange(n_graphs + 1)).astype(np.int64),
+        edges=arcs - node_ptr[graph_of][:, np.newaxis],
+        directed=directed,
+        y=y,
+        node_labels=node_tables[0],
+        node_attributes=node_tables[1],
+        edge_labels=None if edge_labels is None else edge_labels[keep],
+        edge_attributes=None if edge_attributes is None else edge_attributes[keep],
+    )
+
+
+def _number_of_graphs(owner: IntArray, y: Any, path: Path) -> int:
+    n_graphs = max(int(owner[-1]) if len(owner) else 0, 0 if y is None else len(y))
+    if y is not None and len(y) != n_graphs:
+        raise GraphError(f"{path}: {len(y)} graph labels for {n_graphs} graphs")
+    if n_graphs > len(owner) + MOST_EMPTY_GRAPHS:
+        raise GraphError(
+            f"{path}: graph number {n_graphs} with {len(owner)} nodes in all; number graphs from 1"
+        )
+    return n_graphs
+
+
+def _check_arcs(arcs: IntArray, owner: IntArray, files: _Files) -> None:
     outside = (arcs < 0) | (arcs >= len(owner))
     if outside.any():
         line = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise GraphError(f"{source.name('A')}, line {line + 1}: no such node ({len(owner)} nodes)")
-    if len(arcs):
-        crossing = owner[arcs[:, 0]] != owner[arcs[:, 1]]
-        if crossing.any():
-            line = int(np.flatnonzero(crossing)[0])
-            raise GraphError(f"{source.name('A')}, line {line + 1}: an edge between two graphs")
+        raise GraphError(f"{files.name('A')}, line {line + 1}: no such node ({len(owner)} nodes)")
+    crossing = owner[arcs[:, 0]] != owner[arcs[:, 1]]
+    if crossing.any():
+        line = int(np.flatnonzero(crossing)[0])
+        raise GraphError(f"{files.name('A')}, line {line + 1}: an edge between two graphs")
 
 
-def _without_repeats(arcs: IntArray, edge_attr: FloatArray, n_nodes: int) -> tuple[IntArray, FloatArray]:
-    """Sort arcs and keep the first of each."""
+def _edges_once(
+    arcs: IntArray, labels: IntArray | None, attributes: FloatArray | None, n_nodes: int
+) -> tuple[IntArray, bool]:
+    """Return which lines to keep, sorted by arc and without repeats, and whether they are directed."""
     _, first = np.unique(arcs[:, 0] * n_nodes + arcs[:, 1], return_index=True)
-    return arcs[first], edge_attr[first]
+    values = np.hstack(
+        [np.empty((len(arcs), 0)), *(part for part in (labels, attributes) if part is not None)]
+    )
+    one_of_two = merged_arcs(arcs[first], values[first])
+    return (first, True) if one_of_two is None else (first[one_of_two], False)
 
 
-def _undirected_once(
-    arcs: IntArray, edge_attr: FloatArray, n_nodes: int
-) -> tuple[IntArray, FloatArray, bool]:
-    """If every arc has its reverse with equal attributes, keep one of each pair and call it undirected."""
-    back = np.argsort(arcs[:, 1] * n_nodes + arcs[:, 0], kind="stable")
-    symmetric = np.array_equal(arcs[back][:, ::-1], arcs) and np.array_equal(edge_attr[back], edge_attr)
-    if not symmetric:
-        return arcs, edge_attr, True
-    keep = arcs[:, 0] <= arcs[:, 1]
-    return arcs[keep], edge_attr[keep], False
+def _one_hot(
+    labels: IntArray | None, attributes: FloatArray | None, count: int
+) -> tuple[FloatArray, list[str]]:
+    parts: list[FloatArray] = [np.empty((count, 0))]
+    names: list[str] = []
+    for column, entries in enumerate([] if labels is None else labels.T):
+        values = np.unique(entries)
+        parts.append((entries[:, np.newaxis] == values).astype(np.float64))
+        names += [f"label{column or ''}={value}" for value in values]
+    if attributes is not None:
+        parts.append(attributes)
+        names += [f"attribute{column}" for column in range(attributes.shape[1])]
+    return np.hstack(parts), names
 
 
-class _Source:
+def _columns(labels: IntArray | None, attributes: FloatArray | None) -> dict[str, npt.NDArray[Any]]:
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for index, entries in enumerate([] if labels is None else labels.T):
+        values, codes = np.unique(entries, return_inverse=True)
+        columns[f"label{index or ''}"] = np.array([str(value) for value in values], dtype=object)[codes]
+    if attributes is not None:
+        columns["attributes"] = attributes
+    return columns
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[_Files]:
+    if path.is_dir():
+        yield _Files(path, {file.name: str(file) for file in sorted(path.iterdir())}, None)
+    elif zipfile.is_zipfile(path):
+        with path.open("rb") as file, open_archive(file, str(path)) as archive:
+            members = {PurePosixPath(name).name: name for name in archive.namelist()}
+            yield _Files(path, members, archive)
+    elif path.exists():
+        raise GraphError(f"{path} is neither a folder nor a zip file")
+    else:
+        raise GraphError(f"{path} does not exist")
+
+
+class _Files:
     """The files of one data set, in a folder or in a zip, found by the end of their names."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, members: dict[str, str], archive: zipfile.ZipFile | None) -> None:
         self.path = path
-        self._read: Callable[[str], bytes]
-        if path.is_dir():
-            self.members = {file.name: str(file) for file in sorted(path.iterdir())}
-            self._read = lambda member: Path(member).read_bytes()
-        elif zipfile.is_zipfile(path):
-            self.archive = zipfile.ZipFile(path)
-            self.members = {PurePosixPath(name).name: name for name in self.archive.namelist()}
-            self._read = self._read_member
-        elif path.exists():
-            raise GraphError(f"{path} is neither a folder nor a zip file")
-        else:
-            raise GraphError(f"{path} does not exist")
-        names = [name for name in self.members if name.endswith("_graph_indicator.txt")]
+        self.members = members
+        self.archive = archive
+        names = [name for name in members if name.endswith(INDICATOR)]
         if len(names) != 1:
             raise GraphError(
                 f"{path} is no TU data set: one file NAME_graph_indicator.txt is wanted, found {len(names)}"
@@ -145,48 +244,38 @@ class _Source:
         if self.has("graph_labels"):
             return self.integers("graph_labels").ravel()
         if self.has("graph_attributes"):
-            return self.reals("graph_attributes").squeeze(axis=1)
+            targets = self.reals("graph_attributes")
+            return targets[:, 0] if targets.shape[1] == 1 else targets
         return None
 
-    def attributes(self, item: str, count: int, continuous: bool = True) -> tuple[FloatArray, list[str]]:
-        """Return one-hot labels and attributes of nodes or edges, and the names of the columns."""
-        parts: list[FloatArray] = []
-        names: list[str] = []
-        if self.has(f"{item}_labels"):
-            labels = self.integers(f"{item}_labels")
-            for column in range(labels.shape[1]):
-                values = np.unique(labels[:, column])
-                parts.append((labels[:, [column]] == values).astype(np.float64))
-                names += [f"label{column or ''}={value}" for value in values]
-        if continuous and self.has(f"{item}_attributes"):
-            parts.append(self.reals(f"{item}_attributes"))
-            names += [f"attribute{column}" for column in range(parts[-1].shape[1])]
-        for part in parts:
-            if len(part) != count:
+    def attributes(self, item: str, count: int) -> tuple[IntArray | None, FloatArray | None]:
+        """Return labels and attributes of nodes or edges."""
+        labels = self.integers(f"{item}_labels") if self.has(f"{item}_labels") else None
+        attributes = self.reals(f"{item}_attributes") if self.has(f"{item}_attributes") else None
+        for part in (labels, attributes):
+            if part is not None and len(part) != count:
                 raise GraphError(f"{self.path}: {len(part)} lines of {item} attributes for {count} {item}s")
-        return np.hstack([np.empty((count, 0)), *parts]), names
+        return labels, attributes
 
     def _table(self, suffix: str, dtype: Any, columns: int | None) -> Any:
         member = self.members.get(f"{self.prefix}{suffix}.txt")
         if member is None:
             raise GraphError(f"{self.name(suffix)} is missing")
         text = self._read(member)
-        try:
-            table = (
-                np.loadtxt(io.BytesIO(text), delimiter=",", dtype=dtype, ndmin=2) if text.strip() else None
-            )
-        except ValueError as error:
-            raise GraphError(f"{self.name(suffix)}: {error}") from None
-        if table is None:
+        if not text.strip():
             return np.empty((0, columns or 1), dtype=dtype)
+        try:
+            table = np.loadtxt(io.BytesIO(text), delimiter=",", dtype=dtype, ndmin=2, comments=None)
+        except (ValueError, OverflowError) as error:
+            raise GraphError(f"{self.name(suffix)}: {error}") from None
         if columns is not None and table.shape[1] != columns:
             raise GraphError(f"{self.name(suffix)}: {columns} columns expected, {table.shape[1]} found")
         return table
 
-    def _read_member(self, member: str) -> bytes:
-        if self.archive.getinfo(member).file_size > LARGEST_MEMBER:
-            raise GraphError(f"{self.path}: {member} unpacks to more than {LARGEST_MEMBER} bytes")
-        try:
-            return self.archive.read(member)
-        except (zipfile.BadZipFile, EOFError, OSError) as error:
-            raise GraphError(f"{self.path}: {member}: {error}") from None
+    def _read(self, member: str) -> bytes:
+        if self.archive is not None:
+            return read_member(self.archive, member, str(self.path))
+        file = Path(member)
+        if file.stat().st_size > LARGEST_MEMBER:
+            raise GraphError(f"{file} has more than {LARGEST_MEMBER} bytes")
+        return file.read_bytes()
