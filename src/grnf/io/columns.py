@@ -1,150 +1,166 @@
-"""Columns from plain values and back: what text formats have in common."""
+"""From the values that objects and tables carry to columns: numbers, vectors or categories."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["check_names", "column", "columns_of_rows", "number", "plain_rows", "scalar_y"]
+__all__ = [
+    "as_column",
+    "as_numbers",
+    "column_of_payloads",
+    "columns_of_rows",
+    "is_missing",
+    "undirected_once",
+]
+
+NOT_A_VALUE = ("NAType", "NaTType")
+"""What pandas calls its missing values, known by name so that pandas need not be imported."""
 
 
-def column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
-    """Return values, None where missing, as an array: numbers where all are numbers, else categories.
-
-    Lists of numbers of one length become rows. Anything else that is not a number, truth value or text is
-    kept as a category under its JSON text.
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: None, NaN, or the missing values of pandas.
 
     Examples
     --------
-    >>> column([1, None, 2.5])
-    array([1. , nan, 2.5])
-    >>> column(["C", None])
-    array(['C', None], dtype=object)
-    >>> column([[0, 1], [2, 3]])
-    array([[0, 1],
-           [2, 3]])
+    >>> [is_missing(value) for value in (None, float("nan"), 0, "")]
+    [True, True, False, False]
     """
-    kinds = {type(value) for value in values}
-    present = kinds - {type(None)}
-    try:
-        if present == {bool} and present == kinds:
-            return np.array(values, dtype=np.bool_)
-        if present and present <= {int, float}:
-            return _numbers(values, present == kinds)
-        if present and present <= {list, tuple}:
-            rows = _rows_of_numbers(values)
-            if rows is not None:
-                return rows
-    except OverflowError:
-        raise GraphError(f"{title} holds a number that does not fit in 64 bits") from None
-    categories = np.empty(len(values), dtype=object)
-    categories[:] = [_category(value) for value in values]
-    return categories
+    if value is None or type(value).__name__ in NOT_A_VALUE:
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-def _numbers(values: Sequence[Any], complete: bool) -> npt.NDArray[Any]:
-    if complete and all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
-        return np.array(values, dtype=np.int64)
-    return np.array([np.nan if value is None else float(value) for value in values])
+def as_column(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Return numbers as a float array, vectors of one length as a matrix, anything else as categories.
+
+    Missing values are NaN among numbers and None among categories. True and False are 1 and 0.
+
+    Examples
+    --------
+    >>> as_column([1, None, True])
+    array([ 1., nan,  1.])
+    >>> as_column([(0, 1), None])
+    array([[ 0.,  1.],
+           [nan, nan]])
+    >>> as_column(["C", None, 6])
+    array(['C', None, 6], dtype=object)
+    """
+    given = [None if is_missing(value) else _plain(value) for value in values]
+    present = [value for value in given if value is not None]
+    if present and all(isinstance(value, numbers.Real) for value in present):
+        return np.array([np.nan if value is None else float(value) for value in given])
+    width = _common_length(present)
+    if width is not None:
+        gap = [np.nan] * width
+        return np.array([gap if value is None else value for value in given], dtype=np.float64)
+    column = np.empty(len(given), dtype=object)
+    column[:] = given
+    return column
 
 
-def _rows_of_numbers(values: Sequence[Any]) -> npt.NDArray[Any] | None:
-    lengths = {len(value) for value in values if value is not None}
-    if len(lengths) != 1:
-        return None
-    (width,) = lengths
-    flat = [entry for value in values for entry in ([None] * width if value is None else value)]
-    kinds = {type(entry) for entry in flat}
-    if not kinds - {type(None)} <= {int, float}:
-        return None
-    return _numbers(flat, type(None) not in kinds).reshape(len(values), width)
-
-
-def _category(value: Any) -> Any:
-    if value is None or isinstance(value, (str, bool, int, float)):
+def _plain(value: Any) -> Any:
+    """Turn scalars of numpy and torch into Python's, and their vectors into lists."""
+    if isinstance(value, (str, bytes)):
         return value
-    return json.dumps(value, sort_keys=True, default=str)
-
-
-def columns_of_rows(rows: Sequence[Mapping[str, Any]], item: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of rows that name their values, in order of first appearance.
-
-    Examples
-    --------
-    >>> columns_of_rows([{"a": 1}, {"a": 2, "b": "x"}], "node")
-    {'a': array([1, 2]), 'b': array([None, 'x'], dtype=object)}
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: column([row.get(name) for row in rows], f"{item} column {name!r}") for name in names}
-
-
-def plain_rows(
-    columns: Mapping[str, Any], count: int, *, vectors: bool = False
-) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return column names and, for each node or edge, its values that are not missing, as plain Python.
-
-    Where a format has no vectors, column x of width 2 becomes the columns x_0 and x_1.
-    """
-    flat: dict[str, list[Any]] = {}
-    for name, values in columns.items():
-        array = np.asarray(values)
-        if array.ndim == 2 and not vectors:
-            parts = {f"{name}_{index}": array[:, index] for index in range(array.shape[1])}
-        else:
-            parts = {name: array}
-        for part, entries in parts.items():
-            if part in flat:
-                raise GraphError(f"two columns would be called {part!r}; rename one of them")
-            flat[part] = [_none_for_nan(entry) for entry in entries.tolist()]
-    rows = [
-        {name: values[index] for name, values in flat.items() if values[index] is not None}
-        for index in range(count)
-    ]
-    return list(flat), rows
-
-
-def _none_for_nan(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_none_for_nan(entry) for entry in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-def check_names(names: Collection[str], reserved: Collection[str], kind: str) -> None:
-    """Refuse column names that mean something else in a format."""
-    for name in names:
-        if name in reserved:
-            raise GraphError(f"a column called {name!r} cannot be written: {kind} uses that name; rename it")
-
-
-def number(text: str) -> Any:
-    """Return the number that a text is, or the text; None where it is empty.
-
-    Examples
-    --------
-    >>> [number(text) for text in ("1", "-2.5e3", "C", "1_0", "")]
-    [1, -2500.0, 'C', '1_0', None]
-    """
-    if not text:
-        return None
-    if text[-1] not in "0123456789.fnyFNY" or "_" in text:
-        return text
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def scalar_y(y: Any, kind: str) -> Any:
-    """Return a label or target as a plain number, truth value or text."""
-    value = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.size == 1) else y
-    if not isinstance(value, (str, bool, int, float)):
-        raise GraphError(f"y is {type(y).__name__}; {kind} carries a number or a text")
+    if hasattr(value, "tolist") and hasattr(value, "shape"):
+        return value.tolist()
     return value
+
+
+def _common_length(values: list[Any]) -> int | None:
+    """Return the length of the vectors of numbers that all values are, or None."""
+    if not values or not all(isinstance(value, (list, tuple)) for value in values):
+        return None
+    lengths = {len(value) for value in values}
+    if len(lengths) > 1 or not all(isinstance(entry, numbers.Real) for value in values for entry in value):
+        return None
+    return int(lengths.pop())
+
+
+def columns_of_rows(rows: Sequence[Mapping[Any, Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of dictionaries, one for each key that any of them has.
+
+    Examples
+    --------
+    >>> columns_of_rows([{"charge": 1}, {}])
+    {'charge': array([ 1., nan])}
+    """
+    keys = dict.fromkeys(key for row in rows for key in row)
+    names = unique_names(keys)
+    return {name: as_column([row.get(key) for row in rows]) for name, key in zip(names, keys, strict=True)}
+
+
+def unique_names(keys: Iterable[Any]) -> list[str]:
+    """Return the keys as strings, which must not become equal."""
+    names = [str(key) for key in keys]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise GraphError(f"two attributes are both called {twice!r} when written as text; rename one")
+    return names
+
+
+def column_of_payloads(payloads: Sequence[Any], number: str, other: str) -> dict[str, npt.NDArray[Any]]:
+    """Return columns of free objects: the keys of dictionaries, or one column of anything else.
+
+    Parameters
+    ----------
+    payloads : sequence
+    number, other : str
+        Name of the column where payloads are single numbers, and where they are not.
+    """
+    if all(payload is None for payload in payloads):
+        return {}
+    if all(payload is None or isinstance(payload, Mapping) for payload in payloads):
+        return columns_of_rows([payload or {} for payload in payloads])
+    column = as_column(payloads)
+    return {number if column.dtype != object and column.ndim == 1 else other: column}
+
+
+def as_numbers(values: Any, field: str) -> npt.NDArray[Any]:
+    """Return an array or tensor of real numbers as a numpy array, or say which field is none."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        values = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise GraphError(f"{field} must be an array of numbers, rows of one length") from None
+    if array.dtype.kind not in "biuf":
+        raise GraphError(f"{field} must hold real numbers; got {type(values).__name__} of {array.dtype}")
+    return array
+
+
+def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
+    """Return which arcs to keep if each has its reverse with equal values, so that the graph is undirected.
+
+    None if it is not. Self-loops are their own reverse and are all kept.
+
+    Parameters
+    ----------
+    arcs : array of int, shape (n_arcs, 2)
+    values : array, shape (n_arcs, width)
+        What must agree.
+
+    Examples
+    --------
+    >>> undirected_once(np.array([[0, 1], [1, 0], [1, 1]]), np.empty((3, 0)))
+    array([ True, False,  True])
+    >>> undirected_once(np.array([[0, 1], [1, 0]]), np.array([[1.0], [2.0]])) is None
+    True
+    """
+    keys = tuple(values.T)
+    forth = np.lexsort((*keys, arcs[:, 1], arcs[:, 0]))
+    back = np.lexsort((*keys, arcs[:, 0], arcs[:, 1]))
+    if np.array_equal(arcs[forth], arcs[back][:, ::-1]) and np.array_equal(
+        values[forth], values[back], equal_nan=True
+    ):
+        return np.asarray(arcs[:, 0] <= arcs[:, 1])
+    return None

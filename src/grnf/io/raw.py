@@ -14,7 +14,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.io.limits import LARGEST_GRAPH
+from grnf.io.files.limits import LARGEST_GRAPH
 from grnf.typing import IntArray
 
 __all__ = ["BadGraph", "Columns", "RawGraph", "checked_raw", "raw_from_graph"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 from grnf.errors import GraphError
-from grnf.io.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.raw import BadGraph, RawGraph, checked_raw
-from grnf.io.records import OnError, each_record
-from grnf.io.streams import Source, decoded
-from grnf.io.tables import Row, cell, find_column, read_table
+from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.streams import Source, decoded
+from grnf.io.files.tables import Row, cell, find_column, read_table
+from grnf.io.from_molecules import raw_from_smiles
+from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["SMILES_NAMES", "graph_of_molecule", "graph_of_smiles", "read_smiles", "read_smiles_lines"]
+__all__ = ["SMILES_NAMES", "graph_of_smiles", "read_smiles", "read_smiles_lines"]
 
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
 
@@ -38,6 +39,7 @@ def read_smiles(
         Columns for the target and for the name of each molecule.
     on_error : {"raise", "yield"}
     """
+    _require_rdkit()
     names: dict[str, str] = {}
 
     def choose(columns: list[str]) -> list[str]:
@@ -63,6 +65,7 @@ def read_smiles(
 
 def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"."""
+    _require_rdkit()
     records = (
         (f"{source}, line {number}", None, line)
         for number, line in source.lines(LONGEST_LINE)
@@ -76,47 +79,27 @@ def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterato
     return each_record(records, build, on_error)
 
 
-def graph_of_smiles(smiles: Any, *, graph_id: str | None = None, y: Any = None) -> RawGraph:
-    """Return the graph of a SMILES string: heavy atoms and the bonds between them.
+def graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:
+    """Return the graph of a SMILES string from a file.
 
     Examples
     --------
-    >>> graph_of_smiles("C=O")
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['element', 'charge', 'hydrogens', 'aromatic'], \
-edge_columns=['bond'], undirected)
+    >>> graph_of_smiles("C=O", "formaldehyde").node_columns["symbol"]
+    array(['C', 'O'], dtype=object)
     """
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError:
-        raise ImportError("SMILES need rdkit: pip install 'grnf[chem]'") from None
-    if not isinstance(smiles, str) or not smiles.strip():
-        raise GraphError(f"the SMILES is empty or no text: {smiles!r}")
+    if not isinstance(smiles, str):
+        raise GraphError(f"the SMILES is missing or no text: {smiles!r}")
     if len(smiles) > LONGEST_SMILES:
         raise GraphError(f"a SMILES of {len(smiles)} characters; up to {LONGEST_SMILES} are read")
-    with rdBase.BlockLogs():
-        try:
-            molecule = Chem.MolFromSmiles(smiles.strip())
-        except (RuntimeError, ValueError, UnicodeError):  # what its C++ code throws
-            molecule = None
-    if molecule is None:
-        raise GraphError(f"RDKit cannot read the SMILES {smiles[:80]!r}; correct or remove it")
-    return graph_of_molecule(molecule, graph_id=graph_id, y=y)
+    try:
+        graph = raw_from_smiles(smiles)
+    except GraphError:
+        raise
+    except (RuntimeError, ValueError) as error:  # what the C++ code of RDKit throws
+        raise GraphError(f"RDKit fails at {smiles[:80]!r}: {error}") from None
+    return replace(graph, graph_id=graph_id, y=y)
 
 
-def graph_of_molecule(molecule: Any, *, graph_id: str | None = None, y: Any = None) -> RawGraph:
-    """Return the graph of an RDKit molecule."""
-    atoms = list(molecule.GetAtoms())
-    bonds = list(molecule.GetBonds())
-    elements, kinds = np.empty(len(atoms), dtype=object), np.empty(len(bonds), dtype=object)
-    elements[:] = [atom.GetSymbol() for atom in atoms]
-    kinds[:] = [str(bond.GetBondType()).lower() for bond in bonds]
-    edges = np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds], dtype=np.int64)
-    node_columns = {
-        "element": elements,
-        "charge": np.array([atom.GetFormalCharge() for atom in atoms], dtype=np.int64),
-        "hydrogens": np.array([atom.GetTotalNumHs() for atom in atoms], dtype=np.int64),
-        "aromatic": np.array([atom.GetIsAromatic() for atom in atoms], dtype=np.bool_),
-    }
-    return checked_raw(
-        len(atoms), edges.reshape(-1, 2), node_columns, {"bond": kinds}, graph_id=graph_id, y=y
-    )
+def _require_rdkit() -> None:
+    if find_spec("rdkit") is None:
+        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.archives import open_archive, read_member
+from grnf.io.files.archives import open_archive, read_member
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.rows import graph_of_row, row_of_graph
+from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
-from grnf.io.records import OnError, each_record
-from grnf.io.rows import graph_of_row, row_of_graph
-from grnf.io.streams import Source
 
 __all__ = ["read_array", "read_npz", "write_npz"]
 

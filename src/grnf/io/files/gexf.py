@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from grnf.errors import GraphError
-from grnf.io.builder import GraphBuilder
-from grnf.io.columns import check_names, plain_rows
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.streams import Source
+from grnf.io.files.values import check_names, plain_rows
+from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
 from grnf.io.raw import RawGraph
-from grnf.io.streams import Source
-from grnf.io.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
 
 __all__ = ["read_gexf", "write_gexf"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
-from grnf.io.columns import number
-from grnf.io.limits import LONGEST_LINE
-from grnf.io.parquet import batches, open_parquet
-from grnf.io.streams import Source, decoded
+from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.parquet import batches, open_parquet
+from grnf.io.files.streams import Source, decoded
+from grnf.io.files.values import number
 
 __all__ = ["Row", "cell", "find_column", "is_parquet", "read_table", "table_columns"]
 
@@ -121,7 +121,8 @@ def find_column(
             if name.strip().lower() == wanted:
                 return name
     raise GraphError(
-        f"{source}: no column of {role} among {list(names)[:20]}; call it {usual[0]!r} or name it by an option"
+        f"{source}: no column of {role} among {list(names)[:20]}; "
+        f"call it {usual[0]!r} or name it by an option"
     )
 
 

@@ -14,9 +14,9 @@ from typing import IO
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.limits import LONGEST_LINE
+from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.streams import Source, decoded
 from grnf.io.raw import RawGraph, checked_raw
-from grnf.io.streams import Source, decoded
 
 __all__ = ["read_edge_list", "write_edge_list"]
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.io.edge_table import SOURCE_NAMES, TARGET_NAMES
-from grnf.io.formats import FORMATS, Format
-from grnf.io.molecules import SMILES_NAMES
+from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES
+from grnf.io.files.formats import FORMATS, Format
+from grnf.io.files.molecules import SMILES_NAMES
+from grnf.io.files.records import OnError
+from grnf.io.files.streams import Source, open_sink
+from grnf.io.files.tables import is_parquet, table_columns
+from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
-from grnf.io.records import OnError
-from grnf.io.streams import Source, open_sink
-from grnf.io.tables import is_parquet, table_columns
-from grnf.io.tu import is_tu_folder
 
 __all__ = ["guess_format", "read_graphs", "write_graphs"]
 

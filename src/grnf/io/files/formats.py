@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from grnf.io.arrays import read_npz, write_npz
-from grnf.io.edge_list import read_edge_list, write_edge_list
-from grnf.io.edge_table import read_edge_table
-from grnf.io.gexf import read_gexf, write_gexf
-from grnf.io.gml import read_gml, write_gml
-from grnf.io.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
-from grnf.io.graphml import read_graphml, write_graphml
-from grnf.io.molecules import read_smiles, read_smiles_lines
-from grnf.io.node_link import read_json, read_json_lines, write_json, write_json_lines
-from grnf.io.parquet import read_parquet, write_parquet
+from grnf.io.files.arrays import read_npz, write_npz
+from grnf.io.files.edge_list import read_edge_list, write_edge_list
+from grnf.io.files.edge_table import read_edge_table
+from grnf.io.files.gexf import read_gexf, write_gexf
+from grnf.io.files.gml import read_gml, write_gml
+from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
+from grnf.io.files.graphml import read_graphml, write_graphml
+from grnf.io.files.molecules import read_smiles, read_smiles_lines
+from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
+from grnf.io.files.parquet import read_parquet, write_parquet
+from grnf.io.files.tu import read_tu_graphs
 from grnf.io.raw import BadGraph, RawGraph
-from grnf.io.tu import read_tu_graphs
 
 __all__ = ["FORMATS", "Format"]
 

@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
-from grnf.io.builder import GraphBuilder
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.streams import Source
+from grnf.io.files.tables import Row, cell, find_column, read_table
 from grnf.io.raw import BadGraph, RawGraph
-from grnf.io.records import OnError, each_record
-from grnf.io.streams import Source
-from grnf.io.tables import Row, cell, find_column, read_table
 
 __all__ = ["SOURCE_NAMES", "TARGET_NAMES", "read_edge_table"]
 
@@ -126,7 +126,7 @@ def read_edge_table(
                 builder.node(table.role(row, "node"), table.attributes(row))
         for row in edge_part.rows if edge_part else ():
             values = edges.attributes(row)
-            builder.edge(edges.role(row, "source"), edges.role(row, "target"), values, directed)
+            builder.edge(edges.role(row, "source"), edges.role(row, "target"), values)
         name = _name(pair)
         return builder.build(directed=directed, graph_id=name, new_nodes=table is None)
 

@@ -15,7 +15,7 @@ from typing import IO
 
 from grnf.errors import GraphError
 from grnf.files import atomic_write
-from grnf.io.limits import LARGEST_DOCUMENT
+from grnf.io.files.limits import LARGEST_DOCUMENT
 
 __all__ = ["Source", "decoded", "open_sink"]
 

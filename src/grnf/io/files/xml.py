@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 from xml.parsers import expat
 
 from grnf.errors import GraphError
-from grnf.io.limits import DEEPEST_NESTING
-from grnf.io.streams import Source
+from grnf.io.files.limits import DEEPEST_NESTING
+from grnf.io.files.streams import Source
 
 __all__ = ["Event", "attribute", "typed_value", "value_type", "xml_events", "xml_text"]
 

@@ -16,13 +16,13 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.builder import GraphBuilder
-from grnf.io.columns import check_names, plain_rows, scalar_y
-from grnf.io.limits import LONGEST_RECORD
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.limits import LONGEST_RECORD
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.rows import graph_of_row
+from grnf.io.files.streams import Source, decoded
+from grnf.io.files.values import check_names, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
-from grnf.io.records import OnError, each_record
-from grnf.io.rows import graph_of_row
-from grnf.io.streams import Source, decoded
 
 __all__ = ["read_json", "read_json_lines", "write_json", "write_json_lines"]
 
@@ -79,7 +79,6 @@ def _graph(document: Any) -> RawGraph:
     for edge in edges:
         ends = _end(edge, "source", "edge"), _end(edge, "target", "edge")
         builder.edge(*ends, {key: value for key, value in edge.items() if key not in structural})
-    builder.kinds.clear()
     directed = bool(document.get("directed", False))
     graph = builder.build(directed=directed, graph_id=_graph_id(document), y=_graph_values(document).get("y"))
     if not multigraph and _has_repeats(graph):

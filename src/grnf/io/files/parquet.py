@@ -9,10 +9,10 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.rows import graph_of_row, row_of_graph
+from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
-from grnf.io.records import OnError, each_record
-from grnf.io.rows import graph_of_row, row_of_graph
-from grnf.io.streams import Source
 
 __all__ = ["batches", "open_parquet", "read_parquet", "write_parquet"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from grnf.errors import GraphError
-from grnf.io.builder import GraphBuilder
-from grnf.io.columns import plain_rows, scalar_y
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.streams import Source
+from grnf.io.files.values import plain_rows, scalar_y
+from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
 from grnf.io.raw import RawGraph
-from grnf.io.streams import Source
-from grnf.io.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
 
 __all__ = ["read_graphml", "write_graphml"]
 

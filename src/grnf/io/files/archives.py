@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from grnf.errors import GraphError
-from grnf.io.limits import LARGEST_ARCHIVE, LARGEST_MEMBER, LARGEST_RATIO, SMALL_MEMBER
+from grnf.io.files.limits import LARGEST_ARCHIVE, LARGEST_MEMBER, LARGEST_RATIO, SMALL_MEMBER
 
 __all__ = ["open_archive", "read_member"]
 

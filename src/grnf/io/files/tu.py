@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
-from grnf.io.archives import open_archive, read_member
-from grnf.io.limits import LARGEST_MEMBER, MOST_EMPTY_GRAPHS
+from grnf.io.columns import undirected_once
+from grnf.io.files.archives import open_archive, read_member
+from grnf.io.files.limits import LARGEST_MEMBER, MOST_EMPTY_GRAPHS
+from grnf.io.files.streams import Source
 from grnf.io.raw import RawGraph, checked_raw
-from grnf.io.rows import merged_arcs
-from grnf.io.streams import Source
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
@@ -168,10 +168,9 @@ def _edges_once(
 ) -> tuple[IntArray, bool]:
     """Return which lines to keep, sorted by arc and without repeats, and whether they are directed."""
     _, first = np.unique(arcs[:, 0] * n_nodes + arcs[:, 1], return_index=True)
-    values = np.hstack(
-        [np.empty((len(arcs), 0)), *(part for part in (labels, attributes) if part is not None)]
-    )
-    one_of_two = merged_arcs(arcs[first], values[first])
+    parts = [part.astype(np.float64) for part in (labels, attributes) if part is not None]
+    values = np.hstack([np.empty((len(arcs), 0)), *parts])
+    one_of_two = undirected_once(arcs[first], values[first])
     return (first, True) if one_of_two is None else (first[one_of_two], False)
 
 

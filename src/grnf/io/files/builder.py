@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.columns import columns_of_rows
+from grnf.io.files.values import typed_columns
 from grnf.io.raw import RawGraph, checked_raw
 
 __all__ = ["GraphBuilder"]
@@ -42,12 +42,13 @@ class GraphBuilder:
         self.node_rows.append(values)
 
     def edge(
-        self, source: Hashable, target: Hashable, values: Mapping[str, Any], directed: bool = False
+        self, source: Hashable, target: Hashable, values: Mapping[str, Any], directed: bool | None = None
     ) -> None:
-        """Add an edge with its attributes; its ends may follow later."""
+        """Add an edge with its attributes, and its direction where edges say so; its ends may follow later."""
         self.ends.append((source, target))
         self.edge_rows.append(values)
-        self.kinds.add(directed)
+        if directed is not None:
+            self.kinds.add(directed)
 
     def build(
         self, *, directed: bool = False, graph_id: str | None = None, y: Any = None, new_nodes: bool = False
@@ -69,8 +70,8 @@ class GraphBuilder:
         return checked_raw(
             len(numbers),
             edges,
-            columns_of_rows(self.node_rows, "node"),
-            columns_of_rows(self.edge_rows, "edge"),
+            typed_columns(self.node_rows, "node"),
+            typed_columns(self.edge_rows, "edge"),
             self.kinds.pop() if self.kinds else directed,
             graph_id,
             y,

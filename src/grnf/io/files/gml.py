@@ -8,11 +8,11 @@ from html.entities import name2codepoint
 from typing import IO, Any
 
 from grnf.errors import GraphError
-from grnf.io.builder import GraphBuilder
-from grnf.io.columns import check_names, plain_rows, scalar_y
-from grnf.io.limits import DEEPEST_NESTING
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.limits import DEEPEST_NESTING
+from grnf.io.files.streams import Source
+from grnf.io.files.values import check_names, plain_rows, scalar_y
 from grnf.io.raw import RawGraph
-from grnf.io.streams import Source
 
 __all__ = ["read_gml", "write_gml"]
 

@@ -1,9 +1,9 @@
 """One graph as one row: the columns that graph data sets on Hugging Face have, plus what makes them lossless.
 
 `edge_index` (2 lists), `edge_attr`, `node_feat` (a list of numbers per edge or node), `y` and `num_nodes` are
-theirs. We add `graph_id`, `directed`, `node_text` and `edge_text` (a list of texts per categorical column) and
-`grnf_columns`: a JSON text that says which named columns the numbers and texts are. Rows without these are
-read too.
+theirs. We add `graph_id`, `directed`, `node_text` and `edge_text` (a list of texts per categorical column),
+and `grnf_columns`: a JSON text that says which named columns the numbers and texts are. Rows without these
+are read too.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.io.columns import undirected_once
 from grnf.io.raw import RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["graph_of_row", "merged_arcs", "row_of_graph"]
+__all__ = ["graph_of_row", "row_of_graph"]
 
 EXACT = 2**53
 """Whole numbers up to this size are exact as float64; larger ones are stored as text."""
@@ -45,9 +46,10 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     if row.get("grnf_columns") is not None:
         return _named(row, n_nodes, arcs, node_feat, edge_attr, graph_id)
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
-    checked = checked_raw(n_nodes, arcs, edge_columns=edge_columns)
+    checked_raw(n_nodes, arcs, edge_columns=edge_columns)
     if not directed:
-        keep = merged_arcs(checked.edges, edge_attr)
+        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
+        keep = undirected_once(arcs, compared)
         directed = keep is None if directed is None else False
         if keep is not None:
             arcs = arcs[keep]
@@ -61,27 +63,6 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
         graph_id,
         _plain_y(row.get("y")),
     )
-
-
-def merged_arcs(arcs: IntArray, edge_attr: npt.NDArray[Any] | None = None) -> IntArray | None:
-    """Return which arcs to keep, one of each pair of opposite arcs, or None where some arc has no opposite.
-
-    Examples
-    --------
-    >>> merged_arcs(np.array([[1, 0], [0, 1], [2, 2]]))
-    array([1, 2])
-    >>> merged_arcs(np.array([[1, 0]])) is None
-    True
-    """
-    attributes = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
-    there = np.lexsort((*attributes.T, arcs[:, 1], arcs[:, 0]))
-    back = np.lexsort((*attributes.T, arcs[:, 0], arcs[:, 1]))
-    same = np.array_equal(arcs[there], arcs[back][:, ::-1])
-    if not same or not np.array_equal(
-        attributes[there], attributes[back], equal_nan=attributes.dtype.kind == "f"
-    ):
-        return None
-    return np.flatnonzero(arcs[:, 0] <= arcs[:, 1])
 
 
 def _edge_index(value: Any) -> IntArray:
