@@ -33,31 +33,24 @@ def read_array(file: IO[bytes], name: str) -> npt.NDArray[Any]:
     """Load a .npy file whose header agrees with its size; never a pickle."""
     try:
         version = np.lib.format.read_magic(file)
-        header = (
+        read_header = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        shape, _, dtype = header(file)
-        start = file.tell()
-        available = file.seek(0, 2) - start
-        wanted = math.prod(shape) * dtype.itemsize
-        if dtype.hasobject or any(length < 0 for length in shape):
-            raise GraphError(f"{name} holds Python objects or negative lengths; plain arrays are read")
-        if wanted > available:
-            raise GraphError(f"{name}: the header speaks of {wanted} bytes, {available} follow: cut off?")
-        file.seek(0)
-        return cast("npt.NDArray[Any]", np.load(file, allow_pickle=False))
-    except GraphError:
-        raise
-    except (
-        ValueError,
-        TypeError,
-        EOFError,
-        OverflowError,
-        MemoryError,
-        SyntaxError,
-        RecursionError,
-    ) as error:
+        shape, _, dtype = read_header(file)
+    except Exception as error:  # the header is Python code, and numpy lets many kinds of errors through
         raise GraphError(f"{name}: no .npy array, or a damaged one: {error}") from None
+    if dtype.hasobject or any(length < 0 for length in shape):
+        raise GraphError(f"{name} holds Python objects or negative lengths; plain arrays are read")
+    start = file.tell()
+    available = file.seek(0, 2) - start
+    wanted = math.prod(shape) * dtype.itemsize
+    if wanted > available or math.prod(shape) > available:
+        raise GraphError(f"{name}: the header speaks of {wanted} bytes, {available} follow: cut off?")
+    file.seek(0)
+    try:
+        return cast("npt.NDArray[Any]", np.load(file, allow_pickle=False))
+    except (ValueError, TypeError, OverflowError, EOFError, MemoryError) as error:
+        raise GraphError(f"{name}: damaged array: {error}") from None
 
 
 class _Vocabulary:

@@ -44,7 +44,7 @@ class GraphBuilder:
     def edge(
         self, source: Hashable, target: Hashable, values: Mapping[str, Any], directed: bool | None = None
     ) -> None:
-        """Add an edge with its attributes, and its direction where edges say so; its ends may follow later."""
+        """Add an edge, with a direction where edges have their own; its ends may follow later."""
         self.ends.append((source, target))
         self.edge_rows.append(values)
         if directed is not None:

@@ -29,8 +29,9 @@ __all__ = ["read_json", "read_json_lines", "write_json", "write_json_lines"]
 
 def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graph, or the graphs, of a JSON file."""
+    text = source.document()
     try:
-        document = _parsed(source.document())
+        document = _parsed(text)
     except GraphError as error:
         raise GraphError(f"{source}: {error}") from None
     several = document if isinstance(document, list) else [document]
@@ -38,7 +39,7 @@ def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGra
         (f"{source}, graph {index}" if several is document else str(source), _graph_id(item), item)
         for index, item in enumerate(several)
     )
-    return each_record(records, _graph, on_error)
+    yield from each_record(records, _graph, on_error)
 
 
 def read_json_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
