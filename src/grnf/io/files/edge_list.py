@@ -1,7 +1,7 @@
 """Edge lists: one graph a file, a line "source target" or "source target weight", blanks or a comma between.
 
-Lines that start with # or % are comments. Two of them mean something, and are written so that edge lists come
-back as they went: "# nodes: 5" (nodes are 0 .. 4, isolated ones included) and "# directed".
+Lines that start with # or % are comments. One of them means something, and is written so that edge lists come
+back as they went: "# grnf: 5 nodes, directed" (nodes are 0 .. 4, isolated ones included).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.io.files.limits import LONGEST_LINE
@@ -20,8 +21,7 @@ from grnf.io.raw import RawGraph, checked_raw
 
 __all__ = ["read_edge_list", "write_edge_list"]
 
-NODES = re.compile(r"#\s*nodes:\s*(\d{1,18})\s*$")
-DIRECTED = re.compile(r"#\s*directed\s*$")
+HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
 
 
 def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[RawGraph]:
@@ -43,9 +43,9 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
             if not text:
                 continue
             if text[0] in "#%":
-                found = NODES.match(text)
-                n_nodes = int(found[1]) if found else n_nodes
-                says_directed = says_directed or DIRECTED.match(text) is not None
+                found = HEADER.match(text)
+                if found:
+                    n_nodes, says_directed = int(found[1]), found[2] is not None
                 continue
             fields = text.replace(",", " ").split()
             if len(fields) not in (2, 3):
@@ -74,9 +74,7 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
 def _index(name: str, n_nodes: int) -> int:
     number = int(name) if name.isdecimal() and len(name) < 19 else -1
     if not 0 <= number < n_nodes:
-        raise GraphError(
-            f"no node {name[:40]!r}: the file says '# nodes: {n_nodes}', so they are 0 .. {n_nodes - 1}"
-        )
+        raise GraphError(f"no node {name[:40]!r}: the first line says that they are 0 .. {n_nodes - 1}")
     return number
 
 
@@ -93,8 +91,14 @@ def _weight(text: str) -> float:
 def write_edge_list(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one graph with no attributes but an edge column "weight"."""
     for graph in graphs:
-        file.write(f"# nodes: {graph.n_nodes}\n{'# directed' + chr(10) if graph.directed else ''}".encode())
+        file.write(f"# grnf: {graph.n_nodes} nodes{', directed' if graph.directed else ''}\n".encode())
         weights = graph.edge_columns.get("weight")
+        if weights is not None and not _one_number_each(weights):
+            raise GraphError("the column 'weight' must hold one number for each edge; write JSON or Parquet")
         for row, (source, target) in enumerate(graph.edges.tolist()):
             weight = "" if weights is None else f" {weights[row].item()!r}"
             file.write(f"{source} {target}{weight}\n".encode())
+
+
+def _one_number_each(weights: npt.NDArray[Any]) -> bool:
+    return weights.ndim == 1 and weights.dtype.kind in "biuf" and not np.isnan(weights).any()

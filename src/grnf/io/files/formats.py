@@ -169,6 +169,6 @@ FORMATS: dict[str, Format] = _table(
         (".csv", ".tsv"),
         read_edge_table,
     ),
-    Format("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
+    _lines("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
 )
 """All formats, by name."""

@@ -28,6 +28,9 @@ __all__ = [
     "write_sparse6",
 ]
 
+CHUNK = 2**20
+"""Characters that are taken apart at a time, eight bytes for each."""
+
 HEADERS = (b">>graph6<<", b">>sparse6<<", b">>digraph6<<")
 
 
@@ -51,12 +54,10 @@ def parse_graph6(line: bytes) -> RawGraph:
     if first == b":":
         return checked_raw(n_nodes, _sparse_edges(n_nodes, _bits(values)))
     if first == b"&":
-        positions = np.flatnonzero(_exactly(values, n_nodes**2))
+        positions = _ones(values, n_nodes**2)
         edges = np.column_stack(np.divmod(positions, max(n_nodes, 1)))
         return checked_raw(n_nodes, edges, directed=True)
-    return checked_raw(
-        n_nodes, _upper_triangle(np.flatnonzero(_exactly(values, n_nodes * (n_nodes - 1) // 2)))
-    )
+    return checked_raw(n_nodes, _upper_triangle(_ones(values, n_nodes * (n_nodes - 1) // 2)))
 
 
 def _six_bits(text: bytes) -> npt.NDArray[np.uint8]:
@@ -87,12 +88,16 @@ def _bits(values: npt.NDArray[np.uint8]) -> BoolArray:
     return np.unpackbits(values[:, np.newaxis], axis=1)[:, 2:].ravel().astype(np.bool_)
 
 
-def _exactly(values: npt.NDArray[np.uint8], count: int) -> BoolArray:
-    """Return `count` bits, after checking that there are just as many characters as they need."""
+def _ones(values: npt.NDArray[np.uint8], count: int) -> IntArray:
+    """Return where the ones are among `count` bits, which must fill the characters that there are."""
     wanted = -(-count // 6)
     if len(values) != wanted:
         raise GraphError(f"{wanted} characters must follow the number of nodes, {len(values)} do: cut off?")
-    return _bits(values)[:count]
+    parts = [
+        6 * start + np.flatnonzero(_bits(values[start : start + CHUNK])) for start in range(0, wanted, CHUNK)
+    ]
+    positions = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+    return positions[positions < count]
 
 
 def _upper_triangle(positions: IntArray) -> IntArray:
@@ -232,4 +237,6 @@ def _sparse_text(graph: RawGraph) -> bytes:
     # ones would read as a loop at the last node where n is 2, 4, 8 or 16 and that node was not reached
     last_unseen = n in (2, 4, 8, 16) and current == n - 2 and padding > width
     text += "0" + "1" * (padding - 1) if last_unseen else "1" * padding
+    if len(text) > 6 * LONGEST_RECORD:
+        raise GraphError("a graph too large for one line; write Parquet")
     return _text(np.frombuffer(text.encode(), dtype=np.uint8) - np.uint8(48)) if text else b""

@@ -22,8 +22,8 @@ LARGEST_GRAPH = 10**8
 LONGEST_LINE = 2**20
 """Bytes of one line of a table or an edge list: a row of a few columns, never a million of them."""
 
-LONGEST_RECORD = 2**28
-"""Bytes of one line that holds a whole graph: graph6 with 56,000 nodes, or JSON of some million edges."""
+LONGEST_RECORD = 2**27
+"""Bytes of one line that holds a whole graph: graph6 with 40,000 nodes, or JSON of a million edges."""
 
 LARGEST_DOCUMENT = 2**28
 """Bytes of a document that is held in memory as a whole (JSON, GML), after decompression."""

@@ -148,7 +148,12 @@ def _document(graph: RawGraph) -> bytes:
 def write_json_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one node-link object a line."""
     for graph in graphs:
-        file.write(_document(graph) + b"\n")
+        document = _document(graph)
+        if len(document) > LONGEST_RECORD:
+            raise GraphError(
+                f"a graph of {len(document)} bytes of JSON is too long for a line; write Parquet"
+            )
+        file.write(document + b"\n")
 
 
 def write_json(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:

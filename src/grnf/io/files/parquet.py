@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
-from typing import IO, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -45,10 +46,10 @@ def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[Raw
                 "edges give format='smiles' or format='edge-table'"
             )
         records = (
-            (f"{source}, row {number}", _text(row.get("graph_id")), row)
+            (f"{source}, row {number}", row.graph_id(), row)
             for number, row in enumerate(_rows(table, names, str(source)))
         )
-        yield from each_record(records, lambda row: graph_of_row(_arrays(row)), on_error)
+        yield from each_record(records, lambda row: graph_of_row(row.values()), on_error)
 
 
 def open_parquet(file: IO[bytes], name: str) -> Any:
@@ -76,42 +77,65 @@ def _guest() -> Any:
     return parquet
 
 
-def _rows(table: Any, names: list[str], name: str) -> Iterator[dict[str, Any]]:
+class _Row(NamedTuple):
+    """One row of a batch; its values are made when they are asked for, so that a bad row is one bad graph."""
+
+    cells: dict[str, Callable[[int], Any]]
+    index: int
+
+    def values(self) -> dict[str, Any]:
+        try:
+            return {name: cell(self.index) for name, cell in self.cells.items()}
+        except (ValueError, NotImplementedError, OverflowError) as error:
+            raise GraphError(f"a value that cannot be read: {error}") from None
+
+    def graph_id(self) -> str | None:
+        try:
+            name = self.cells["graph_id"](self.index) if "graph_id" in self.cells else None
+        except ValueError:  # no valid text, as `values` will say
+            name = None
+        return None if name is None else str(name)
+
+
+def _rows(table: Any, names: list[str], name: str) -> Iterator[_Row]:
     for batch in batches(table, names, name):
+        cells = {name: _cells(batch.column(name)) for name in names}
         for index in range(batch.num_rows):
-            yield {name: batch.column(name)[index] for name in names}
+            yield _Row(cells, index)
 
 
-def _text(scalar: Any) -> str | None:
-    try:
-        return None if scalar is None or scalar.as_py() is None else str(scalar.as_py())
-    except ValueError:
-        return None  # no valid text: the row itself says so when it is built
+def _cells(column: Any) -> Callable[[int], Any]:
+    """Return what gives one value of a column: numbers in lists of lists as views of one array."""
+    if (
+        _is_list(column.type)
+        and _is_list(column.type.value_type)
+        and _is_number(column.type.value_type.value_type)
+    ):
+        rows = column.values
+        if not (column.null_count or rows.null_count or rows.values.null_count):
+            numbers = rows.values.to_numpy(zero_copy_only=False)
+            return partial(_matrix, column.offsets.to_numpy(), rows.offsets.to_numpy(), numbers)
+    return lambda index: column[index].as_py()
 
 
-def _arrays(row: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return {name: _plain(scalar) for name, scalar in row.items()}
-    except (ValueError, NotImplementedError, OverflowError) as error:
-        raise GraphError(f"a value that cannot be read: {error}") from None
+def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
+    ends = row_ends[matrix_ends[index] : matrix_ends[index + 1] + 1]
+    widths = np.diff(ends)
+    if len(widths) == 0 or (widths != widths[0]).any():
+        return [numbers[start:stop] for start, stop in pairwise(ends)]
+    return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
 
 
-def _plain(scalar: Any) -> Any:
-    """Return lists of numbers as arrays, without a Python object for each number; all else as it is."""
+def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    values = scalar.values if isinstance(scalar, pa.ListScalar) else None
-    if values is None:
-        return scalar.as_py()
-    kind = values.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return values.to_numpy(zero_copy_only=False)
-    if (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and not values.null_count:
-        inner = kind.value_type
-        lengths = values.value_lengths().to_numpy(zero_copy_only=False)
-        if (pa.types.is_integer(inner) or pa.types.is_floating(inner)) and len(set(lengths.tolist())) == 1:
-            return values.flatten().to_numpy(zero_copy_only=False).reshape(len(values), -1)
-    return scalar.as_py()
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
@@ -129,6 +153,7 @@ def _groups(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for row in rows:
         group.append(row)
         numbers += row["edge_index"].size + row["node_feat"].size + row["edge_attr"].size
+        numbers += sum(map(len, row["node_text"])) + sum(map(len, row["edge_text"]))
         if len(group) >= GRAPHS_PER_GROUP or numbers >= NUMBERS_PER_GROUP:
             yield group
             group, numbers = [], 0

@@ -125,7 +125,9 @@ def _each_file(
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    """Return the files of a folder; a link that leads nowhere is not passed over in silence."""
+    entries = (file for file in folder.iterdir() if not file.name.startswith("."))
+    return sorted(file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
 
 
 def _stem_and_suffix(path: Path) -> tuple[str, str]:
@@ -171,8 +173,9 @@ def _guess_folder(folder: Path) -> str:
 
 
 def _guess_table(path: Path) -> str:
-    names = {name.strip().lower() for name in table_columns(Source(path))}
-    if is_parquet(path) and "edge_index" in names:
+    source = Source(path)
+    names = {name.strip().lower() for name in table_columns(source)}
+    if is_parquet(source) and "edge_index" in names:
         return "parquet"
     if names & set(SMILES_NAMES):
         return "smiles"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def _named(
     graph_id: str | None,
 ) -> RawGraph:
     try:
-        layout = json.loads(row["grnf_columns"])
+        layout = _layout(row["grnf_columns"])
         n_edges = layout["edges"]
         if type(n_edges) is not int or not 0 <= n_edges <= len(arcs):
             raise GraphError(f"{n_edges} edges are said to stand in an edge_index of {len(arcs)}")
@@ -237,6 +238,12 @@ def _named(
         raise GraphError(f"grnf_columns does not describe this row: {error!r}") from None
     directed = bool(row.get("directed"))
     return checked_raw(n_nodes, arcs[:n_edges], node_columns, edge_columns, directed, graph_id, y)
+
+
+@lru_cache(maxsize=256)
+def _layout(text: str) -> Any:
+    """Return a description of columns; most graphs of a file have the same."""
+    return json.loads(text)
 
 
 def _unpacked(

@@ -9,9 +9,9 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from grnf.errors import GraphError
 from grnf.files import atomic_write
@@ -46,13 +46,11 @@ class Source:
     def open(self) -> Iterator[IO[bytes]]:
         """Open the bytes for one pass."""
         try:
-            if self.is_stdin:
-                yield sys.stdin.buffer
-            elif self.path.suffix == ".gz":
-                with gzip.open(self.path, "rb") as stream:
-                    yield stream  # type: ignore[misc]
-            else:
-                with self.path.open("rb") as file:
+            with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
+                if self.path.suffix == ".gz" or _begins_like_gzip(file):
+                    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+                        yield cast("IO[bytes]", stream)
+                else:
                     yield file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise GraphError(f"{self}: damaged or cut off: {error}") from None
@@ -96,6 +94,10 @@ class Source:
         return decoded(data.removeprefix(BYTE_ORDER_MARK), str(self))
 
 
+def _begins_like_gzip(file: Any) -> bool:
+    return hasattr(file, "peek") and bytes(file.peek(2)[:2]) == b"\x1f\x8b"
+
+
 def decoded(data: bytes, where: str) -> str:
     """Return the text of UTF-8 bytes, or say where they are not UTF-8."""
     try:
@@ -118,4 +120,4 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
-            yield compressed  # type: ignore[misc]
+            yield cast("IO[bytes]", compressed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
@@ -24,14 +23,19 @@ class Row(NamedTuple):
     problem: str = ""
 
 
-def is_parquet(path: Path) -> bool:
-    """Tell Parquet from text by the suffix."""
-    return path.suffix.lower() in (".parquet", ".pq")
+def is_parquet(source: Source) -> bool:
+    """Tell Parquet from text by its suffix or its first letters."""
+    if source.path.suffix.lower() in (".parquet", ".pq"):
+        return True
+    if not source.path.is_file():
+        return False
+    with source.path.open("rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 def table_columns(source: Source) -> list[str]:
     """Return the names of the columns of a file."""
-    if is_parquet(source.path):
+    if is_parquet(source):
         with source.open_seekable() as file:
             return list(open_parquet(file, str(source)).schema_arrow.names)
     for _, fields in _text_rows(source):
@@ -41,7 +45,7 @@ def table_columns(source: Source) -> list[str]:
 
 def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
     """Yield rows one after another, with those columns that `choose` picks from all names."""
-    if is_parquet(source.path):
+    if is_parquet(source):
         yield from _parquet_rows(source, choose)
         return
     rows = _text_rows(source)

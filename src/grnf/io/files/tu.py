@@ -23,8 +23,9 @@ from grnf.graphs import GraphBatch
 from grnf.io.columns import undirected_once
 from grnf.io.files.archives import open_archive, read_member
 from grnf.io.files.limits import LARGEST_MEMBER, MOST_EMPTY_GRAPHS
+from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
-from grnf.io.raw import RawGraph, checked_raw
+from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
@@ -53,7 +54,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     node_attributes : bool, default=True
         Whether to keep continuous node attributes beside the labels.
     """
-    data = _load(Path(path))
+    data = _load(Source(path))
     node_attr, node_columns = _one_hot(
         data.node_labels, data.node_attributes if node_attributes else None, data.node_ptr[-1]
     )
@@ -69,27 +70,28 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     return TUData(batch, data.y, node_columns, edge_columns)
 
 
-def read_tu_graphs(source: Source) -> Iterator[RawGraph]:
+def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a TU set: labels as categories (texts), attributes as one column of vectors."""
-    data = _load(source.path)
+    data = _load(source)
     node_columns = _columns(data.node_labels, data.node_attributes)
     edge_columns = _columns(data.edge_labels, data.edge_attributes)
-    for index in range(len(data.node_ptr) - 1):
+
+    def build(index: int) -> RawGraph:
         nodes = slice(data.node_ptr[index], data.node_ptr[index + 1])
         edges = slice(data.edge_ptr[index], data.edge_ptr[index + 1])
-        try:
-            graph = checked_raw(
-                int(nodes.stop - nodes.start),
-                data.edges[edges],
-                {name: values[nodes] for name, values in node_columns.items()},
-                {name: values[edges] for name, values in edge_columns.items()},
-                data.directed,
-                str(index + 1),
-                None if data.y is None else data.y[index].tolist(),
-            )
-        except GraphError as error:
-            raise GraphError(f"{source}, graph {index + 1}: {error}") from None
-        yield graph
+        return checked_raw(
+            int(nodes.stop - nodes.start),
+            data.edges[edges],
+            {name: values[nodes] for name, values in node_columns.items()},
+            {name: values[edges] for name, values in edge_columns.items()},
+            data.directed,
+            str(index + 1),
+            None if data.y is None else data.y[index].tolist(),
+        )
+
+    numbers = range(len(data.node_ptr) - 1)
+    records = ((f"{source}, graph {index + 1}", str(index + 1), index) for index in numbers)
+    yield from each_record(records, build, on_error)
 
 
 def is_tu_folder(path: Path) -> bool:
@@ -112,14 +114,14 @@ class _Set:
     edge_attributes: FloatArray | None
 
 
-def _load(path: Path) -> _Set:
-    with _open(path) as files:
+def _load(source: Source) -> _Set:
+    with _open(source) as files:
         owner = files.integers("graph_indicator").ravel()
         n_nodes = len(owner)
         if n_nodes and (owner.min() < 1 or (np.diff(owner) < 0).any()):
-            raise GraphError(f"{path}: graph_indicator must ascend from 1")
+            raise GraphError(f"{source}: graph_indicator must ascend from 1")
         y = files.graph_targets()
-        n_graphs = _number_of_graphs(owner, y, path)
+        n_graphs = _number_of_graphs(owner, y, source)
         arcs = files.integers("A", columns=2) - 1
         _check_arcs(arcs, owner, files)
         node_tables = files.attributes("node", n_nodes)
@@ -141,13 +143,13 @@ def _load(path: Path) -> _Set:
     )
 
 
-def _number_of_graphs(owner: IntArray, y: Any, path: Path) -> int:
+def _number_of_graphs(owner: IntArray, y: Any, source: Source) -> int:
     n_graphs = max(int(owner[-1]) if len(owner) else 0, 0 if y is None else len(y))
     if y is not None and len(y) != n_graphs:
-        raise GraphError(f"{path}: {len(y)} graph labels for {n_graphs} graphs")
+        raise GraphError(f"{source}: {len(y)} graph labels for {n_graphs} graphs")
     if n_graphs > len(owner) + MOST_EMPTY_GRAPHS:
         raise GraphError(
-            f"{path}: graph number {n_graphs} with {len(owner)} nodes in all; number graphs from 1"
+            f"{source}: graph number {n_graphs} with {len(owner)} nodes in all; number graphs from 1"
         )
     return n_graphs
 
@@ -200,35 +202,35 @@ def _columns(labels: IntArray | None, attributes: FloatArray | None) -> dict[str
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[_Files]:
-    if path.is_dir():
-        yield _Files(path, {file.name: str(file) for file in sorted(path.iterdir())}, None)
-    elif zipfile.is_zipfile(path):
-        with path.open("rb") as file, open_archive(file, str(path)) as archive:
-            members = {PurePosixPath(name).name: name for name in archive.namelist()}
-            yield _Files(path, members, archive)
-    elif path.exists():
-        raise GraphError(f"{path} is neither a folder nor a zip file")
-    else:
-        raise GraphError(f"{path} does not exist")
+def _open(source: Source) -> Iterator[_Files]:
+    if not source.is_stdin and source.path.is_dir():
+        yield _Files(source, {file.name: str(file) for file in sorted(source.path.iterdir())}, None)
+        return
+    if not source.is_stdin and not source.path.exists():
+        raise GraphError(f"{source} does not exist")
+    with source.open_seekable() as file:
+        if not zipfile.is_zipfile(file):
+            raise GraphError(f"{source} is neither a folder nor a zip file")
+        with open_archive(file, str(source)) as archive:
+            yield _Files(source, {PurePosixPath(name).name: name for name in archive.namelist()}, archive)
 
 
 class _Files:
     """The files of one data set, in a folder or in a zip, found by the end of their names."""
 
-    def __init__(self, path: Path, members: dict[str, str], archive: zipfile.ZipFile | None) -> None:
-        self.path = path
+    def __init__(self, source: Source, members: dict[str, str], archive: zipfile.ZipFile | None) -> None:
+        self.source = source
         self.members = members
         self.archive = archive
         names = [name for name in members if name.endswith(INDICATOR)]
         if len(names) != 1:
             raise GraphError(
-                f"{path} is no TU data set: one file NAME_graph_indicator.txt is wanted, found {len(names)}"
+                f"{source} is no TU data set: one file NAME_graph_indicator.txt is wanted, found {len(names)}"
             )
         self.prefix = names[0].removesuffix("graph_indicator.txt")
 
     def name(self, suffix: str) -> str:
-        return f"{self.path}: {self.prefix}{suffix}.txt"
+        return f"{self.source}: {self.prefix}{suffix}.txt"
 
     def has(self, suffix: str) -> bool:
         return f"{self.prefix}{suffix}.txt" in self.members
@@ -253,7 +255,7 @@ class _Files:
         attributes = self.reals(f"{item}_attributes") if self.has(f"{item}_attributes") else None
         for part in (labels, attributes):
             if part is not None and len(part) != count:
-                raise GraphError(f"{self.path}: {len(part)} lines of {item} attributes for {count} {item}s")
+                raise GraphError(f"{self.source}: {len(part)} lines of {item} attributes for {count} {item}s")
         return labels, attributes
 
     def _table(self, suffix: str, dtype: Any, columns: int | None) -> Any:
@@ -273,7 +275,7 @@ class _Files:
 
     def _read(self, member: str) -> bytes:
         if self.archive is not None:
-            return read_member(self.archive, member, str(self.path))
+            return read_member(self.archive, member, str(self.source))
         file = Path(member)
         if file.stat().st_size > LARGEST_MEMBER:
             raise GraphError(f"{file} has more than {LARGEST_MEMBER} bytes")
