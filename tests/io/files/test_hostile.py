@@ -209,6 +209,14 @@ def test_places_without_rights(tmp_path):
     tmp_path.chmod(0o700)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs Linux")
+def test_places_where_even_root_has_no_rights():
+    with pytest.raises(OSError, match=r"/proc|rror"):
+        write_graphs("/proc/graphs.g6", [Graph(1, [])])
+    with pytest.raises(OSError, match="rror"):
+        list(read_graphs("/proc/self/mem", format="graph6"))
+
+
 def test_places_that_are_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_graphs(tmp_path / "none" / "a.g6", [Graph(1, [])])

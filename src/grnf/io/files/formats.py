@@ -19,10 +19,11 @@ from grnf.io.files.parquet import read_parquet, write_parquet
 from grnf.io.files.tu import read_tu_graphs
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["FORMATS", "TABLE_SUFFIXES", "Format"]
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 STRUCTURE: frozenset[str] = frozenset()
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,12 @@ FORMATS: dict[str, Format] = _table(
         carries=frozenset({"directed"}),
     ),
     _lines("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
-    _lines("smiles", "a CSV, TSV or Parquet table with a column of SMILES", (".csv", ".tsv"), read_smiles),
+    _lines("smiles", "a CSV, TSV or Parquet table with a column of SMILES", TABLE_SUFFIXES, read_smiles),
     _lines("smi", "lines 'SMILES name'", (".smi", ".smiles"), read_smiles_lines),
     _lines(
         "edge-table",
         "a CSV, TSV or Parquet table of graph_id, source, target and attributes",
-        (".csv", ".tsv"),
+        TABLE_SUFFIXES,
         read_edge_table,
     ),
     _lines("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),

@@ -81,17 +81,17 @@ class _Row(NamedTuple):
     """One row of a batch; its values are made when they are asked for, so that a bad row is one bad graph."""
 
     cells: dict[str, Callable[[int], Any]]
-    index: int
+    number: int
 
     def values(self) -> dict[str, Any]:
         try:
-            return {name: cell(self.index) for name, cell in self.cells.items()}
+            return {name: cell(self.number) for name, cell in self.cells.items()}
         except (ValueError, NotImplementedError, OverflowError) as error:
             raise GraphError(f"a value that cannot be read: {error}") from None
 
     def graph_id(self) -> str | None:
         try:
-            name = self.cells["graph_id"](self.index) if "graph_id" in self.cells else None
+            name = self.cells["graph_id"](self.number) if "graph_id" in self.cells else None
         except ValueError:  # no valid text, as `values` will say
             name = None
         return None if name is None else str(name)
@@ -106,11 +106,7 @@ def _rows(table: Any, names: list[str], name: str) -> Iterator[_Row]:
 
 def _cells(column: Any) -> Callable[[int], Any]:
     """Return what gives one value of a column: numbers in lists of lists as views of one array."""
-    if (
-        _is_list(column.type)
-        and _is_list(column.type.value_type)
-        and _is_number(column.type.value_type.value_type)
-    ):
+    if _is_list_of_lists_of_numbers(column.type):
         rows = column.values
         if not (column.null_count or rows.null_count or rows.values.null_count):
             numbers = rows.values.to_numpy(zero_copy_only=False)
@@ -126,16 +122,14 @@ def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
     return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
 
 
-def _is_list(kind: Any) -> bool:
-    import pyarrow as pa
+def _is_list_of_lists_of_numbers(kind: Any) -> bool:
+    from pyarrow import types
 
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    for _ in range(2):
+        if not (types.is_list(kind) or types.is_large_list(kind)):
+            return False
+        kind = kind.value_type
+    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:

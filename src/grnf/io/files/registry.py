@@ -14,7 +14,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES
-from grnf.io.files.formats import FORMATS, Format
+from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import OnError
 from grnf.io.files.streams import Source, open_sink
@@ -23,8 +23,6 @@ from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
 
 __all__ = ["guess_format", "read_graphs", "write_graphs"]
-
-TABLES = {".csv", ".tsv", ".parquet", ".pq"}
 
 
 def read_graphs(
@@ -150,7 +148,7 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     if place.is_dir():
         return _guess_folder(place)
     suffix = _stem_and_suffix(place)[1]
-    if suffix in TABLES and place.is_file():
+    if suffix in TABLE_SUFFIXES and place.is_file():
         return _guess_table(place)
     for entry in FORMATS.values():
         if suffix in entry.suffixes and (entry.text or place.suffix.lower() != ".gz"):
@@ -164,7 +162,7 @@ def _guess_folder(folder: Path) -> str:
     if is_tu_folder(folder):
         return "tu"
     suffixes = {_stem_and_suffix(file)[1]: file for file in _files(folder)}
-    known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes} | TABLES
+    known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes}
     names = {guess_format(file) for suffix, file in suffixes.items() if suffix in known}
     if len(names) != 1:
         found = ", ".join(sorted(names)) or "none"
