@@ -75,11 +75,8 @@ def test_values_of_json(tmp_path):
         {"id": [1, 2], "v": [1, 2], "gap": [1.5, None], "whole": True, "odd": {"b": 1, "a": 2}, "big": 2**70},
         {"id": None, "v": [3, 4], "gap": [None, None], "whole": False, "odd": [1, "x"], "big": 1},
     ]
-    document = {
-        "graph": [["name", "old"], ["y", 2]],
-        "nodes": nodes,
-        "links": [{"source": [1, 2], "target": None}],
-    }
+    links = [{"source": [1, 2], "target": None}]
+    document = {"graph": [["name", "old"], ["y", 2]], "nodes": nodes, "links": links}
     (tmp_path / "a.json").write_text(json.dumps(document))
     (graph,) = read_graphs(tmp_path / "a.json")
     assert (graph.graph_id, graph.y) == ("old", 2)
@@ -110,8 +107,8 @@ def test_values_of_gml(tmp_path):
 def test_values_of_gexf(tmp_path):
     (tmp_path / "a.gexf").write_text(
         """<gexf xmlns:viz="v"><graph defaultedgetype="directed">
-        <attributes class="node"><attribute id="0" title="old" type="boolean"><default>true</default></attribute>
-        </attributes><nodes><node id="a" label="A"><viz:size value="2"/></node>
+        <attributes class="node"><attribute id="0" title="old" type="boolean"><default>true</default>
+        </attribute></attributes><nodes><node id="a" label="A"><viz:size value="2"/></node>
         <node id="b" label="b"><attvalues><attvalue for="0" value="false"/></attvalues></node></nodes>
         <edges><edge source="a" target="b" weight="2"/><edge source="b" target="a"/></edges></graph></gexf>"""
     )

@@ -203,7 +203,8 @@ def _packed_y(y: Any) -> tuple[FloatArray, Any]:
         array = np.empty(0, dtype=object)
     if array.dtype.kind == "f" or _fits_float(array):
         return array.astype(np.float64).ravel(), [array.dtype.str, list(array.shape)]
-    return np.empty(0), {"json": json.loads(_json_text(array.tolist() if array.size else y, "y") or "null")}
+    plain = y.tolist() if isinstance(y, (np.ndarray, np.generic)) else y
+    return np.empty(0), {"json": json.loads(_json_text(plain, "y") or "null")}
 
 
 def _named(
