@@ -16,9 +16,10 @@ def raw_from_mol(mol: Any) -> RawGraph:
     """Convert an RDKit molecule: nodes are its atoms (hydrogens as RDKit has them), edges its bonds.
 
     Atoms have the columns symbol, charge, aromatic, hydrogens (the number of them that belong to the atom),
-    degree and hybridization; bonds have type, conjugated and ring.
+    degree and hybridization; bonds have type, conjugated and ring. Stereochemistry is not used.
     """
-    atoms, bonds = list(mol.GetAtoms()), list(mol.GetBonds())
+    atoms = [mol.GetAtomWithIdx(index) for index in range(mol.GetNumAtoms())]
+    bonds = [mol.GetBondWithIdx(index) for index in range(mol.GetNumBonds())]
     edges = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
     return RawGraph(
         n_nodes=len(atoms),

@@ -73,12 +73,12 @@ def _table(*formats: Format) -> dict[str, Format]:
     return {entry.name: entry for entry in formats}
 
 
-def _lines(name: str, description: str, suffixes: tuple[str, ...], reader: Any, **more: Any) -> Format:
+def _record_wise(name: str, description: str, suffixes: tuple[str, ...], reader: Any, **more: Any) -> Format:
     return Format(name, description, suffixes, reader, record_wise=True, **more)
 
 
 FORMATS: dict[str, Format] = _table(
-    _lines(
+    _record_wise(
         "parquet",
         "one row per graph, with the columns of Hugging Face graph data sets",
         (".parquet", ".pq"),
@@ -87,7 +87,7 @@ FORMATS: dict[str, Format] = _table(
         carries=EVERYTHING,
         text=False,
     ),
-    _lines(
+    _record_wise(
         "npz",
         "all graphs as concatenated numpy arrays",
         (".npz",),
@@ -96,7 +96,7 @@ FORMATS: dict[str, Format] = _table(
         carries=EVERYTHING,
         text=False,
     ),
-    _lines(
+    _record_wise(
         "jsonl",
         "one node-link JSON object, or Hugging Face row, a line",
         (".jsonl", ".ndjson"),
@@ -104,7 +104,7 @@ FORMATS: dict[str, Format] = _table(
         writer=write_json_lines,
         carries=EVERYTHING,
     ),
-    _lines(
+    _record_wise(
         "json",
         "node-link JSON of networkx and D3: a graph, or a list of graphs",
         (".json",),
@@ -139,21 +139,21 @@ FORMATS: dict[str, Format] = _table(
         frozenset({"weight", "directed"}),
         one_graph=True,
     ),
-    _lines(
+    _record_wise(
         "graph6",
         "one simple graph a line (sparse6 and digraph6 lines are read too)",
         (".g6", ".graph6"),
         read_graph6,
         writer=write_graph6,
     ),
-    _lines(
+    _record_wise(
         "sparse6",
         "one undirected graph a line, loops and repeated edges included",
         (".s6", ".sparse6"),
         read_graph6,
         writer=write_sparse6,
     ),
-    _lines(
+    _record_wise(
         "digraph6",
         "one directed graph a line",
         (".d6", ".digraph6"),
@@ -161,15 +161,17 @@ FORMATS: dict[str, Format] = _table(
         writer=write_digraph6,
         carries=frozenset({"directed"}),
     ),
-    _lines("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
-    _lines("smiles", "a CSV, TSV or Parquet table with a column of SMILES", TABLE_SUFFIXES, read_smiles),
-    _lines("smi", "lines 'SMILES name'", (".smi", ".smiles"), read_smiles_lines),
-    _lines(
+    _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
+    _record_wise(
+        "smiles", "a CSV, TSV or Parquet table with a column of SMILES", TABLE_SUFFIXES, read_smiles
+    ),
+    _record_wise("smi", "lines 'SMILES name'", (".smi", ".smiles"), read_smiles_lines),
+    _record_wise(
         "edge-table",
         "a CSV, TSV or Parquet table of graph_id, source, target and attributes",
         TABLE_SUFFIXES,
         read_edge_table,
     ),
-    _lines("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
+    _record_wise("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
 )
 """All formats, by name."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.io.files.arrays import read_array
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
@@ -154,8 +155,6 @@ def read_graph6_array(source: Source, *, on_error: OnError = "raise") -> Iterato
 
 def _text_array(file: IO[bytes], name: str) -> npt.NDArray[Any]:
     """Load an array of texts; its header must agree with the size of the file before memory is taken."""
-    from grnf.io.files.arrays import read_array  # beside the other reader of numpy files
-
     texts = read_array(file, name)
     if texts.dtype.kind not in "SU":
         raise GraphError(f"{name} holds {texts.dtype}; an array of graph6 texts or bytes is wanted")

@@ -30,6 +30,9 @@ FIELDS = (
     "grnf_columns",
 )
 ROWS_AT_ONCE = 256
+BUFFER = 2**20
+"""Bytes that are read of a column at a time; without it, all that a row group has of it."""
+
 GRAPHS_PER_GROUP = 10_000
 NUMBERS_PER_GROUP = 10**7
 """A row group is written when it has this many graphs or numbers: some 100 MB of memory."""
@@ -56,7 +59,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
     """Open a Parquet file with pyarrow."""
     parquet = _guest()
     try:
-        return parquet.ParquetFile(file)
+        return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
         raise GraphError(f"{name}: no Parquet file, or a damaged one: {error}") from None
 

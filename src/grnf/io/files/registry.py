@@ -60,11 +60,7 @@ def read_graphs(
     if not source.is_stdin and not source.path.exists():
         raise GraphError(f"{path} does not exist")
     entry = _format(guess_format(path) if format is None else format)
-    if (
-        not source.is_stdin
-        and source.path.is_dir()
-        and not (entry.name == "tu" and is_tu_folder(source.path))
-    ):
+    if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
 

@@ -19,11 +19,12 @@ from grnf.io.files.limits import LARGEST_DOCUMENT
 
 __all__ = ["Source", "decoded", "open_sink"]
 
+GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Source:
-    r"""A file to read from; "-" is standard input, and names that end in .gz are decompressed.
+    r"""A file to read from; "-" is standard input, and what gzip has made is decompressed.
 
     Examples
     --------
@@ -42,12 +43,27 @@ class Source:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder of files."""
+        return not self.is_stdin and self.path.is_dir()
+
+    def begins_with(self, letters: bytes) -> bool:
+        """Look at the first bytes without taking them."""
+        if self.is_stdin:
+            stream: Any = sys.stdin.buffer
+            return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+        if not self.path.is_file():
+            return False
+        with self.path.open("rb") as file:
+            return file.read(len(letters)) == letters
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the bytes for one pass."""
         try:
             with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
-                if self.path.suffix == ".gz" or _begins_like_gzip(file):
+                if self.path.suffix == ".gz" or self.begins_with(GZIP):
                     with gzip.GzipFile(fileobj=file, mode="rb") as stream:
                         yield cast("IO[bytes]", stream)
                 else:
@@ -92,10 +108,6 @@ class Source:
                 "convert it to Parquet or JSON lines"
             )
         return decoded(data.removeprefix(BYTE_ORDER_MARK), str(self))
-
-
-def _begins_like_gzip(file: Any) -> bool:
-    return hasattr(file, "peek") and bytes(file.peek(2)[:2]) == b"\x1f\x8b"
 
 
 def decoded(data: bytes, where: str) -> str:

@@ -25,12 +25,7 @@ class Row(NamedTuple):
 
 def is_parquet(source: Source) -> bool:
     """Tell Parquet from text by its suffix or its first letters."""
-    if source.path.suffix.lower() in (".parquet", ".pq"):
-        return True
-    if not source.path.is_file():
-        return False
-    with source.path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+    return source.path.suffix.lower() in (".parquet", ".pq") or source.begins_with(b"PAR1")
 
 
 def table_columns(source: Source) -> list[str]:
@@ -38,9 +33,7 @@ def table_columns(source: Source) -> list[str]:
     if is_parquet(source):
         with source.open_seekable() as file:
             return list(open_parquet(file, str(source)).schema_arrow.names)
-    for _, fields in _text_rows(source):
-        return fields
-    return []
+    return next(_text_rows(source), _TextRow(0, [])).fields
 
 
 def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
@@ -49,37 +42,50 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
         yield from _parquet_rows(source, choose)
         return
     rows = _text_rows(source)
-    names = next(rows, (0, []))[1]
+    names = next(rows, _TextRow(0, [])).fields
     if len(set(names)) < len(names):
         raise GraphError(f"{source}, line 1: two columns have the same name; the header is {names[:20]}")
     wanted = set(choose(names))
     kept = [index for index, name in enumerate(names) if name in wanted]
-    for line, fields in rows:
+    for line, fields, problem in rows:
         if not fields:
             continue
         where = f"{source}, line {line}"
         if len(fields) != len(names):
-            problem = f"{len(fields)} fields for the {len(names)} columns of the header"
+            problem = problem or f"{len(fields)} fields for the {len(names)} columns of the header"
             yield Row(where, dict.fromkeys(wanted), problem)
         else:
-            yield Row(where, {names[index]: fields[index] for index in kept})
+            yield Row(where, {names[index]: fields[index] for index in kept}, problem)
 
 
-def _text_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and fields; the header tells whether tab, semicolon or comma is between them."""
+class _TextRow(NamedTuple):
+    line: int
+    fields: list[str]
+    problem: str = ""
+
+
+def _text_rows(source: Source) -> Iterator[_TextRow]:
+    """Yield rows of text; the header tells whether tab, semicolon or comma is between the fields."""
     current = 0
+    problem = ""
 
     def lines() -> Iterator[str]:
-        nonlocal current
-        for current, line in source.lines(LONGEST_LINE):
-            yield decoded(line, f"{source}, line {current}") + "\n"
+        nonlocal current, problem
+        for number, line in source.lines(LONGEST_LINE):
+            current = number
+            try:
+                text = decoded(line, "the line")
+            except GraphError as error:
+                problem, text = str(error), line.decode("utf-8", "replace")
+            yield text + "\n"
 
     texts = lines()
     header = next(texts, "")
     delimiter = max("\t;,", key=header.count)
     try:
         for fields in csv.reader(_chain(header, texts), delimiter=delimiter, strict=True):
-            yield current, [field.strip() for field in fields] if current == 1 else fields
+            yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
+            problem = ""
     except csv.Error as error:
         raise GraphError(f"{source}, line {current}: {error}") from None
 

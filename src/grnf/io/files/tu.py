@@ -203,7 +203,7 @@ def _columns(labels: IntArray | None, attributes: FloatArray | None) -> dict[str
 
 @contextmanager
 def _open(source: Source) -> Iterator[_Files]:
-    if not source.is_stdin and source.path.is_dir():
+    if source.is_folder:
         yield _Files(source, {file.name: str(file) for file in sorted(source.path.iterdir())}, None)
         return
     if not source.is_stdin and not source.path.exists():
