@@ -71,8 +71,8 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
 
     def lines() -> Iterator[str]:
         nonlocal current, problem
-        for number, line in source.lines(LONGEST_LINE):
-            current = number
+        for place, line in source.lines(LONGEST_LINE):
+            current = place
             try:
                 text = decoded(line, "the line")
             except GraphError as error:
