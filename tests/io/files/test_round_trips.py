@@ -156,3 +156,12 @@ def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
     assert row["node_feat"] == [[1.0], [2.0], [3.0]]
     assert row["y"] == [1.0]
     assert row["num_nodes"] == 3
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
+def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
+    graph = RawGraph(2, np.array([[0, 1]]), {"x": np.arange(24.0).reshape(2, 12)})
+    write_graphs(tmp_path / f"a{suffix}", [graph])
+    (found,) = read_graphs(tmp_path / f"a{suffix}")
+    assert list(found.node_columns) == sorted(found.node_columns)
+    np.testing.assert_array_equal(np.column_stack(list(found.node_columns.values())), graph.node_columns["x"])

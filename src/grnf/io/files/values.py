@@ -82,13 +82,14 @@ def plain_rows(
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Return column names and, for each node or edge, its values that are not missing, as plain Python.
 
-    Where a format has no vectors, column x of width 2 becomes the columns x_0 and x_1.
+    Where a format has no vectors, column x of width 12 becomes the columns x_00 to x_11.
     """
     flat: dict[str, list[Any]] = {}
     for name, values in columns.items():
         array = np.asarray(values)
         if array.ndim == 2 and not vectors:
-            parts = {f"{name}_{index}": array[:, index] for index in range(array.shape[1])}
+            digits = len(str(array.shape[1] - 1))  # so that names in order are columns in order
+            parts = {f"{name}_{index:0{digits}}": part for index, part in enumerate(array.T)}
         else:
             parts = {name: array}
         for part, entries in parts.items():
