@@ -109,6 +109,16 @@ def test_arrays_of_graph6(tmp_path, kind):
     assert [len(graph.edges) for graph in read_graphs(tmp_path / "a.npy")] == [3, 0, 1, 0]
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_arrays_with_numbers_that_are_no_characters(tmp_path, order):
+    codes = np.array([[66, 119], [66, 0x7E0000], [0, 0], [64, 0]], dtype=f"{order}u4")
+    np.save(tmp_path / "a.npy", codes.view(f"{order}U2"))
+    found = list(read_graphs(tmp_path / "a.npy", on_error="yield"))
+    assert [type(graph).__name__ for graph in found] == ["RawGraph", "BadGraph", "BadGraph", "RawGraph"]
+    np.save(tmp_path / "b.npy", np.array(["", ""]))
+    assert len(list(read_graphs(tmp_path / "b.npy", on_error="yield"))) == 2
+
+
 def test_arrays_that_are_no_texts(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(3))
     with pytest.raises(GraphError, match="an array of graph6 texts"):

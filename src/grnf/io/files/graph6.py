@@ -141,24 +141,21 @@ def read_graph6(source: Source, *, on_error: OnError = "raise") -> Iterator[RawG
 def read_graph6_array(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a .npy array of graph6 texts or bytes, of any shape, row by row."""
     with source.open_seekable() as file:
-        texts = _text_array(file, str(source))
-        records = (
-            (
-                f"{source}, entry {index}",
-                None,
-                text if isinstance(text, bytes) else text.encode("utf-8", "replace"),
-            )
-            for index, text in enumerate(texts.reshape(-1))
-        )
-        yield from each_record(records, parse_graph6, on_error)
-
-
-def _text_array(file: IO[bytes], name: str) -> npt.NDArray[Any]:
-    """Load an array of texts; its header must agree with the size of the file before memory is taken."""
-    texts = read_array(file, name)
+        texts = read_array(file, str(source))
     if texts.dtype.kind not in "SU":
-        raise GraphError(f"{name} holds {texts.dtype}; an array of graph6 texts or bytes is wanted")
-    return texts
+        raise GraphError(f"{source} holds {texts.dtype}; an array of graph6 texts or bytes is wanted")
+    lines = _as_bytes(np.ascontiguousarray(texts).reshape(-1))
+    records = ((f"{source}, entry {index}", None, bytes(line)) for index, line in enumerate(lines))
+    yield from each_record(records, parse_graph6, on_error)
+
+
+def _as_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.bytes_]:
+    """Return texts as bytes; what is no character of graph6 stays none, even if it is no character at all."""
+    width = texts.dtype.itemsize // 4
+    if texts.dtype.kind == "S" or not width:
+        return texts.astype("S")
+    codes = texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder)).reshape(-1, width)
+    return np.minimum(codes, 255).astype(np.uint8).view(f"S{width}").ravel()
 
 
 def write_graph6(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
