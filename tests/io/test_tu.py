@@ -3,8 +3,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from grnf import GraphError
-from grnf.io import read_tu
+from grnf import GRNF, GraphError
+from grnf.io import read_graphs, read_tu
 
 FILES = {
     "A": "1, 2\n2, 1\n1, 2\n3, 3\n4, 5\n5, 4\n",
@@ -39,8 +39,8 @@ def test_reads_a_folder(folder):
     assert not graphs.directed.any()
     assert graphs[0].edges.tolist() == [[0, 1]]  # repeated line: the same edge
     assert graphs[1].edges.tolist() == [[0, 0]]
-    assert data.node_columns == ["label=5", "label=7", "attribute0", "attribute1"]
-    assert graphs[0].node_attr.tolist() == [[0, 1, 0.5, 1], [1, 0, 1, 2]]
+    assert data.node_columns == ["attribute0", "attribute1", "label=5", "label=7"]
+    assert graphs[0].node_attr.tolist() == [[0.5, 1, 0, 1], [1, 2, 1, 0]]
     assert data.edge_columns == ["label=0", "label=1"]
     assert graphs[3].edge_attr.tolist() == [[0, 1]]
     assert read_tu(folder(), node_attributes=False).graphs.node_width == 2
@@ -113,3 +113,11 @@ def test_facts_of_real_sets(shared, name):
     assert len(data.graphs.edges) / graphs == pytest.approx(edges, abs=0.005)
     assert len(np.unique(data.y)) == classes
     assert not data.graphs.directed.any()
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "ENZYMES"])
+def test_both_readers_give_the_same_vectors(shared, name):
+    path = shared / "data" / "tu" / f"{name}.zip"
+    batch, raws = read_tu(path).graphs, list(read_graphs(path))
+    Z = GRNF(32, random_state=0).fit_transform(batch)
+    np.testing.assert_array_equal(GRNF(32, random_state=0).fit_transform(raws), Z)

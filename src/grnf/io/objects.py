@@ -18,7 +18,7 @@ from grnf.io.from_libraries import raw_from_igraph, raw_from_rustworkx
 from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
 from grnf.io.from_networkx import raw_from_networkx
 from grnf.io.from_torch import raw_from_pyg
-from grnf.io.raw import RawGraph
+from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
 from grnf.io.schema import check_columns
 
 __all__ = ["graph_objects", "iter_raw", "to_raw"]
@@ -134,10 +134,10 @@ BY_PACKAGE: dict[tuple[str, str], Converter] = {
 
 
 def _converter(kind: type) -> Converter | None:
-    if issubclass(kind, Graph):
-        return _raw_from_graph
-    if issubclass(kind, RawGraph):
-        return _itself
+    if issubclass(kind, (Graph, RawGraph)):
+        return raw_from_graph
+    if issubclass(kind, BadGraph):
+        return _refused
     if issubclass(kind, str):
         return raw_from_smiles
     if issubclass(kind, np.ndarray):
@@ -151,14 +151,8 @@ def _converter(kind: type) -> Converter | None:
     return None
 
 
-def _raw_from_graph(graph: Graph) -> RawGraph:
-    node_columns = {} if graph.node_attr is None else {"x": graph.node_attr}
-    edge_columns = {} if graph.edge_attr is None else {"edge_attr": graph.edge_attr}
-    return RawGraph(graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed)
-
-
-def _itself(graph: RawGraph) -> RawGraph:
-    return graph
+def _refused(graph: BadGraph) -> RawGraph:
+    raise GraphError(graph.reason)
 
 
 def _is_frame(graphs: Any) -> bool:

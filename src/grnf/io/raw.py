@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from grnf.errors import GraphError
+from grnf.graphs import Graph
+from grnf.io.files.limits import LARGEST_GRAPH
 from grnf.typing import IntArray
 
-__all__ = ["RawGraph"]
+__all__ = ["BadGraph", "Columns", "RawGraph", "checked_raw", "raw_from_graph"]
 
 Columns = Mapping[str, Any]
 
@@ -53,3 +56,77 @@ class RawGraph:
             f"node_columns={list(self.node_columns)}, edge_columns={list(self.edge_columns)}, "
             f"{'directed' if self.directed else 'undirected'})"
         )
+
+
+@dataclass(frozen=True)
+class BadGraph:
+    """The place of a graph that could not be read, so that rows out stay aligned with graphs in.
+
+    Parameters
+    ----------
+    graph_id : str or None
+        What the source calls this graph, where that much could be read.
+    index : int
+        Its number in the source, from 0.
+    reason : str
+        Where it stands, what is wrong, and what to do.
+    """
+
+    graph_id: str | None
+    index: int
+    reason: str
+
+
+def checked_raw(
+    n_nodes: int,
+    edges: Any,
+    node_columns: Columns | None = None,
+    edge_columns: Columns | None = None,
+    directed: bool = False,
+    graph_id: str | None = None,
+    y: Any = None,
+) -> RawGraph:
+    """Return a `RawGraph` whose sizes, edges and columns fit together, or say what does not.
+
+    Examples
+    --------
+    >>> checked_raw(2, [(0, 1)], {"charge": np.array([0, 1])})
+    RawGraph(n_nodes=2, n_edges=1, node_columns=['charge'], edge_columns=[], undirected)
+    """
+    structure = Graph(n_nodes, edges)
+    if structure.n_nodes > LARGEST_GRAPH:
+        raise GraphError(f"{structure.n_nodes} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+    for item, count, columns in (
+        ("node", structure.n_nodes, node_columns),
+        ("edge", structure.n_edges, edge_columns),
+    ):
+        for name, values in (columns or {}).items():
+            _check_column(f"{item} column {name!r}", values, count, item)
+    return RawGraph(
+        structure.n_nodes,
+        structure.edges,
+        dict(node_columns or {}),
+        dict(edge_columns or {}),
+        directed,
+        graph_id,
+        y,
+    )
+
+
+def _check_column(title: str, values: Any, count: int, item: str) -> None:
+    if len(values) != count:
+        raise GraphError(f"{title} has {len(values)} entries for {count} {item}s")
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values).reshape(count, -1).any(axis=1))[0])
+        raise GraphError(f"{title} is infinite at {item} {row}; leave the value out where it is not known")
+
+
+def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
+    """Return the unnamed attributes of a `Graph` as the columns "x" and "edge_attr"; a `RawGraph` as it is."""
+    if isinstance(graph, RawGraph):
+        return graph
+    if not isinstance(graph, Graph):
+        raise GraphError(f"a grnf.Graph or grnf.io.RawGraph is wanted; got {type(graph).__name__}")
+    node_columns = {} if graph.node_attr is None else {"x": graph.node_attr}
+    edge_columns = {} if graph.edge_attr is None else {"edge_attr": graph.edge_attr}
+    return RawGraph(graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed)

@@ -1,0 +1,1 @@
+"""File formats: one module each, and the table of them all."""

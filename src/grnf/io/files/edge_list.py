@@ -1,0 +1,104 @@
+"""Edge lists: one graph a file, a line "source target" or "source target weight", blanks or a comma between.
+
+Lines that start with # or % are comments. One of them means something, and is written so that edge lists come
+back as they went: "# grnf: 5 nodes, directed" (nodes are 0 .. 4, isolated ones included).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.errors import GraphError
+from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.streams import Source, decoded
+from grnf.io.raw import RawGraph, checked_raw
+
+__all__ = ["read_edge_list", "write_edge_list"]
+
+HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
+
+
+def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[RawGraph]:
+    """Yield the graph of an edge list; nodes are numbered in the order in which the file names them.
+
+    Parameters
+    ----------
+    source : Source
+    directed : bool, optional
+        Whether edges have a direction; by default what the file says, undirected where it says nothing.
+    """
+    ends, weights = array("q"), array("d")
+    numbers: dict[str, int] = {}
+    n_nodes: int | None = None
+    says_directed = False
+    for line_number, line in source.lines(LONGEST_LINE):
+        try:
+            text = decoded(line, "the line").strip()
+            if not text:
+                continue
+            if text[0] in "#%":
+                found = HEADER.match(text)
+                if found:
+                    n_nodes, says_directed = int(found[1]), found[2] is not None
+                continue
+            fields = text.replace(",", " ").split()
+            if len(fields) not in (2, 3):
+                raise GraphError(f"{len(fields)} fields; 'source target' or 'source target weight' is wanted")
+            for name in fields[:2]:
+                ends.append(
+                    numbers.setdefault(name, len(numbers)) if n_nodes is None else _index(name, n_nodes)
+                )
+            if len(fields) == 3:
+                weights.append(_weight(fields[2]))
+            if len(weights) not in (0, len(ends) // 2):
+                raise GraphError("some lines have a weight and some have none")
+        except GraphError as error:
+            raise GraphError(f"{source}, line {line_number}: {error}") from None
+    try:
+        yield checked_raw(
+            len(numbers) if n_nodes is None else n_nodes,
+            np.array(ends, dtype=np.int64).reshape(-1, 2),
+            edge_columns={"weight": np.array(weights)} if weights else {},
+            directed=says_directed if directed is None else directed,
+        )
+    except GraphError as error:
+        raise GraphError(f"{source}: {error}") from None
+
+
+def _index(name: str, n_nodes: int) -> int:
+    number = int(name) if name.isdecimal() and len(name) < 19 else -1
+    if not 0 <= number < n_nodes:
+        raise GraphError(f"no node {name[:40]!r}: the first line says that they are 0 .. {n_nodes - 1}")
+    return number
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        raise GraphError(f"the weight {text[:40]!r} is no number") from None
+    if not np.isfinite(weight):
+        raise GraphError(f"the weight {text} is not finite")
+    return weight
+
+
+def write_edge_list(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
+    """Write one graph with no attributes but an edge column "weight"."""
+    for graph in graphs:
+        file.write(f"# grnf: {graph.n_nodes} nodes{', directed' if graph.directed else ''}\n".encode())
+        weights = graph.edge_columns.get("weight")
+        if weights is not None and not _one_number_each(weights):
+            raise GraphError("the column 'weight' must hold one number for each edge; write JSON or Parquet")
+        for row, (source, target) in enumerate(graph.edges.tolist()):
+            weight = "" if weights is None else f" {weights[row].item()!r}"
+            file.write(f"{source} {target}{weight}\n".encode())
+
+
+def _one_number_each(weights: npt.NDArray[Any]) -> bool:
+    return weights.ndim == 1 and weights.dtype.kind in "biuf" and not np.isnan(weights).any()

@@ -1,0 +1,177 @@
+"""The table of file formats: names, suffixes, what each carries, who reads and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grnf.io.files.arrays import read_npz, write_npz
+from grnf.io.files.edge_list import read_edge_list, write_edge_list
+from grnf.io.files.edge_table import read_edge_table
+from grnf.io.files.gexf import read_gexf, write_gexf
+from grnf.io.files.gml import read_gml, write_gml
+from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
+from grnf.io.files.graphml import read_graphml, write_graphml
+from grnf.io.files.molecules import read_smiles, read_smiles_lines
+from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
+from grnf.io.files.parquet import read_parquet, write_parquet
+from grnf.io.files.tu import read_tu_graphs
+from grnf.io.raw import BadGraph, RawGraph
+
+__all__ = ["FORMATS", "TABLE_SUFFIXES", "Format"]
+
+EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
+STRUCTURE: frozenset[str] = frozenset()
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format.
+
+    Parameters
+    ----------
+    name : str
+    description : str
+    suffixes : tuple of str
+        How its files end. Text formats are also read and written with .gz after that.
+    reader, writer : callable or None
+        reader(source, **options) yields graphs, writer(file, graphs) writes them.
+    carries : frozenset of str
+        What its writer keeps beside the edges: "attributes" or only the edge column "weight", "directed",
+        "y", "graph_id".
+    text : bool
+    one_graph : bool
+        Whether a file holds one graph.
+    record_wise : bool
+        Whether reading goes on after a bad graph (`on_error="yield"`).
+    """
+
+    name: str
+    description: str
+    suffixes: tuple[str, ...]
+    reader: Callable[..., Iterator[RawGraph] | Iterator[RawGraph | BadGraph]]
+    writer: Callable[..., None] | None = None
+    carries: frozenset[str] = STRUCTURE
+    text: bool = True
+    one_graph: bool = False
+    record_wise: bool = False
+
+    @property
+    def can_read(self) -> bool:
+        """Whether files of this format can be read: all can."""
+        return True
+
+    @property
+    def can_write(self) -> bool:
+        """Whether files of this format can be written."""
+        return self.writer is not None
+
+
+def _table(*formats: Format) -> dict[str, Format]:
+    return {entry.name: entry for entry in formats}
+
+
+def _record_wise(name: str, description: str, suffixes: tuple[str, ...], reader: Any, **more: Any) -> Format:
+    return Format(name, description, suffixes, reader, record_wise=True, **more)
+
+
+FORMATS: dict[str, Format] = _table(
+    _record_wise(
+        "parquet",
+        "one row per graph, with the columns of Hugging Face graph data sets",
+        (".parquet", ".pq"),
+        read_parquet,
+        writer=write_parquet,
+        carries=EVERYTHING,
+        text=False,
+    ),
+    _record_wise(
+        "npz",
+        "all graphs as concatenated numpy arrays",
+        (".npz",),
+        read_npz,
+        writer=write_npz,
+        carries=EVERYTHING,
+        text=False,
+    ),
+    _record_wise(
+        "jsonl",
+        "one node-link JSON object, or Hugging Face row, a line",
+        (".jsonl", ".ndjson"),
+        read_json_lines,
+        writer=write_json_lines,
+        carries=EVERYTHING,
+    ),
+    _record_wise(
+        "json",
+        "node-link JSON of networkx and D3: a graph, or a list of graphs",
+        (".json",),
+        read_json,
+        writer=write_json,
+        carries=EVERYTHING,
+    ),
+    Format(
+        "graphml",
+        "GraphML",
+        (".graphml", ".xml"),
+        read_graphml,
+        write_graphml,
+        EVERYTHING,
+    ),
+    Format("gml", "GML", (".gml",), read_gml, write_gml, EVERYTHING),
+    Format(
+        "gexf",
+        "GEXF of Gephi",
+        (".gexf",),
+        read_gexf,
+        write_gexf,
+        frozenset({"attributes", "directed"}),
+        one_graph=True,
+    ),
+    Format(
+        "edge-list",
+        "lines 'source target' or 'source target weight'",
+        (".edgelist", ".edges", ".el", ".txt"),
+        read_edge_list,
+        write_edge_list,
+        frozenset({"weight", "directed"}),
+        one_graph=True,
+    ),
+    _record_wise(
+        "graph6",
+        "one simple graph a line (sparse6 and digraph6 lines are read too)",
+        (".g6", ".graph6"),
+        read_graph6,
+        writer=write_graph6,
+    ),
+    _record_wise(
+        "sparse6",
+        "one undirected graph a line, loops and repeated edges included",
+        (".s6", ".sparse6"),
+        read_graph6,
+        writer=write_sparse6,
+    ),
+    _record_wise(
+        "digraph6",
+        "one directed graph a line",
+        (".d6", ".digraph6"),
+        read_graph6,
+        writer=write_digraph6,
+        carries=frozenset({"directed"}),
+    ),
+    _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
+    _record_wise(
+        "smiles", "a CSV, TSV or Parquet table with a column of SMILES", TABLE_SUFFIXES, read_smiles
+    ),
+    _record_wise("smi", "lines 'SMILES name'", (".smi", ".smiles"), read_smiles_lines),
+    _record_wise(
+        "edge-table",
+        "a CSV, TSV or Parquet table of graph_id, source, target and attributes",
+        TABLE_SUFFIXES,
+        read_edge_table,
+    ),
+    _record_wise("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
+)
+"""All formats, by name."""

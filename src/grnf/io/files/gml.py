@@ -1,0 +1,183 @@
+"""GML: nested lists of "key value"; one or more graphs a file. A label that repeats the id is dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html.entities import name2codepoint
+from typing import IO, Any
+
+from grnf.errors import GraphError
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.limits import DEEPEST_NESTING
+from grnf.io.files.streams import Source
+from grnf.io.files.values import check_names, plain_rows, scalar_y
+from grnf.io.raw import RawGraph
+
+__all__ = ["read_gml", "write_gml"]
+
+TOKEN = re.compile(
+    r"""\s+ | (?:(?<=\n)|\A)\#[^\n]*
+    | (?P<key>[A-Za-z][A-Za-z0-9_]*)
+    | (?P<real>[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)
+    | (?P<whole>[+-]?\d+)
+    | "(?P<text>[^"]*)"
+    | (?P<open>\[) | (?P<close>\])""",
+    re.VERBOSE,
+)
+ENTITY = re.compile(r"&(#\d{1,7}|[A-Za-z]{2,10});")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+ESCAPE = re.compile(r"[^ !#-%\'-~]")
+Pairs = list[tuple[str, Any]]
+
+
+def read_gml(source: Source) -> Iterator[RawGraph]:
+    """Yield the graphs of a GML file."""
+    text = source.document()
+    try:
+        graphs = [value for key, value in _pairs(text) if key == "graph" and isinstance(value, list)]
+        if not graphs:
+            raise GraphError("no 'graph [' in this file; is it GML?")
+        for pairs in graphs:
+            yield _graph(pairs)
+    except GraphError as error:
+        raise GraphError(f"{source}: {error}") from None
+
+
+def _pairs(text: str) -> Pairs:
+    """Return the nested lists of a document."""
+    stack: list[Pairs] = [[]]
+    key: str | None = None
+    for kind, token, place in _tokens(text):
+        if kind == "key" and key is None:
+            key = token
+        elif kind == "close" and key is None and len(stack) > 1:
+            stack.pop()
+        elif key is None or kind in ("key", "close"):
+            raise GraphError(f"line {text.count(chr(10), 0, place) + 1}: {token[:40]!r} out of place")
+        elif kind == "open":
+            if len(stack) > DEEPEST_NESTING:
+                raise GraphError(f"lists nested more than {DEEPEST_NESTING} deep")
+            inner: Pairs = []
+            stack[-1].append((key, inner))
+            stack.append(inner)
+            key = None
+        else:
+            stack[-1].append((key, _value(kind, token)))
+            key = None
+    if len(stack) > 1 or key is not None:
+        raise GraphError("the file ends within a list: cut off?")
+    return stack[0]
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
+    place = 0
+    while place < len(text):
+        found = TOKEN.match(text, place)
+        if found is None:
+            line = text.count("\n", 0, place) + 1
+            raise GraphError(f"line {line}: {text[place : place + 20]!r} is no GML")
+        if found.lastgroup is not None:
+            yield found.lastgroup, found[found.lastgroup], place
+        place = found.end()
+
+
+def _value(kind: str, token: str) -> Any:
+    try:
+        return (
+            float(token)
+            if kind == "real"
+            else int(token)
+            if kind == "whole"
+            else ENTITY.sub(_character, token)
+        )
+    except (ValueError, OverflowError) as error:
+        raise GraphError(f"{token[:40]!r}: {error}") from None
+
+
+def _character(entity: re.Match[str]) -> str:
+    name = entity[1]
+    if name.startswith("#"):
+        return chr(int(name[1:]))
+    return chr(name2codepoint[name]) if name in name2codepoint else entity[0]
+
+
+def _graph(pairs: Pairs) -> RawGraph:
+    builder = GraphBuilder()
+    top: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in ("node", "edge"):
+            values = _flat(value, key)
+            if key == "node":
+                name = _taken(values, "id", key)
+                if values.get("label") == str(name):
+                    del values["label"]  # the name once more, as networkx writes it
+                builder.node(name, values)
+            else:
+                builder.edge(_taken(values, "source", key), _taken(values, "target", key), values)
+        elif not isinstance(value, list):
+            top[key] = value
+    label = top.get("label", top.get("name"))
+    return builder.build(directed=top.get("directed") == 1, graph_id=label and str(label), y=top.get("y"))
+
+
+def _flat(pairs: Any, item: str) -> dict[str, Any]:
+    """Return the values of a node or edge; those of inner lists as outer_inner."""
+    if not isinstance(pairs, list):
+        raise GraphError(f"{item} must be a list in brackets; got {pairs!r}")
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        inner = (
+            {f"{key}_{k}": v for k, v in _flat(value, item).items()}
+            if isinstance(value, list)
+            else {key: value}
+        )
+        for name, entry in inner.items():
+            if name in values:
+                raise GraphError(f"{item} with {name!r} twice")
+            values[name] = entry
+    return values
+
+
+def _taken(values: dict[str, Any], key: str, item: str) -> Any:
+    if key not in values:
+        raise GraphError(f"{item} without {key!r}")
+    return values.pop(key)
+
+
+def write_gml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
+    """Write graphs one after another; truth values become 0 and 1."""
+    for graph in graphs:
+        for line in _lines(graph):
+            file.write((line + "\n").encode("ascii"))
+
+
+def _lines(graph: RawGraph) -> Iterator[str]:
+    node_names, nodes = plain_rows(graph.node_columns, graph.n_nodes)
+    edge_names, edges = plain_rows(graph.edge_columns, len(graph.edges))
+    check_names(node_names, {"id"}, "GML")
+    check_names(edge_names, {"source", "target"}, "GML")
+    for name in (*node_names, *edge_names):
+        if not NAME.match(name):
+            raise GraphError(
+                f"a column called {name!r} cannot be written: GML names are letters, digits and _"
+            )
+    yield "graph ["
+    if graph.graph_id is not None:
+        yield f"  label {_text(graph.graph_id)}"
+    if graph.y is not None:
+        yield f"  y {_text(scalar_y(graph.y, 'GML'))}"
+    yield f"  directed {int(graph.directed)}"
+    for index, row in enumerate(nodes):
+        values = "".join(f" {name} {_text(value)}" for name, value in row.items())
+        yield f"  node [ id {index}{values} ]"
+    for (source, target), row in zip(graph.edges.tolist(), edges, strict=True):
+        values = "".join(f" {name} {_text(value)}" for name, value in row.items())
+        yield f"  edge [ source {source} target {target}{values} ]"
+    yield "]"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return '"' + ESCAPE.sub(lambda found: f"&#{ord(found[0])};", value) + '"'
+    return repr(int(value) if isinstance(value, bool) else value)

@@ -1,0 +1,161 @@
+"""GraphML: one or more graphs a file, typed attributes; nested graphs, ports and hyperedges are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from grnf.errors import GraphError
+from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.streams import Source
+from grnf.io.files.values import plain_rows, scalar_y
+from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
+from grnf.io.raw import RawGraph
+
+__all__ = ["read_graphml", "write_graphml"]
+
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+
+
+@dataclass
+class _Key:
+    name: str
+    kind: str
+    item: str
+    ignored: bool
+    default: str | None = None
+
+
+@dataclass
+class _Reader:
+    """What has been read so far; `handle` takes one event and returns a graph when one is complete."""
+
+    keys: dict[str, _Key] = field(default_factory=dict)
+    builder: GraphBuilder | None = None
+    graph: Event | None = None
+    item: Event | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    graph_values: dict[str, Any] = field(default_factory=dict)
+    key: _Key | None = None
+    text: list[str] | None = None
+
+    def handle(self, event: Event) -> RawGraph | None:
+        if event.kind == "text":
+            if self.text is not None:
+                self.text.append(event.name)
+        elif event.kind == "start":
+            self._start(event)
+        else:
+            return self._end(event)
+        return None
+
+    def _start(self, event: Event) -> None:
+        if event.name in ("hyperedge", "port"):
+            raise GraphError(f"<{event.name}> is not read; only plain nodes and edges are")
+        if event.name == "graph":
+            if self.builder is not None:
+                raise GraphError("a graph within a graph; flatten it first")
+            self.builder, self.graph, self.graph_values = GraphBuilder(), event, {}
+        elif event.name == "key":
+            name = event.attributes.get("attr.name", attribute(event, "id"))
+            kind = event.attributes.get("attr.type", "string")
+            ignored = "yfiles.type" in event.attributes  # drawing instructions of an editor
+            self.key = _Key(name, kind, event.attributes.get("for", "all"), ignored)
+            self.keys[attribute(event, "id")] = self.key
+        elif event.name in ("node", "edge"):
+            self.item, self.values = event, {}
+        elif event.name == "data":
+            self.key = self.keys.get(attribute(event, "key"))
+            if self.key is None:
+                raise GraphError(f"no <key> with id {event.attributes['key']!r} stands before this <data>")
+            self.text = []
+        elif event.name == "default":
+            self.text = []
+
+    def _end(self, event: Event) -> RawGraph | None:
+        if event.name in ("data", "default") and self.text is not None and self.key is not None:
+            text, self.text = "".join(self.text), None
+            if event.name == "default":
+                self.key.default = text
+            elif not self.key.ignored:
+                values = self.graph_values if self.item is None else self.values
+                values[self.key.name] = typed_value(text, self.key.kind, self.key.name)
+        elif event.name in ("node", "edge") and self.item is not None and self.builder is not None:
+            self._add(self.item, self.builder)
+            self.item = None
+        elif event.name == "graph":
+            return self._graph()
+        return None
+
+    def _add(self, item: Event, builder: GraphBuilder) -> None:
+        for key in self.keys.values():
+            if key.default is not None and key.item in (item.name, "all") and not key.ignored:
+                self.values.setdefault(key.name, typed_value(key.default, key.kind, key.name))
+        if item.name == "node":
+            builder.node(attribute(item, "id"), self.values)
+            return
+        default = self._directed()
+        directed = item.attributes.get("directed", str(default)).lower() == "true"
+        builder.edge(attribute(item, "source"), attribute(item, "target"), self.values, directed)
+
+    def _directed(self) -> bool:
+        return self.graph is not None and self.graph.attributes.get("edgedefault") == "directed"
+
+    def _graph(self) -> RawGraph | None:
+        builder, graph = self.builder, self.graph
+        if builder is None or graph is None:
+            return None
+        directed, graph_id = self._directed(), graph.attributes.get("id")
+        self.builder = None
+        return builder.build(directed=directed, graph_id=graph_id, y=self.graph_values.get("y"))
+
+
+def read_graphml(source: Source) -> Iterator[RawGraph]:
+    """Yield the graphs of a GraphML file; graph data called "y" is the target."""
+    reader = _Reader()
+    found = False
+    for event in xml_events(source):
+        try:
+            graph = reader.handle(event)
+        except GraphError as error:
+            raise GraphError(f"{source}, line {event.line}: {error}") from None
+        if graph is not None:
+            found = True
+            yield graph
+    if not found:
+        raise GraphError(f"{source}: no <graph> in this file; is it GraphML?")
+
+
+def write_graphml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
+    """Write graphs one after another; each declares the types of its own columns."""
+    file.write(HEAD.encode())
+    for index, graph in enumerate(graphs):
+        for line in _lines(graph, f"g{index}_"):
+            file.write((line + "\n").encode())
+    file.write(b"</graphml>\n")
+
+
+def _lines(graph: RawGraph, prefix: str) -> Iterator[str]:
+    _, nodes = plain_rows(graph.node_columns, graph.n_nodes)
+    _, edges = plain_rows(graph.edge_columns, len(graph.edges))
+    top = {} if graph.y is None else {"y": scalar_y(graph.y, "GraphML")}
+    keys: dict[tuple[str, str], str] = {}
+    for item, rows in (("graph", [top]), ("node", nodes), ("edge", edges)):
+        for name in dict.fromkeys(name for row in rows for name in row):
+            key = keys[item, name] = f"{prefix}d{len(keys)}"
+            kind = value_type([row[name] for row in rows if name in row], name)
+            yield f'<key id="{key}" for="{item}" attr.name="{xml_text(name)}" attr.type="{kind}"/>'
+
+    def data(item: str, values: Mapping[str, Any]) -> str:
+        return "".join(
+            f'<data key="{keys[item, name]}">{xml_text(value)}</data>' for name, value in values.items()
+        )
+
+    name = "" if graph.graph_id is None else f' id="{xml_text(graph.graph_id)}"'
+    yield f'<graph{name} edgedefault="{"directed" if graph.directed else "undirected"}">{data("graph", top)}'
+    for index, row in enumerate(nodes):
+        yield f'<node id="n{index}">{data("node", row)}</node>'
+    for (source, target), row in zip(graph.edges.tolist(), edges, strict=True):
+        yield f'<edge source="n{source}" target="n{target}">{data("edge", row)}</edge>'
+    yield "</graph>"

@@ -1,0 +1,209 @@
+"""Parquet with one row per graph: our own files, and graph data sets in the form of Hugging Face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.io.files.records import OnError, each_record
+from grnf.io.files.rows import graph_of_row, row_of_graph
+from grnf.io.files.streams import Source
+from grnf.io.raw import BadGraph, RawGraph
+
+__all__ = ["batches", "open_parquet", "read_parquet", "write_parquet"]
+
+FIELDS = (
+    "graph_id",
+    "directed",
+    "num_nodes",
+    "edge_index",
+    "node_feat",
+    "edge_attr",
+    "node_text",
+    "edge_text",
+    "y",
+    "grnf_columns",
+)
+ROWS_AT_ONCE = 256
+BUFFER = 2**20
+"""Bytes that are read of a column at a time; without it, all that a row group has of it."""
+
+GRAPHS_PER_GROUP = 10_000
+NUMBERS_PER_GROUP = 10**7
+"""A row group is written when it has this many graphs or numbers: some 100 MB of memory."""
+
+
+def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
+    with source.open_seekable() as file:
+        table = open_parquet(file, str(source))
+        names = [name for name in FIELDS if name in table.schema_arrow.names]
+        if "edge_index" not in names:
+            raise GraphError(
+                f"{source} has no column edge_index but {table.schema_arrow.names}; for SMILES or a table of "
+                "edges give format='smiles' or format='edge-table'"
+            )
+        records = (
+            (f"{source}, row {number}", row.graph_id(), row)
+            for number, row in enumerate(_rows(table, names, str(source)))
+        )
+        yield from each_record(records, lambda row: graph_of_row(row.values()), on_error)
+
+
+def open_parquet(file: IO[bytes], name: str) -> Any:
+    """Open a Parquet file with pyarrow."""
+    parquet = _guest()
+    try:
+        return parquet.ParquetFile(file, buffer_size=BUFFER)
+    except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
+        raise GraphError(f"{name}: no Parquet file, or a damaged one: {error}") from None
+
+
+def batches(table: Any, names: list[str], name: str) -> Iterator[Any]:
+    """Yield record batches of some columns; damage is named."""
+    try:
+        yield from table.iter_batches(batch_size=ROWS_AT_ONCE, columns=names, use_threads=False)
+    except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
+        raise GraphError(f"{name}: damaged Parquet file: {error}") from None
+
+
+def _guest() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'grnf[io]'") from None
+    return parquet
+
+
+class _Row(NamedTuple):
+    """One row of a batch; its values are made when they are asked for, so that a bad row is one bad graph."""
+
+    cells: dict[str, Callable[[int], Any]]
+    number: int
+
+    def values(self) -> dict[str, Any]:
+        try:
+            return {name: cell(self.number) for name, cell in self.cells.items()}
+        except (ValueError, NotImplementedError, OverflowError) as error:
+            raise GraphError(f"a value that cannot be read: {error}") from None
+
+    def graph_id(self) -> str | None:
+        try:
+            name = self.cells["graph_id"](self.number) if "graph_id" in self.cells else None
+        except ValueError:  # no valid text, as `values` will say
+            name = None
+        return None if name is None else str(name)
+
+
+def _rows(table: Any, names: list[str], name: str) -> Iterator[_Row]:
+    for batch in batches(table, names, name):
+        cells = {name: _cells(batch.column(name)) for name in names}
+        for index in range(batch.num_rows):
+            yield _Row(cells, index)
+
+
+def _cells(column: Any) -> Callable[[int], Any]:
+    """Return what gives one value of a column: numbers in lists of lists as views of one array."""
+    if _is_list_of_lists_of_numbers(column.type):
+        rows = column.values
+        if not (column.null_count or rows.null_count or rows.values.null_count):
+            numbers = rows.values.to_numpy(zero_copy_only=False)
+            return partial(_matrix, column.offsets.to_numpy(), rows.offsets.to_numpy(), numbers)
+    return lambda index: column[index].as_py()
+
+
+def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
+    ends = row_ends[matrix_ends[index] : matrix_ends[index + 1] + 1]
+    widths = np.diff(ends)
+    if len(widths) == 0 or (widths != widths[0]).any():
+        return [numbers[start:stop] for start, stop in pairwise(ends)]
+    return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
+
+
+def _is_list_of_lists_of_numbers(kind: Any) -> bool:
+    from pyarrow import types
+
+    for _ in range(2):
+        if not (types.is_list(kind) or types.is_large_list(kind)):
+            return False
+        kind = kind.value_type
+    return bool(types.is_integer(kind) or types.is_floating(kind))
+
+
+def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
+    """Write one row per graph, row group by row group."""
+    parquet = _guest()
+    schema = _schema()
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        for group in _groups(map(row_of_graph, graphs)):
+            writer.write_table(_table(group, schema))
+
+
+def _groups(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    group: list[dict[str, Any]] = []
+    numbers = 0
+    for row in rows:
+        group.append(row)
+        numbers += row["edge_index"].size + row["node_feat"].size + row["edge_attr"].size
+        numbers += sum(map(len, row["node_text"])) + sum(map(len, row["edge_text"]))
+        if len(group) >= GRAPHS_PER_GROUP or numbers >= NUMBERS_PER_GROUP:
+            yield group
+            group, numbers = [], 0
+    if group:
+        yield group
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    reals, texts = pa.list_(pa.list_(pa.float64())), pa.list_(pa.list_(pa.string()))
+    types = {
+        "graph_id": pa.string(),
+        "directed": pa.bool_(),
+        "num_nodes": pa.int64(),
+        "edge_index": pa.list_(pa.list_(pa.int64())),
+        "node_feat": reals,
+        "edge_attr": reals,
+        "node_text": texts,
+        "edge_text": texts,
+        "y": pa.list_(pa.float64()),
+        "grnf_columns": pa.string(),
+    }
+    return pa.schema([(name, types[name]) for name in FIELDS], metadata={"grnf.format": "1"})
+
+
+def _table(rows: list[dict[str, Any]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    arrays = []
+    for field in schema:
+        values = [row[field.name] for row in rows]
+        if field.name in ("edge_index", "node_feat", "edge_attr"):
+            arrays.append(_nested(values, field.type))
+        else:
+            try:
+                arrays.append(pa.array(values, type=field.type))
+            except (pa.ArrowException, UnicodeEncodeError) as error:
+                raise GraphError(f"{field.name} does not fit in Parquet: {error}") from None
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _nested(matrices: list[Any], kind: Any) -> Any:
+    """Return matrices as lists of lists: the numbers once, and where each row and each matrix begins."""
+    import pyarrow as pa
+
+    rows = [len(matrix) for matrix in matrices]
+    widths = np.concatenate([np.full(len(matrix), matrix.shape[1]) for matrix in matrices])
+    flat = np.concatenate([matrix.ravel() for matrix in matrices])
+    if max(len(flat), sum(rows)) >= 2**31:
+        raise GraphError("one graph has more numbers than a Parquet row group of lists holds; write npz")
+    inner = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], np.cumsum(widths)]).astype(np.int32)),
+        pa.array(flat, type=kind.value_type.value_type),
+    )
+    return pa.ListArray.from_arrays(pa.array([0, *accumulate(rows)], type=pa.int32()), inner)

@@ -1,0 +1,275 @@
+"""Reading and writing graphs in any format: by name, or guessed from the path."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.graphs import Graph
+from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES
+from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
+from grnf.io.files.molecules import SMILES_NAMES
+from grnf.io.files.records import OnError
+from grnf.io.files.streams import Source, open_sink
+from grnf.io.files.tables import is_parquet, table_columns
+from grnf.io.files.tu import is_tu_folder
+from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
+
+__all__ = ["guess_format", "read_graphs", "write_graphs"]
+
+
+def read_graphs(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the name that pandas and others use
+    on_error: OnError = "raise",
+    **options: Any,
+) -> Iterator[RawGraph | BadGraph]:
+    r"""Yield the graphs of a file, one after another, or of all files of a folder in sorted order.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+        A file, a TU folder, or a folder of files of one format.
+    format : str, optional
+        A name in `FORMATS`; by default guessed from the path.
+    on_error : {"raise", "yield"}, default="raise"
+        "yield" gives a `BadGraph` in the place of a graph that cannot be read and goes on, where the format
+        is read record by record, and in folders file by file. Files that are damaged as a whole raise.
+    **options
+        What the reader of the format takes, for example `nodes=` for a table of edges.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.g6"
+    >>> _ = path.write_text("Bw\nDhc\n")
+    >>> [graph.n_nodes for graph in read_graphs(path)]
+    [3, 5]
+    """
+    if on_error not in ("raise", "yield"):
+        raise ValueError(f"on_error must be 'raise' or 'yield'; got {on_error!r}")
+    source = Source(path)
+    if not source.is_stdin and not source.path.exists():
+        raise GraphError(f"{path} does not exist")
+    entry = _format(guess_format(path) if format is None else format)
+    if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
+        return _read_folder(source.path, entry, on_error, options)
+    return _read_file(source, entry, on_error, options)
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise GraphError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def _read_file(
+    source: Source, entry: Format, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    known = [
+        name for name in inspect.signature(entry.reader).parameters if name not in ("source", "on_error")
+    ]
+    for name in options:
+        if name not in known:
+            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known or 'none'}")
+    if entry.record_wise:
+        return entry.reader(source, on_error=on_error, **options)
+    return entry.reader(source, **options)
+
+
+def _read_folder(
+    folder: Path, entry: Format, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    """Read file after file; a graph without an id of its own has the name of its file."""
+    files = [file for file in _files(folder) if _stem_and_suffix(file)[1] in entry.suffixes]
+    if not files:
+        raise GraphError(f"{folder} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
+    return _each_file(files, entry, on_error, options)
+
+
+def _each_file(
+    files: list[Path], entry: Format, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    index = 0
+    for file in files:
+        stem = _stem_and_suffix(file)[0]
+        graphs = _read_file(Source(file), entry, on_error, options)
+        while True:
+            try:
+                graph = next(graphs, None)
+            except GraphError as error:
+                if on_error == "raise":
+                    raise
+                graph, graphs = BadGraph(stem, index, str(error)), iter(())
+            if graph is None:
+                break
+            if isinstance(graph, BadGraph):
+                yield BadGraph(graph.graph_id or stem, index, graph.reason)
+            else:
+                yield graph if graph.graph_id is not None else replace(graph, graph_id=stem)
+            index += 1
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder; a link that leads nowhere is not passed over in silence."""
+    entries = (file for file in folder.iterdir() if not file.name.startswith("."))
+    return sorted(file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
+
+
+def _stem_and_suffix(path: Path) -> tuple[str, str]:
+    """Split a name at its suffix; .gz goes away with the suffix before it."""
+    inner = Path(path.stem) if path.suffix.lower() == ".gz" else path
+    return inner.stem, inner.suffix.lower()
+
+
+def guess_format(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file or folder by its suffix; tables are told apart by their columns.
+
+    Examples
+    --------
+    >>> guess_format("graphs.g6"), guess_format("graphs.jsonl.gz")
+    ('graph6', 'jsonl')
+    """
+    if path == "-":
+        raise GraphError("the format of standard input or output cannot be guessed; name it by format=")
+    place = Path(path)
+    if place.is_dir():
+        return _guess_folder(place)
+    suffix = _stem_and_suffix(place)[1]
+    if suffix in TABLE_SUFFIXES and place.is_file():
+        return _guess_table(place)
+    for entry in FORMATS.values():
+        if suffix in entry.suffixes and (entry.text or place.suffix.lower() != ".gz"):
+            return entry.name
+    raise GraphError(
+        f"{path}: no format has the suffix {suffix!r}; name one by format=: {', '.join(FORMATS)}"
+    )
+
+
+def _guess_folder(folder: Path) -> str:
+    if is_tu_folder(folder):
+        return "tu"
+    suffixes = {_stem_and_suffix(file)[1]: file for file in _files(folder)}
+    known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes}
+    names = {guess_format(file) for suffix, file in suffixes.items() if suffix in known}
+    if len(names) != 1:
+        found = ", ".join(sorted(names)) or "none"
+        raise GraphError(f"{folder}: files of one format are wanted, found {found}; name one by format=")
+    return names.pop()
+
+
+def _guess_table(path: Path) -> str:
+    source = Source(path)
+    names = {name.strip().lower() for name in table_columns(source)}
+    if is_parquet(source) and "edge_index" in names:
+        return "parquet"
+    if names & set(SMILES_NAMES):
+        return "smiles"
+    if names & set(SOURCE_NAMES) and names & set(TARGET_NAMES):
+        return "edge-table"
+    raise GraphError(
+        f"{path}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
+        "name the format and its columns"
+    )
+
+
+def write_graphs(
+    path: str | os.PathLike[str],
+    graphs: Iterable[RawGraph | Graph],
+    *,
+    format: str | None = None,  # noqa: A002
+    lossy: bool = False,
+) -> int:
+    r"""Write graphs to a file, all or nothing, and return how many there were.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard output
+    graphs : iterable of RawGraph or Graph
+        Taken one after another, so that more graphs than fit in memory can be converted.
+    format : str, optional
+        A name in `FORMATS`; by default guessed from the suffix.
+    lossy : bool, default=False
+        Leave out attributes, targets and directions that the format cannot carry, instead of refusing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "triangle.g6"
+    >>> write_graphs(path, [Graph(3, [(0, 1), (1, 2), (2, 0)])])
+    1
+    >>> path.read_text()
+    'Bw\n'
+    """
+    entry = _format(guess_format(path) if format is None else format)
+    if entry.writer is None:
+        writable = ", ".join(name for name, other in FORMATS.items() if other.can_write)
+        raise GraphError(f"format {entry.name} is read only; write one of {writable}")
+    count = 0
+
+    def counted() -> Iterator[RawGraph]:
+        nonlocal count
+        for graph in _checked(graphs, entry, lossy):
+            count += 1
+            yield graph
+
+    with open_sink(path) as file:
+        entry.writer(file, counted())
+    return count
+
+
+def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:
+    for index, item in enumerate(graphs):
+        if isinstance(item, BadGraph):
+            raise GraphError(f"graph {index} could not be read: {item.reason}")
+        if index and entry.one_graph:
+            raise GraphError(f"{entry.name} has one graph a file; write Parquet, npz or JSON lines")
+        try:
+            yield _fitting(raw_from_graph(item), entry, lossy)
+        except GraphError as error:
+            raise GraphError(f"graph {index}: {error}") from None
+
+
+def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
+    """Return the part of a graph that a format carries, or say what would be lost."""
+    kept = entry.carries
+    edge_columns = {name: _array(values) for name, values in graph.edge_columns.items()}
+    node_columns = {name: _array(values) for name, values in graph.node_columns.items()}
+    carried = edge_columns
+    if "attributes" not in kept:
+        carried = {name: values for name, values in edge_columns.items() if name == "weight" and name in kept}
+        lost = [*node_columns, *(name for name in edge_columns if name not in carried)]
+        _refuse(f"columns {lost}" if lost else None, entry, lossy)
+        node_columns = {}
+    _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
+    _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
+    return checked_raw(
+        graph.n_nodes,
+        graph.edges,
+        node_columns,
+        carried,
+        graph.directed and "directed" in kept,
+        graph.graph_id,
+        graph.y if "y" in kept else None,
+    )
+
+
+def _refuse(loss: str | None, entry: Format, lossy: bool) -> None:
+    if loss is not None and not lossy:
+        raise GraphError(
+            f"{loss} cannot be written as {entry.name}; write Parquet, npz or JSON, "
+            "or leave them out by lossy=True"
+        )
+
+
+def _array(values: Any) -> Any:
+    array = np.asarray(values)
+    return array.astype(object) if array.dtype.kind in "US" else array

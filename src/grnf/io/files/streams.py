@@ -1,0 +1,135 @@
+"""Bytes and lines of a file, a compressed file or standard input, with bounds and line numbers."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any, cast
+
+from grnf.errors import GraphError
+from grnf.files import atomic_write
+from grnf.io.files.limits import LARGEST_DOCUMENT
+
+__all__ = ["Source", "decoded", "open_sink"]
+
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Source:
+    r"""A file to read from; "-" is standard input, and what gzip has made is decompressed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
+    >>> _ = path.write_text("one\ntwo\n")
+    >>> list(Source(path).lines(limit=100))
+    [(1, b'one'), (2, b'two')]
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.is_stdin = path == "-"
+        self.path = Path(path)
+        self.name = "standard input" if self.is_stdin else str(path)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder of files."""
+        return not self.is_stdin and self.path.is_dir()
+
+    def begins_with(self, letters: bytes) -> bool:
+        """Look at the first bytes without taking them."""
+        if self.is_stdin:
+            stream: Any = sys.stdin.buffer
+            return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+        if not self.path.is_file():
+            return False
+        with self.path.open("rb") as file:
+            return file.read(len(letters)) == letters
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the bytes for one pass."""
+        try:
+            with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
+                if self.path.suffix == ".gz" or self.begins_with(GZIP):
+                    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+                        yield cast("IO[bytes]", stream)
+                else:
+                    yield file
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise GraphError(f"{self}: damaged or cut off: {error}") from None
+
+    @contextmanager
+    def open_seekable(self) -> Iterator[IO[bytes]]:
+        """Open a file that can be read in any order; standard input goes through a temporary file."""
+        with self.open() as stream:
+            if not self.is_stdin:
+                yield stream
+                return
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(stream, copy)
+                copy.seek(0)
+                yield copy
+
+    def lines(self, limit: int) -> Iterator[tuple[int, bytes]]:
+        """Yield line numbers, from 1, and lines without their ends, of up to `limit` bytes each."""
+        number = 0
+        with self.open() as stream:
+            while line := stream.readline(limit + 2):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
+                line = line.rstrip(b"\r\n")
+                if len(line) > limit:
+                    raise GraphError(
+                        f"{self}, line {number} is longer than {limit} bytes: is the format the right one?"
+                    )
+                yield number, line
+
+    def document(self) -> str:
+        """Return the whole text."""
+        with self.open() as stream:
+            data = stream.read(LARGEST_DOCUMENT + 1)
+        if len(data) > LARGEST_DOCUMENT:
+            raise GraphError(
+                f"{self} has more than {LARGEST_DOCUMENT} bytes and must be read as a whole in this format; "
+                "convert it to Parquet or JSON lines"
+            )
+        return decoded(data.removeprefix(BYTE_ORDER_MARK), str(self))
+
+
+def decoded(data: bytes, where: str) -> str:
+    """Return the text of UTF-8 bytes, or say where they are not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise GraphError(
+            f"{where}: byte {error.start} is not UTF-8 text; save or convert the file as UTF-8"
+        ) from None
+
+
+@contextmanager
+def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file to write bytes to, all or nothing; "-" is standard output, .gz compresses."""
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with atomic_write(path, "wb") as file:
+        if Path(path).suffix != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
+            yield cast("IO[bytes]", compressed)

@@ -1,0 +1,141 @@
+"""Tables of rows, CSV, TSV or Parquet alike: a header, then rows as dictionaries with where they stand."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from grnf.errors import GraphError
+from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.parquet import batches, open_parquet
+from grnf.io.files.streams import Source, decoded
+from grnf.io.files.values import number
+
+__all__ = ["Row", "cell", "find_column", "is_parquet", "read_table", "table_columns"]
+
+
+class Row(NamedTuple):
+    """One row: where it stands, its values by column name, and what is wrong with it, if anything."""
+
+    where: str
+    values: dict[str, Any]
+    problem: str = ""
+
+
+def is_parquet(source: Source) -> bool:
+    """Tell Parquet from text by its suffix or its first letters."""
+    return source.path.suffix.lower() in (".parquet", ".pq") or source.begins_with(b"PAR1")
+
+
+def table_columns(source: Source) -> list[str]:
+    """Return the names of the columns of a file."""
+    if is_parquet(source):
+        with source.open_seekable() as file:
+            return list(open_parquet(file, str(source)).schema_arrow.names)
+    return next(_text_rows(source), _TextRow(0, [])).fields
+
+
+def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
+    """Yield rows one after another, with those columns that `choose` picks from all names."""
+    if is_parquet(source):
+        yield from _parquet_rows(source, choose)
+        return
+    rows = _text_rows(source)
+    names = next(rows, _TextRow(0, [])).fields
+    if len(set(names)) < len(names):
+        raise GraphError(f"{source}, line 1: two columns have the same name; the header is {names[:20]}")
+    wanted = set(choose(names))
+    kept = [index for index, name in enumerate(names) if name in wanted]
+    for line, fields, problem in rows:
+        if not fields:
+            continue
+        where = f"{source}, line {line}"
+        if len(fields) != len(names):
+            problem = problem or f"{len(fields)} fields for the {len(names)} columns of the header"
+            yield Row(where, dict.fromkeys(wanted), problem)
+        else:
+            yield Row(where, {names[index]: fields[index] for index in kept}, problem)
+
+
+class _TextRow(NamedTuple):
+    line: int
+    fields: list[str]
+    problem: str = ""
+
+
+def _text_rows(source: Source) -> Iterator[_TextRow]:
+    """Yield rows of text; the header tells whether tab, semicolon or comma is between the fields."""
+    current = 0
+    problem = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal current, problem
+        for place, line in source.lines(LONGEST_LINE):
+            current = place
+            try:
+                text = decoded(line, "the line")
+            except GraphError as error:
+                problem, text = str(error), line.decode("utf-8", "replace")
+            yield text + "\n"
+
+    texts = lines()
+    header = next(texts, "")
+    delimiter = max("\t;,", key=header.count)
+    try:
+        for fields in csv.reader(_chain(header, texts), delimiter=delimiter, strict=True):
+            yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
+            problem = ""
+    except csv.Error as error:
+        raise GraphError(f"{source}, line {current}: {error}") from None
+
+
+def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+def _parquet_rows(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
+    with source.open_seekable() as file:
+        table = open_parquet(file, str(source))
+        names = list(table.schema_arrow.names)
+        wanted = set(choose(names))
+        kept = [name for name in names if name in wanted]
+        count = 0
+        for batch in batches(table, kept, str(source)):
+            try:
+                rows = batch.to_pylist()
+            except (ValueError, NotImplementedError, OverflowError) as error:
+                raise GraphError(f"{source}, rows from {count}: {error}") from None
+            for values in rows:
+                yield Row(f"{source}, row {count}", values)
+                count += 1
+
+
+def find_column(
+    names: Collection[str], given: str | None, usual: Sequence[str], role: str, source: Source
+) -> str:
+    """Return the column that was asked for, or the first whose name is usual for this role.
+
+    Examples
+    --------
+    >>> find_column(["ID", "Smiles"], None, ["smiles"], "SMILES", Source("file.csv"))
+    'Smiles'
+    """
+    if given is not None:
+        if given not in names:
+            raise GraphError(f"{source} has no column {given!r}; it has {list(names)[:20]}")
+        return given
+    for wanted in usual:
+        for name in names:
+            if name.strip().lower() == wanted:
+                return name
+    raise GraphError(
+        f"{source}: no column of {role} among {list(names)[:20]}; "
+        f"call it {usual[0]!r} or name it by an option"
+    )
+
+
+def cell(value: Any) -> Any:
+    """Return the value of a cell: text that is a number as that number, empty text as None."""
+    return number(value.strip()) if isinstance(value, str) else value

@@ -1,0 +1,144 @@
+"""From the values of a text format to columns and back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.errors import GraphError
+from grnf.io.columns import as_column
+
+__all__ = ["check_names", "number", "plain_rows", "scalar_y", "typed_column", "typed_columns"]
+
+
+def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
+    """Return values, None where missing, as a column: like `as_column`, but whole numbers and truth stay so.
+
+    What is neither number, truth value, text nor a list of numbers becomes a category under its JSON text.
+
+    Examples
+    --------
+    >>> typed_column([1, 2]), typed_column([1, None]), typed_column([True, False])
+    (array([1, 2]), array([ 1., nan]), array([ True, False]))
+    >>> typed_column([{"a": 1}, None])
+    array(['{"a": 1}', None], dtype=object)
+    """
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return np.array(values, dtype=np.bool_)
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):
+        return np.array(values, dtype=np.int64)
+    if kinds & {list, tuple}:
+        values = [_nan_for_none(value) for value in values]
+    try:
+        array = as_column(values)
+    except OverflowError:
+        raise GraphError(f"{title} holds a number that does not fit in 64 bits") from None
+    if array.dtype == object:
+        array[:] = [_category(value) for value in array]
+    elif array.ndim == 2 and _all_whole(values):
+        return array.astype(np.int64)
+    return array
+
+
+def _all_whole(rows: Sequence[Any]) -> bool:
+    return None not in rows and all(
+        type(entry) is int and abs(entry) < 2**53 for row in rows for entry in row
+    )
+
+
+def _nan_for_none(value: Any) -> Any:
+    """Let vectors with gaps be vectors."""
+    if isinstance(value, (list, tuple)):
+        return [math.nan if entry is None else entry for entry in value]
+    return value
+
+
+def _category(value: Any) -> Any:
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def typed_columns(rows: Sequence[Mapping[str, Any]], item: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of rows that name their values, in order of first appearance.
+
+    Examples
+    --------
+    >>> typed_columns([{"a": 1}, {"a": 2, "b": "x"}], "node")
+    {'a': array([1, 2]), 'b': array([None, 'x'], dtype=object)}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: typed_column([row.get(name) for row in rows], f"{item} column {name!r}") for name in names}
+
+
+def plain_rows(
+    columns: Mapping[str, Any], count: int, *, vectors: bool = False
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return column names and, for each node or edge, its values that are not missing, as plain Python.
+
+    Where a format has no vectors, column x of width 12 becomes the columns x_00 to x_11.
+    """
+    flat: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        array = np.asarray(values)
+        if array.ndim == 2 and not vectors:
+            digits = len(str(array.shape[1] - 1))  # so that names in order are columns in order
+            parts = {f"{name}_{index:0{digits}}": part for index, part in enumerate(array.T)}
+        else:
+            parts = {name: array}
+        for part, entries in parts.items():
+            if part in flat:
+                raise GraphError(f"two columns would be called {part!r}; rename one of them")
+            flat[part] = [_none_for_nan(entry) for entry in entries.tolist()]
+    rows = [
+        {name: values[index] for name, values in flat.items() if values[index] is not None}
+        for index in range(count)
+    ]
+    return list(flat), rows
+
+
+def _none_for_nan(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_none_for_nan(entry) for entry in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def check_names(names: Collection[str], reserved: Collection[str], kind: str) -> None:
+    """Refuse column names that mean something else in a format."""
+    for name in names:
+        if name in reserved:
+            raise GraphError(f"a column called {name!r} cannot be written: {kind} uses that name; rename it")
+
+
+def number(text: str) -> Any:
+    """Return the number that a text is, or the text; None where it is empty.
+
+    Examples
+    --------
+    >>> [number(text) for text in ("1", "-2.5e3", "C", "1_0", "")]
+    [1, -2500.0, 'C', '1_0', None]
+    """
+    if not text:
+        return None
+    if text[-1] not in "0123456789.fnyFNY" or "_" in text:
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def scalar_y(y: Any, kind: str) -> Any:
+    """Return a label or target as a plain number, truth value or text."""
+    value = y.item() if isinstance(y, np.generic) or (isinstance(y, np.ndarray) and y.size == 1) else y
+    if not isinstance(value, (str, bool, int, float)):
+        raise GraphError(f"y is {type(y).__name__}; {kind} carries a number or a text")
+    return value

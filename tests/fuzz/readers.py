@@ -1,0 +1,68 @@
+"""What the fuzz tests share: a small valid file of each format, and the promise that readers keep."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from grnf import GraphError
+from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, write_graphs
+
+TU = {
+    "A": "1, 2\n2, 1\n3, 3\n",
+    "graph_indicator": "1\n1\n2\n",
+    "graph_labels": "1\n-1\n",
+    "node_labels": "7\n5\n5\n",
+    "node_attributes": "0.5, 1\n1, 2\n2, 3\n",
+}
+TEXTS = {
+    "smiles": "SMILES,y\nCCO,1\nc1ccccc1,2\n",
+    "smi": "CCO ethanol\nC\n",
+    "edge-table": "graph_id,source,target,weight\na,1,2,0.5\na,2,3,1\nb,1,1,x\n",
+}
+
+
+def example():
+    texts = np.array(["C", None, "ü<&"], dtype=object)
+    columns = {"element": texts, "charge": np.array([1, 2, 3]), "x": np.array([[0.5, np.nan]] * 3)}
+    return RawGraph(3, np.array([[0, 1], [1, 2]]), columns, {"weight": np.array([1.0, 2.5])}, False, "g", 1)
+
+
+def valid_bytes(name):
+    """Return a valid file of a format."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        if name in TEXTS:
+            return TEXTS[name].encode()
+        if name == "tu":
+            import zipfile
+
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                for part, text in TU.items():
+                    archive.writestr(f"DS_{part}.txt", text)
+        elif name == "graph6-npy":
+            with path.open("wb") as file:
+                np.save(file, np.array(["Bw", "C~", "DQc"]))
+        else:
+            graph = example()
+            if name == "digraph6":
+                graph = RawGraph(3, graph.edges, directed=True)
+            several = [graph] if FORMATS[name].one_graph else [graph, graph]
+            write_graphs(path, several, format=name, lossy=True)
+        return path.read_bytes()
+
+
+def read_all(name, data, folder):
+    """Read bytes as a format: graphs, or an error of ours, but nothing else."""
+    path = Path(folder) / f"file{FORMATS[name].suffixes[0]}"
+    path.write_bytes(data)
+    for on_error in ("raise", "yield"):
+        try:
+            for index, graph in enumerate(read_graphs(path, format=name, on_error=on_error)):
+                if isinstance(graph, BadGraph):
+                    assert graph.index == index
+                else:
+                    assert isinstance(graph, RawGraph)
+                    assert len(graph.edges) == 0 or graph.edges.max() < graph.n_nodes
+        except GraphError:
+            pass

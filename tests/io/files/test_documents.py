@@ -1,0 +1,196 @@
+"""GraphML, GML, GEXF, JSON and edge lists: as others write them, and what is refused."""
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from grnf import GraphError
+from grnf.io import BadGraph, read_graphs
+
+
+def example(kind):
+    graph = kind()
+    graph.add_node("a", size=1, name="A & <b>", ratio=0.5)
+    graph.add_node("b", size=2, name='quote " and ü')
+    graph.add_node("c", size=3, name="")
+    graph.add_edge("a", "b", weight=2.0)
+    graph.add_edge("b", "c", weight=0.25, kind="x")
+    return graph
+
+
+WRITERS = {"graphml": nx.write_graphml_xml, "gml": nx.write_gml, "gexf": nx.write_gexf}
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_what_networkx_writes(tmp_path, kind, suffix):
+    graph = example(kind)
+    WRITERS[suffix](graph, str(tmp_path / f"g.{suffix}"))
+    (found,) = read_graphs(tmp_path / f"g.{suffix}")
+    assert found.n_nodes == 3
+    assert found.directed == graph.is_directed()
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+    assert found.node_columns["size"].tolist() == [1, 2, 3]
+    assert found.node_columns["name"].tolist() == ["A & <b>", 'quote " and ü', ""]
+    np.testing.assert_array_equal(found.node_columns["ratio"], [0.5, np.nan, np.nan])
+    assert found.edge_columns["weight"].tolist() == [2.0, 0.25]
+    assert found.edge_columns["kind"].tolist() == [None, "x"]
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gml", "gexf"])
+def test_networkx_reads_what_is_written(tmp_path, suffix):
+    from grnf.io import RawGraph, write_graphs
+
+    names = np.array(["C", 'a"<&>ü'], dtype=object)
+    graph = RawGraph(2, np.array([[0, 1]]), {"element": names}, {"weight": np.array([1.5])}, directed=True)
+    write_graphs(tmp_path / f"g.{suffix}", [graph])
+    reader = {
+        "graphml": nx.read_graphml,
+        "gexf": nx.read_gexf,
+        "gml": lambda path: nx.read_gml(path, label="id"),
+    }
+    found = reader[suffix](str(tmp_path / f"g.{suffix}"))
+    assert found.is_directed()
+    assert [values["element"] for _, values in found.nodes(data=True)] == names.tolist()
+    assert [values["weight"] for _, _, values in found.edges(data=True)] == [1.5]
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("key", ["links", "edges"])
+def test_node_link_of_networkx(tmp_path, kind, key):
+    graph = example(kind)
+    if graph.is_multigraph():
+        graph.add_edge("a", "b", weight=3.0)
+    (tmp_path / "g.json").write_text(json.dumps(nx.node_link_data(graph, edges=key)))
+    (found,) = read_graphs(tmp_path / "g.json")
+    assert found.directed == graph.is_directed()
+    assert sorted(found.edge_columns["weight"]) == sorted(nx.get_edge_attributes(graph, "weight").values())
+    assert set(found.edge_columns) == {"weight", "kind"}
+    assert found.node_columns["size"].tolist() == [1, 2, 3]
+
+
+def read_text(tmp_path, name, text, **options):
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(read_graphs(tmp_path / name, **options))
+
+
+def test_graphml_defaults_and_several_graphs(tmp_path):
+    text = """<graphml>
+    <key id="k" for="node" attr.name="colour" attr.type="string"><default>red</default></key>
+    <graph id="one" edgedefault="directed"><edge source="a" target="b"/><node id="a"/>
+    <node id="b"><data key="k">blue</data></node></graph>
+    <graph edgedefault="undirected"><node id="a"/></graph></graphml>"""
+    one, two = read_text(tmp_path, "g.graphml", text)
+    assert one.graph_id == "one"
+    assert one.directed
+    assert one.node_columns["colour"].tolist() == ["red", "blue"]
+    assert two.n_nodes == 1
+    assert not two.directed
+
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;">
+<!ENTITY lol3 "&lol2;&lol2;&lol2;&lol2;">]><{root}><graph>&lol3;</graph></{root}>"""
+
+TWICE = '{"source": 0, "target": 0}, {"source": 0, "target": 0}'
+
+BAD = [
+    ("g.graphml", BOMB.format(root="graphml"), "line 1: document types and entities are not read"),
+    ("g.gexf", BOMB.format(root="gexf"), "line 1: document types and entities are not read"),
+    ("g.graphml", "<graphml><graph><node id='a'/>", "no valid XML"),
+    ("g.graphml", "", "no valid XML"),
+    ("g.graphml", "<html/>", "no <graph> in this file"),
+    ("g.graphml", "<a>" * 100, "nested more than"),
+    ("g.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "node 'a' stands twice"),
+    ("g.graphml", "<graphml><graph><edge source='a' target='b'/></graph></graphml>", "there is no node 'a'"),
+    ("g.graphml", "<graphml><graph><node/></graph></graphml>", "<node> has no 'id'"),
+    ("g.graphml", "<graphml><graph><node id='a'><data key='k'>1</data></node></graph></graphml>", "no <key>"),
+    ("g.graphml", "<graphml><graph><node id='a'><graph/></node></graph></graphml>", "a graph within a graph"),
+    (
+        "g.graphml",
+        "<graphml><key id='k' attr.name='age' attr.type='int'/><graph><node id='a'>\n<data key='k'>x</data>",
+        "line 2: 'age' is 'x', no value of type int",
+    ),
+    (
+        "g.graphml",
+        "<graphml><graph><edge source='a' target='a' directed='true'/><edge source='a' target='a'/></graph>",
+        "directed and undirected edges in one graph",
+    ),
+    ("g.gexf", "<gexf/>", "no <graph> in this file"),
+    ("g.gexf", "<gexf><graph mode='dynamic'/></gexf>", "dynamic graph"),
+    ("g.gml", "graph [ node [ id 0 ]", "cut off"),
+    ("g.gml", "graph [ node [ id 0 ] ] ]", "out of place"),
+    ("g.gml", "\n\ngraph [ node { ] ]", "line 3: .* is no GML"),
+    ("g.gml", "a [ " * 100, "nested more than"),
+    ("g.gml", "graph [ node [ label 1 ] ]", "node without 'id'"),
+    ("g.gml", "graph [ node [ id 1 ] node [ id 1 ] ]", "node 1 stands twice"),
+    ("g.gml", "graph [ node [ id 1 x 1e999 ] ]", "node column 'x' is infinite"),
+    ("g.gml", "nothing 1", "no 'graph \\['"),
+    ("g.json", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 1}]}', "there is no node 1"),
+    ("g.json", '{"nodes": [{"id": 0}, {"id": 0}], "links": []}', "node 0 stands twice"),
+    ("g.json", '{"nodes": [{"id": {}}], "links": []}', "must be a number or a text"),
+    ("g.json", '{"nodes": [{"x": 1}], "links": []}', "each node must be an object with 'id'"),
+    ("g.json", '{"nodes": [{"id": 0, "x": Infinity}], "links": []}', "is infinite at node 0"),
+    (
+        "g.json",
+        '{"nodes": [{"id": 0, "x": 1.5}, {"id": 1, "x": 1' + "0" * 400 + '}], "links": []}',
+        "64 bits",
+    ),
+    (
+        "g.json",
+        '{"multigraph": false, "nodes": [{"id": 0}], "links": [' + TWICE + "]}",
+        "stands twice",
+    ),
+    ("g.json", "[" * 100_000, "nested too deeply|no valid JSON"),
+    ("g.json", '{"nodes": ', "no valid JSON"),
+    ("g.json", b"\xff\xfe{", "not UTF-8"),
+    ("g.edgelist", "a b\na\n", "line 2: 1 fields"),
+    ("g.edgelist", "a b 1\na c\n", "line 2: some lines have a weight"),
+    ("g.edgelist", "a b nan\n", "line 1: the weight nan is not finite"),
+    ("g.edgelist", "a b x\n", "line 1: the weight 'x' is no number"),
+    ("g.edgelist", "# grnf: 3 nodes\n0 3\n", "line 2: no node '3'"),
+    ("g.edgelist", "# grnf: 3 nodes\n0 -1\n", "line 2: no node '-1'"),
+    ("g.edgelist", "# grnf: 1000000000000 nodes\n0 1\n", "n_nodes must lie between|nodes in one graph"),
+    ("g.edgelist", "# grnf: 999999999 nodes\n0 1\n", "999999999 nodes in one graph"),
+    ("g.edgelist", b"a b\n\xff c\n", "line 2: .* not UTF-8"),
+    ("g.edgelist", "1 " * 10**6, "line 1 is longer than"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BAD, ids=range(len(BAD)))
+def test_what_is_wrong_is_named(tmp_path, name, text, message):
+    with pytest.raises(GraphError, match=message) as caught:
+        read_text(tmp_path, name, text)
+    assert name in str(caught.value)
+
+
+def test_edge_lists_of_all_kinds(tmp_path):
+    (found,) = read_text(tmp_path, "a.txt", "# a comment\n% another\n\nx y\ny,z\nz\tx\n")
+    assert found.edges.tolist() == [[0, 1], [1, 2], [2, 0]]
+    assert not found.directed
+    (found,) = read_text(tmp_path, "b.csv", "1, 2, 0.5\n", format="edge-list", directed=True)
+    assert found.directed
+    assert found.edge_columns["weight"].tolist() == [0.5]
+    (found,) = read_text(tmp_path, "c.edges", "\ufeff10000000000000000000000 b\n")  # ids of any length
+    assert found.n_nodes == 2
+    (found,) = read_text(tmp_path, "d.edges", "")
+    assert found.n_nodes == 0
+
+
+def test_json_lines_go_on_after_a_bad_line(tmp_path):
+    good = '{"graph": {"id": "x", "y": 1}, "nodes": [{"id": 0}], "edges": []}'
+    row = '{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3, "y": [0.5]}'
+    text = f"{good}\nnonsense\n\n{row}\n".encode() + b"\xff\n"
+    found = read_text(tmp_path, "g.jsonl", text, on_error="yield")
+    assert [isinstance(graph, BadGraph) for graph in found] == [False, True, False, True]
+    assert found[0].graph_id == "x"
+    assert found[0].y == 1
+    assert found[1].index == 1
+    assert "g.jsonl, line 2: no valid JSON" in found[1].reason
+    assert found[2].edges.tolist() == [[0, 1]]
+    assert found[2].n_nodes == 3
+    assert found[2].y == 0.5
+    assert "line 5" in found[3].reason
+    with pytest.raises(GraphError, match="line 2"):
+        read_text(tmp_path, "g.jsonl", text)

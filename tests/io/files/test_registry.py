@@ -1,0 +1,205 @@
+import io
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grnf import Graph, GraphError
+from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, read_tu, write_graphs
+from raw_graphs import assert_same
+
+PATH = Graph(3, [(0, 1), (1, 2)])
+SETS = ["NCI1", "PROTEINS_full", "ENZYMES", "IMDB-BINARY", "IMDB-MULTI", "MUTAG", "PTC_MR"]
+
+
+@pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
+def test_the_table_of_formats(entry):
+    assert entry.description
+    assert entry.can_read
+    for suffix in entry.suffixes:
+        if entry.name not in ("smiles", "edge-table"):  # told apart by their columns
+            assert guess_format(f"somewhere/file{suffix}") == entry.name
+            assert guess_format(f"FILE{suffix.upper()}") == entry.name
+            if entry.text:
+                assert guess_format(f"file{suffix}.gz") == entry.name
+
+
+@pytest.mark.parametrize("name", ["file", "file.docx", "file.gz", "file.npz.gz", "file.zip.gz", "-"])
+def test_what_cannot_be_guessed(name):
+    with pytest.raises(GraphError, match="format="):
+        guess_format(name)
+
+
+def test_wrong_arguments(tmp_path):
+    write_graphs(tmp_path / "a.g6", [PATH])
+    with pytest.raises(GraphError, match="no format 'graph7'; there are parquet, npz"):
+        read_graphs(tmp_path / "a.g6", format="graph7")
+    with pytest.raises(GraphError, match="format graph6 has no option 'directed'"):
+        read_graphs(tmp_path / "a.g6", directed=True)
+    with pytest.raises(GraphError, match="does not exist"):
+        read_graphs(tmp_path / "b.g6")
+    with pytest.raises(ValueError, match="on_error must be"):
+        read_graphs(tmp_path / "a.g6", on_error="skip")
+    with pytest.raises(GraphError, match="format smi is read only; write one of parquet"):
+        write_graphs(tmp_path / "a.smi", [PATH])
+    with pytest.raises(GraphError, match="gexf has one graph a file"):
+        write_graphs(tmp_path / "a.gexf", [PATH, PATH])
+    with pytest.raises(GraphError, match=r"a grnf.Graph or grnf.io.RawGraph is wanted; got str"):
+        write_graphs(tmp_path / "a.npz", ["C"])
+    with pytest.raises(GraphError, match="graph 0 could not be read: why"):
+        write_graphs(tmp_path / "a.npz", [BadGraph(None, 0, "why")])
+    with pytest.raises(GraphError, match="graph 0: node column 'x' has 1 entries for 3 nodes"):
+        write_graphs(tmp_path / "a.npz", [RawGraph(3, np.array([[0, 1]]), {"x": np.zeros(1)})])
+    assert [file.name for file in tmp_path.iterdir()] == ["a.g6"]
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf", ".json", ".edgelist", ".edgelist.gz"])
+def test_folders_of_files(tmp_path, suffix):
+    for name, n in (("b", 2), ("a", 1), ("c", 3)):
+        write_graphs(tmp_path / f"{name}{suffix}", [Graph(n, [])])
+    (tmp_path / ".hidden").write_text("nothing")
+    (tmp_path / "notes.md").write_text("nothing")
+    (tmp_path / "inner").mkdir()
+    graphs = list(read_graphs(tmp_path))
+    assert [graph.n_nodes for graph in graphs] == [1, 2, 3]
+    assert [graph.graph_id for graph in graphs] == ["a", "b", "c"]
+    (tmp_path / f"b{suffix}").write_bytes(b"\x00\xff")
+    with pytest.raises(GraphError, match=f"b{suffix}"):
+        list(read_graphs(tmp_path))
+    one, bad, three = read_graphs(tmp_path, on_error="yield")
+    assert (bad.graph_id, bad.index) == ("b", 1)
+    assert (one.n_nodes, three.n_nodes) == (1, 3)
+
+
+def test_folders_of_shards(tmp_path):
+    write_graphs(tmp_path / "1.parquet", [PATH, PATH])
+    write_graphs(tmp_path / "2.parquet", [PATH])
+    assert len(list(read_graphs(tmp_path))) == 3
+
+
+def test_folders_of_tables(tmp_path):
+    for name in ("1", "2"):
+        pd.DataFrame({"smiles": ["C", "CC"]}).to_parquet(tmp_path / f"{name}.parquet")
+    assert [graph.n_nodes for graph in read_graphs(tmp_path)] == [1, 2, 1, 2]
+
+
+def test_links_in_folders(tmp_path):
+    write_graphs(tmp_path / "a.gml", [PATH])
+    (tmp_path / "b.gml").symlink_to(tmp_path / "a.gml")
+    assert len(list(read_graphs(tmp_path))) == 2
+    (tmp_path / "c.gml").symlink_to(tmp_path / "nowhere.gml")
+    with pytest.raises(FileNotFoundError):
+        list(read_graphs(tmp_path, format="gml"))
+
+
+@pytest.mark.parametrize("name", ["graph6", "json", "graphml"])
+def test_compressed_files_are_known_by_their_content(tmp_path, monkeypatch, name):
+    write_graphs(tmp_path / "file.gz", [PATH], format=name)
+    (tmp_path / "file.gz").rename(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes()[:2] == b"\x1f\x8b"
+    assert next(read_graphs(tmp_path / "file", format=name)).n_nodes == 3
+    stream = io.BufferedReader(io.BytesIO((tmp_path / "file").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+    assert next(read_graphs("-", format=name)).n_nodes == 3
+
+
+def test_parquet_tables_are_known_by_their_content(tmp_path):
+    pd.DataFrame({"smiles": ["C", "CC"]}).to_parquet(tmp_path / "file")
+    assert len(list(read_graphs(tmp_path / "file", format="smiles"))) == 2
+
+
+def test_folders_that_are_unclear(tmp_path):
+    with pytest.raises(GraphError, match="files of one format are wanted, found none"):
+        read_graphs(tmp_path)
+    write_graphs(tmp_path / "a.g6", [PATH])
+    write_graphs(tmp_path / "a.gml", [PATH])
+    with pytest.raises(GraphError, match="found gml, graph6"):
+        read_graphs(tmp_path)
+    assert len(list(read_graphs(tmp_path, format="gml"))) == 1
+    with pytest.raises(GraphError, match="no files of format json"):
+        read_graphs(tmp_path, format="json")
+
+
+@pytest.mark.parametrize("name", [name for name, entry in FORMATS.items() if entry.can_write])
+def test_standard_input_and_output(monkeypatch, name):
+    directed = name == "digraph6"
+    graph = Graph(3, [(0, 1), (1, 2)], directed=directed)
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=out))
+    assert write_graphs("-", [graph], format=name) == 1
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(out.getvalue())))
+    (found,) = read_graphs("-", format=name)
+    assert found.n_nodes == 3
+    assert found.directed == directed
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_tu_sets_from_standard_input(shared, monkeypatch):
+    data = (shared / "data" / "tu" / "MUTAG.zip").read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    assert len(list(read_graphs("-", format="tu"))) == 188
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_both_doors_of_real_sets(shared, name):
+    path = shared / "data" / "tu" / f"{name}.zip"
+    data = read_tu(path)
+    graphs = list(read_graphs(path))
+    assert len(graphs) == len(data.graphs)
+    assert [graph.n_nodes for graph in graphs] == data.graphs.sizes.tolist()
+    assert [graph.y for graph in graphs] == data.y.tolist()
+    assert np.array_equal(np.concatenate([graph.edges for graph in graphs]), data.graphs.edges)
+    labels = {name for name in data.node_columns if name.startswith("label=")}
+    found = {f"label={label}" for graph in graphs for label in graph.node_columns.get("label", ())}
+    assert found == labels
+    if name == "PTC_MR":
+        assert len(graphs) == 344
+        assert len(graphs[0].edge_columns["label"]) == len(graphs[0].edges)
+
+
+def test_a_bad_graph_of_a_tu_set(tmp_path):
+    files = {"A": "1, 1\n", "graph_indicator": "1\n2\n", "node_attributes": "1\ninf\n"}
+    for name, text in files.items():
+        (tmp_path / f"DS_{name}.txt").write_text(text)
+    with pytest.raises(GraphError, match="graph 2: node column 'attributes' is infinite"):
+        list(read_graphs(tmp_path))
+    good, bad = read_graphs(tmp_path, on_error="yield")
+    assert good.n_nodes == 1
+    assert (bad.graph_id, bad.index) == ("2", 1)
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "ENZYMES", "PTC_MR"])
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".jsonl"])
+def test_real_sets_through_own_formats(shared, tmp_path, name, suffix):
+    graphs = list(read_graphs(shared / "data" / "tu" / f"{name}.zip"))
+    write_graphs(tmp_path / f"a{suffix}", graphs)
+    for found, wanted in zip(read_graphs(tmp_path / f"a{suffix}"), graphs, strict=True):
+        assert_same(found, wanted, exact=suffix != ".jsonl")
+
+
+def test_tu_graphs_have_labels_as_categories(shared):
+    graph = next(read_graphs(shared / "data" / "tu" / "ENZYMES.zip"))
+    assert graph.node_columns["label"].dtype == object
+    assert set(graph.node_columns["label"]) <= {"1", "2", "3"}
+    assert graph.node_columns["attributes"].shape == (graph.n_nodes, 18)
+    assert graph.y == 6
+    assert graph.graph_id == "1"
+
+
+def test_reading_is_lazy_and_closes_the_file(tmp_path):
+    (tmp_path / "a.g6").write_bytes(b"Bw\n" * 10 + b"\xff\n")
+    graphs = read_graphs(tmp_path / "a.g6")
+    assert next(graphs).n_nodes == 3  # the bad line is far away
+    graphs.close()
+
+
+def test_guests_stay_outside_until_they_are_needed():
+    code = (
+        "import sys, grnf, grnf.io; "
+        "print([name for name in ('pyarrow', 'rdkit', 'pandas', 'networkx', 'torch') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

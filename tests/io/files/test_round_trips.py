@@ -1,0 +1,167 @@
+"""What is written comes back: everything that a format carries, for every format that can be written."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grnf import Graph, GraphError
+from grnf.io import FORMATS, RawGraph, read_graphs, write_graphs
+from raw_graphs import assert_same, canonical_edges, raw_graphs
+
+EVERY_KIND = ("float", "int", "bool", "text", "vector", "mixed")
+PLAIN_KINDS = ("float", "int", "bool", "text")
+
+
+def through(graphs, suffix):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"graphs{suffix}"
+        assert write_graphs(path, graphs) == len(graphs)
+        assert [file.name for file in Path(folder).iterdir()] == [path.name]  # no leftovers
+        return list(read_graphs(path))
+
+
+def check(graphs, suffix, exact=True):
+    found = through(graphs, suffix)
+    assert len(found) == len(graphs)
+    for one, other in zip(found, graphs, strict=True):
+        assert_same(one, other, exact=exact)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@given(graphs=st.lists(raw_graphs(EVERY_KIND), max_size=4))
+def test_own_formats_carry_everything(suffix, graphs):
+    check(graphs, suffix)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".jsonl.gz"])
+@settings(max_examples=50)
+@given(graphs=st.lists(raw_graphs((*PLAIN_KINDS, "vector")), max_size=3))
+def test_json_carries_names_numbers_vectors_and_texts(suffix, graphs):
+    check(graphs, suffix, exact=False)
+
+
+@given(graphs=st.lists(raw_graphs(PLAIN_KINDS), min_size=1, max_size=3))
+def test_graphml_carries_names_numbers_and_texts(graphs):
+    check(graphs, ".graphml", exact=False)
+
+
+@given(graphs=st.lists(raw_graphs(("float", "int", "text")), min_size=1, max_size=3))
+def test_gml_carries_names_numbers_and_texts(graphs):
+    check(graphs, ".gml", exact=False)
+
+
+@given(graph=raw_graphs(PLAIN_KINDS, y=False, graph_id=False))
+def test_gexf_carries_names_numbers_and_texts(graph):
+    check([graph], ".gexf", exact=False)
+
+
+@given(graph=raw_graphs(y=False, graph_id=False), weighted=st.booleans(), data=st.data())
+def test_edge_lists_carry_weights_and_direction(graph, weighted, data):
+    if weighted and len(graph.edges):
+        numbers = st.floats(allow_nan=False, allow_infinity=False)
+        weights = data.draw(st.lists(numbers, min_size=len(graph.edges), max_size=len(graph.edges)))
+        graph = replace(graph, edge_columns={"weight": np.array(weights)})
+    check([graph], ".edgelist")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind"),
+    [
+        (".g6", {"directed": False, "loops": False, "repeats": False}),
+        (".s6", {"directed": False}),
+        (".d6", {"directed": True, "repeats": False}),
+    ],
+)
+@given(data=st.data())
+def test_graph6_family_carries_structure(suffix, kind, data):
+    graphs = data.draw(st.lists(raw_graphs(y=False, graph_id=False, **kind), max_size=4))
+    found = through(graphs, suffix)
+    assert [graph.n_nodes for graph in found] == [graph.n_nodes for graph in graphs]
+    assert [graph.directed for graph in found] == [graph.directed for graph in graphs]
+    assert [canonical_edges(graph) for graph in found] == [canonical_edges(graph) for graph in graphs]
+
+
+EXAMPLES = {
+    "empty columns": RawGraph(
+        0, np.empty((0, 2), dtype=np.int64), {"x": np.empty((0, 3)), "t": np.empty(0, object)}
+    ),
+    "all missing": RawGraph(2, np.array([[0, 1]]), {"t": np.array([None, None], dtype=object)}),
+    "small types": RawGraph(
+        2,
+        np.array([[1, 0]]),
+        {"a": np.array([1, 2], dtype=np.uint8), "b": np.array([0.5, 1], dtype=np.float32)},
+    ),
+    "vector target": RawGraph(1, np.array([[0, 0]]), y=[1.5, 2.5], directed=True),
+    "no width": RawGraph(2, np.array([[1, 0]]), {"x": np.empty((2, 0))}),
+    "half a surrogate": RawGraph(1, np.array([[0, 0]]), {"t": np.array(["\ud800"], dtype=object)}),
+}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_odd_graphs_in_own_formats(suffix, name):
+    graph = EXAMPLES[name]
+    if name == "half a surrogate" and suffix == ".parquet":
+        with pytest.raises(GraphError, match="does not fit in Parquet"):
+            through([graph], suffix)
+        return
+    (found,) = through([graph], suffix)
+    if name == "vector target":
+        assert found.y.tolist() == graph.y
+        found = replace(found, y=graph.y)
+    assert_same(found, graph)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".jsonl", ".json", ".graphml", ".gml", ".gexf"])
+def test_graphs_of_the_library_are_written_too(suffix):
+    graph = Graph(3, [(0, 1), (1, 2)], node_attr=[[1.0, 2], [3, 4], [5, 6]], edge_attr=[0.5, 0.0])
+    (found,) = through([graph], suffix)
+    np.testing.assert_array_equal(np.column_stack(list(found.node_columns.values())), graph.node_attr)
+    np.testing.assert_array_equal(np.column_stack(list(found.edge_columns.values())), graph.edge_attr)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in FORMATS.items() if entry.can_write])
+def test_nothing_is_dropped_in_silence(name, tmp_path):
+    entry = FORMATS[name]
+    graph = RawGraph(2, np.array([[0, 1]]), {"x": np.array([1.0, 2.0])}, {"w": np.array([1.0])}, True, "a", 3)
+    path = tmp_path / f"graph{entry.suffixes[0]}"
+    missing = {"attributes", "y", "directed"} - entry.carries
+    if missing:
+        with pytest.raises(GraphError, match=r"graph 0: .* cannot be written as .* lossy=True"):
+            write_graphs(path, [graph], format=name)
+        assert not list(tmp_path.iterdir())
+    assert write_graphs(path, [graph], format=name, lossy=True) == 1
+    (found,) = read_graphs(path, format=name)
+    assert found.n_nodes == 2
+    assert found.directed == ("directed" in entry.carries)
+    assert found.y == (3 if "y" in entry.carries else None)
+    assert set(found.node_columns) == ({"x"} if "attributes" in entry.carries else set())
+
+
+def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
+    import pyarrow.parquet as pq
+
+    graph = RawGraph(
+        3, np.array([[0, 1], [2, 2]]), {"x": np.array([1, 2, 3])}, {"w": np.array([0.5, 1.5])}, y=1
+    )
+    write_graphs(tmp_path / "a.parquet", [graph])
+    (row,) = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    assert row["edge_index"] == [[0, 2, 1], [1, 2, 0]]  # both arcs; the loop once
+    assert row["edge_attr"] == [[0.5], [1.5], [0.5]]
+    assert row["node_feat"] == [[1.0], [2.0], [3.0]]
+    assert row["y"] == [1.0]
+    assert row["num_nodes"] == 3
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
+def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
+    graph = RawGraph(2, np.array([[0, 1]]), {"x": np.arange(24.0).reshape(2, 12)})
+    write_graphs(tmp_path / f"a{suffix}", [graph])
+    (found,) = read_graphs(tmp_path / f"a{suffix}")
+    assert list(found.node_columns) == sorted(found.node_columns)
+    np.testing.assert_array_equal(np.column_stack(list(found.node_columns.values())), graph.node_columns["x"])

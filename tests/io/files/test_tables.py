@@ -1,0 +1,223 @@
+"""Tables: SMILES, edges and nodes, rows of Hugging Face data sets."""
+
+import gzip
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grnf import GraphError
+from grnf.io import BadGraph, RawGraph, guess_format, read_graphs
+from grnf.io.files.streams import Source
+from grnf.io.files.tables import read_table
+
+
+def table(tmp_path, suffix, frame, name="t"):
+    path = tmp_path / f"{name}{suffix}"
+    if suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+    return path
+
+
+MOLECULES = pd.DataFrame(
+    {
+        "Name": ["methane", "bad", "salt", "none"],
+        "SMILES": ["C", "C1CC", "[Na+].[Cl-]", None],
+        "logp": [1.5, 2, 3, 4],
+    }
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".csv.gz"])
+def test_smiles(tmp_path, suffix):
+    path = table(tmp_path, suffix, MOLECULES)
+    assert guess_format(path) == "smiles"
+    found = list(read_graphs(path, y="logp", graph_id="Name", on_error="yield"))
+    assert [type(graph) for graph in found] == [RawGraph, BadGraph, RawGraph, BadGraph]
+    assert [graph.graph_id for graph in found] == ["methane", "bad", "salt", "none"]
+    assert found[0].y == 1.5
+    assert found[1].index == 1
+    assert "'C1CC'" in found[1].reason
+    assert found[2].node_columns["symbol"].tolist() == ["Na", "Cl"]
+    assert found[2].node_columns["charge"].tolist() == [1, -1]
+    with pytest.raises(GraphError, match=r"(line 3|row 1): .*C1CC"):
+        list(read_graphs(path))
+    with pytest.raises(GraphError, match="no column 'ic50'"):
+        list(read_graphs(path, y="ic50"))
+
+
+def test_smiles_lines(tmp_path):
+    (tmp_path / "a.smi").write_text("CCO ethanol (a)\nCC\nnonsense\n")
+    found = list(read_graphs(tmp_path / "a.smi", on_error="yield"))
+    assert [graph.graph_id for graph in found] == ["ethanol (a)", None, None]
+    assert isinstance(found[2], BadGraph)
+
+
+@pytest.mark.parametrize("text", ["SMILES,a\nC\nCC,1\n", "SMILES,a\nC,1,2\nCC,1\n"])
+def test_rows_with_a_wrong_number_of_fields(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    found = list(read_graphs(tmp_path / "a.csv", on_error="yield"))
+    assert [type(graph) for graph in found] == [BadGraph, RawGraph]
+    assert "line 2" in found[0].reason
+    assert "fields for the 2 columns" in found[0].reason
+
+
+def test_a_row_in_another_encoding(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"SMILES,name\nC,caf\xe9\nCC,tea\n")
+    bad, good = read_graphs(tmp_path / "a.csv", on_error="yield")
+    assert "a.csv, line 2: the line: byte 5 is not UTF-8" in bad.reason
+    assert good.n_nodes == 2
+
+
+EDGES = pd.DataFrame(
+    {
+        "graph_id": ["a", "a", "b"],
+        "source": [1, 2, 1],
+        "target": [2, 3, 1],
+        "weight": [0.5, 1.5, 2.0],
+        "bond": ["single", None, "double"],
+    }
+)
+NODES = pd.DataFrame(
+    {"graph_id": ["a", "a", "a", "empty", "b"], "node": [3, 2, 1, 1, 1], "element": ["C", "N", "O", "H", "H"]}
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_edge_tables(tmp_path, suffix):
+    path = table(tmp_path, suffix, EDGES)
+    assert guess_format(path) == "edge-table"
+    one, two = read_graphs(path)
+    assert (one.graph_id, two.graph_id) == ("a", "b")
+    assert one.edges.tolist() == [[0, 1], [1, 2]]
+    assert one.edge_columns["weight"].tolist() == [0.5, 1.5]
+    assert one.edge_columns["bond"].tolist() == ["single", None]
+    assert two.edges.tolist() == [[0, 0]]
+    nodes = table(tmp_path, suffix, NODES, "nodes")
+    one, empty, two = read_graphs(path, nodes=nodes, directed=True)
+    assert one.directed
+    assert one.edges.tolist() == [[2, 1], [1, 0]]
+    assert one.node_columns["element"].tolist() == ["C", "N", "O"]
+    assert (empty.n_nodes, len(empty.edges), empty.graph_id) == (1, 0, "empty")
+    assert two.n_nodes == 1
+
+
+def test_columns_can_be_named(tmp_path):
+    frame = EDGES.rename(columns={"graph_id": "g", "source": "s", "target": "t"})
+    path = table(tmp_path, ".csv", frame)
+    with pytest.raises(GraphError, match="neither SMILES nor source and target"):
+        guess_format(path)
+    options = {"graph_id": "g", "source_column": "s", "target_column": "t"}
+    assert len(list(read_graphs(path, format="edge-table", **options))) == 2
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes", "message"),
+    [
+        (
+            "graph_id,source,target\na,1,2\nb,1,2\na,2,3\n",
+            None,
+            "line 4: the rows of graph 'a' do not stand together",
+        ),
+        ("graph_id,source,target\na,1,\n", None, "line 2: no node in column 'target'"),
+        ("graph_id,source,target\n,1,2\n", None, "line 2: no id of a graph"),
+        ("graph_id,source,target\na,1\n", None, "line 2: 2 fields for the 3 columns"),
+        ("graph_id,source,target,w\na,1,2,inf\n", None, "edge column 'w' is infinite"),
+        ("graph_id,source,source\na,1,2\n", None, "two columns have the same name"),
+        ('graph_id,source,target\na,1,"2\n', None, "line 2: unexpected end of data"),
+        ("graph_id,source,target\na,1,2\n", "graph_id,node\na,1\n", "there is no node '2'"),
+        ("graph_id,source,target\na,1,1\n", "graph_id,node\na,1\na,1\n", "node '1' stands twice"),
+        ("graph_id,source,target\na,1,1\n", "graph_id,node\nb,1\n", "graph 'a' is not in the table of nodes"),
+        ("source,target\n1,2\n", None, "no column of graph"),
+        ("x," * 10**6 + "source,target\n", None, "line 1 is longer than"),
+    ],
+)
+def test_damage_in_edge_tables(tmp_path, edges, nodes, message):
+    (tmp_path / "e.csv").write_text(edges)
+    options = {}
+    if nodes is not None:
+        (tmp_path / "n.csv").write_text(nodes)
+        options["nodes"] = tmp_path / "n.csv"
+    with pytest.raises(GraphError, match=message):
+        list(read_graphs(tmp_path / "e.csv", format="edge-table", **options))
+
+
+def test_hugging_face_rows(tmp_path):
+    rows = pd.DataFrame(
+        {
+            "edge_index": [[[0, 1, 1, 2], [1, 0, 2, 1]], [[0], [1]], [[], []], [[0], [7]]],
+            "edge_attr": [[[1], [1], [2], [2]], [[1]], [], [[1]]],
+            "node_feat": [[[5, 1], [6, 1], [7, 1]], [[5, 1], [6, 1]], [[1, 2]], [[1, 2]]],
+            "y": [[1], [0], [1], [0]],
+            "num_nodes": [3, 2, 1, 1],
+        }
+    )
+    path = table(tmp_path, ".parquet", rows)
+    assert guess_format(path) == "parquet"
+    one, two, three, bad = read_graphs(path, on_error="yield")
+    assert not one.directed
+    assert one.edges.tolist() == [[0, 1], [1, 2]]
+    assert one.edge_columns["edge_attr"].tolist() == [[1], [2]]
+    assert one.node_columns["node_feat"].tolist() == [[5, 1], [6, 1], [7, 1]]
+    assert one.y == 1
+    assert two.directed
+    assert (three.n_nodes, len(three.edges)) == (1, 0)
+    assert bad.index == 3
+    assert "row 3" in bad.reason
+    assert "outside 0 .. 0" in bad.reason
+    rows["edge_attr"] = [[[1], [2], [2], [2]], [[1]], [], [[1]]]
+    assert next(read_graphs(table(tmp_path, ".parquet", rows))).directed  # attributes differ by direction
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"num_nodes": 10**12}, "n_nodes must lie between"),
+        ({"num_nodes": 10**9}, "nodes in one graph"),
+        ({"num_nodes": -1}, "n_nodes must lie between"),
+        ({"num_nodes": 1.5}, "num_nodes must be a whole number"),
+        ({"edge_index": None}, "edge_index is missing"),
+        ({"edge_index": [[0], [1], [2]]}, r"edge_index must have shape \(2"),
+        ({"edge_index": [[0, 1], [1]]}, "two lists of one length"),
+        ({"edge_index": [[0.5], [1]]}, "whole numbers"),
+        ({"edge_index": [[2**70], [1]]}, "whole numbers that fit in 64 bits"),
+        ({"edge_index": [[2**63], [1]]}, "beyond|whole numbers"),
+        ({"edge_index": [[-1], [1]]}, "outside 0"),
+        ({"node_feat": [[1.0], [2.0]]}, "has 2 entries for 3 nodes"),
+        ({"node_feat": [[1.0], [float("inf")], [0]]}, "infinite at node 1"),
+        ({"node_feat": [["a"], ["b"], ["c"]]}, "must hold numbers|list of numbers"),
+        ({"node_feat": [[1], [2, 3], [4]]}, "lists of one length"),
+        ({"grnf_columns": "{"}, "grnf_columns does not describe"),
+        ({"grnf_columns": '{"edges": 10000000000000}'}, "edges are said to stand"),
+        (
+            {"grnf_columns": '{"edges": 1, "node_numbers": [[0, "a", 10000000000, "f8"]]}'},
+            "beyond the numbers|does not describe",
+        ),
+    ],
+)
+def test_damage_in_rows(row, message):
+    from grnf.io.files.rows import graph_of_row
+
+    with pytest.raises(GraphError, match=message):
+        graph_of_row({"edge_index": [[0], [1]], "num_nodes": 3, **row})
+
+
+def test_moses(shared, tmp_path):
+    """All rows of MOSES, and every 50th as a molecule."""
+    path = shared / "data" / "molecules" / "moses_test.csv.gz"
+    assert guess_format(path) == "smiles"
+    rows = Counter(row.problem for row in read_table(Source(path), lambda names: names))
+    assert rows == {"": 176_074}
+    with gzip.open(path, "rt") as file:
+        lines = [line for index, line in enumerate(file) if index == 0 or index % 50 == 1]
+    (tmp_path / "some.csv").write_text("".join(lines))
+    graphs = list(read_graphs(tmp_path / "some.csv"))
+    assert len(graphs) == len(lines) - 1 == 3522
+    assert graphs[0].n_nodes == 22
+    assert graphs[0].edge_columns["type"].tolist().count("AROMATIC") == 6
+    assert 15 < np.mean([graph.n_nodes for graph in graphs]) < 25
+    symbols = {symbol for graph in graphs for symbol in graph.node_columns["symbol"]}
+    assert symbols == {"C", "N", "O", "S", "F", "Cl", "Br"}
