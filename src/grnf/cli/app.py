@@ -9,7 +9,9 @@ import typer
 from grnf import __version__
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
+from grnf.cli.distances import distances
 from grnf.cli.embed import embed
+from grnf.cli.kernel import kernel
 
 __all__ = ["app", "main"]
 
@@ -19,9 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
-app.command()(demo)
-app.command()(dimension)
-app.command()(embed)
+for command in (embed, distances, kernel, dimension, demo):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:
