@@ -48,9 +48,10 @@ def load_collections(
 
     Graphs beside vectors are embedded by the transformer that made the vectors.
     """
-    if format != "vectors":
-        check_format(format)
     names = [first] if second is None else [first, second]
+    if format != "vectors":
+        for name in names:
+            check_format(format, name)
     files = {name: _vectors(name, format) for name in names}
     grnf = _transformer(files, like, settings)
     loaded = []

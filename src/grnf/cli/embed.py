@@ -113,7 +113,7 @@ def embed(
         "dtype": dtype and dtype.value,
         "seed": seed,
     }
-    check_format(format)
+    check_format(format, source)
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
     if output != "-":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -65,6 +66,13 @@ class DtypeName(StrEnum):
     FLOAT64 = "float64"
 
 
+def _hush(quiet: bool) -> bool:
+    """Silence warnings with the rest."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
 SourceArgument = Annotated[str, typer.Argument(help="File or folder of graphs; - for standard input.")]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
@@ -94,7 +102,9 @@ OnErrorOption = Annotated[
     OnError, typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out.")
 ]
 BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -106,13 +116,15 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def check_format(format: str | None) -> None:
-    """Refuse a format that no reader knows."""
+def check_format(format: str | None, name: str, option: str = "--format") -> None:
+    """Refuse a format that is not known, and standard input or output without one."""
     import grnf.io
 
     known = list(getattr(grnf.io, "FORMATS", ["tu"]))
+    if format is None and name == "-":
+        raise typer.BadParameter(f"- has no suffix: say the format, {', '.join(known)}", param_hint=option)
     if format is not None and format not in known:
-        raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint="--format")
+        raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
 
 
 def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:
