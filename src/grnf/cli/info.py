@@ -131,18 +131,20 @@ def _lines(report: dict[str, Any], indent: str = "") -> Iterator[str]:
     """Yield the report as lines for people."""
     width = max((len(str(key)) for key in report), default=0)
     for key, value in report.items():
-        title = f"{indent}{key:<{width}}"
+        name = key if indent else key.replace("_", " ")  # deeper keys are names that users gave
+        title = f"{indent}{name:<{width}}"
         if key in ("nodes", "edges") and value:
             yield f"{title}  {value['min']:g} to {value['max']:g}, mean {value['mean']:.2f}"
         elif isinstance(value, dict) and value:
-            yield f"{indent}{key}"
+            yield f"{indent}{name}"
             yield from _lines(value, indent + "  ")
         elif isinstance(value, list) and value:
-            yield f"{indent}{key}"
+            yield f"{indent}{name}"
             for entry in value:
                 yield f"{indent}  {_entry(entry)}"
         elif value not in (None, [], {}):
-            yield f"{title}  {value:,}" if isinstance(value, int) else f"{title}  {value}"
+            count = isinstance(value, int) and not isinstance(value, bool)
+            yield f"{title}  {value:,}" if count else f"{title}  {value}"
 
 
 def _entry(entry: Any) -> str:

@@ -110,7 +110,7 @@ class Targets:
         if len(self.counts) <= MOST_CLASSES:
             ordered = sorted(self.counts.items(), key=lambda pair: (str(type(pair[0])), pair[0]))
             return {"classes": {str(key): count for key, count in ordered}, "missing": self.missing}
-        return {"more than": MOST_CLASSES, **self.range.report(), "missing": self.missing}
+        return {"more_than": MOST_CLASSES, **self.range.report(), "missing": self.missing}
 
 
 class Tally:
@@ -123,9 +123,9 @@ class Tally:
         self.edge_columns: dict[str, Column] = {}
         self.y = Targets()
         self.counts = dict.fromkeys(
-            ("directed graphs", "self-loops", "repeated edges", "isolated nodes", "empty graphs"), 0
+            ("directed_graphs", "self_loops", "repeated_edges", "isolated_nodes", "empty_graphs"), 0
         )
-        self.counts["graphs without edges"] = 0
+        self.counts["graphs_without_edges"] = 0
         self.bad: list[dict[str, Any]] = []
         self.ids: set[int] = set()
         self.repeated_ids = 0
@@ -154,12 +154,12 @@ class Tally:
         self.nodes.add(graph.n_nodes)
         self.edges.add(len(edges))
         self.y.add(graph.y)
-        self.counts["directed graphs"] += graph.directed
-        self.counts["self-loops"] += int((edges[:, 0] == edges[:, 1]).sum())
-        self.counts["repeated edges"] += len(edges) - len(np.unique(ends, axis=0))
-        self.counts["isolated nodes"] += graph.n_nodes - len(np.unique(edges))
-        self.counts["empty graphs"] += graph.n_nodes == 0
-        self.counts["graphs without edges"] += len(edges) == 0
+        self.counts["directed_graphs"] += graph.directed
+        self.counts["self_loops"] += int((edges[:, 0] == edges[:, 1]).sum())
+        self.counts["repeated_edges"] += len(edges) - len(np.unique(ends, axis=0))
+        self.counts["isolated_nodes"] += graph.n_nodes - len(np.unique(edges))
+        self.counts["empty_graphs"] += graph.n_nodes == 0
+        self.counts["graphs_without_edges"] += len(edges) == 0
         for tally, columns in (
             (self.node_columns, graph.node_columns),
             (self.edge_columns, graph.edge_columns),
@@ -174,8 +174,8 @@ class Tally:
             "nodes": self.nodes.report(),
             "edges": self.edges.report(),
             **self.counts,
-            "node attributes": {name: column.report() for name, column in self.node_columns.items()},
-            "edge attributes": {name: column.report() for name, column in self.edge_columns.items()},
+            "node_attributes": {name: column.report() for name, column in self.node_columns.items()},
+            "edge_attributes": {name: column.report() for name, column in self.edge_columns.items()},
             "y": self.y.report(),
             "bad": self.bad,
             "problems": self._problems(),
@@ -186,14 +186,14 @@ class Tally:
         found = []
         if self.n_bad:
             found.append(f"{self.n_bad} graphs cannot be read")
-        if 0 < self.counts["directed graphs"] < self.n_graphs:
+        if 0 < self.counts["directed_graphs"] < self.n_graphs:
             found.append(
-                f"{self.counts['directed graphs']} of {self.n_graphs} graphs are directed, the rest not"
+                f"{self.counts['directed_graphs']} of {self.n_graphs} graphs are directed, the rest not"
             )
-        if self.counts["empty graphs"]:
-            found.append(f"{self.counts['empty graphs']} graphs have no nodes")
-        if self.counts["repeated edges"]:
-            found.append(f"{self.counts['repeated edges']} edges repeat another; repeats are summed")
+        if self.counts["empty_graphs"]:
+            found.append(f"{self.counts['empty_graphs']} graphs have no nodes")
+        if self.counts["repeated_edges"]:
+            found.append(f"{self.counts['repeated_edges']} edges repeat another; repeats are summed")
         if self.repeated_ids:
             found.append(f"{self.repeated_ids} graphs have the id of an earlier one")
         if self.y.missing and self.y.counts:
