@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from small_sets import write_tu
 
 HERE = Path(__file__).parent
 
@@ -37,23 +37,6 @@ def run_lines():
     return lambda *arguments, **options: run_code(
         "import lines_format; lines_format.install()", *arguments, **options
     )
-
-
-def write_tu(folder, n_graphs, seed=0):
-    """A TU folder of random graphs without attributes, of two classes."""
-    generator = np.random.default_rng(seed)
-    folder.mkdir()
-    arcs, owner = [], []
-    for graph in range(n_graphs):
-        size = int(generator.integers(2, 9))
-        pairs = np.argwhere(np.triu(generator.random((size, size)) < 0.5, 1)) + len(owner) + 1
-        arcs += [f"{i}, {j}\n{j}, {i}\n" for i, j in pairs.tolist()]
-        owner += [f"{graph + 1}\n"] * size
-    (folder / f"{folder.name}_A.txt").write_text("".join(arcs))
-    (folder / f"{folder.name}_graph_indicator.txt").write_text("".join(owner))
-    labels = "".join(f"{graph % 2}\n" for graph in range(n_graphs))
-    (folder / f"{folder.name}_graph_labels.txt").write_text(labels)
-    return folder
 
 
 @pytest.fixture

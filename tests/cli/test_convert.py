@@ -25,7 +25,8 @@ def test_what_is_lost_is_said(run_lines, tmp_path):
     result = run_lines("convert", source, tmp_path / "h.bare")
     assert (result.returncode, result.stdout) == (0, f"2 graphs: {tmp_path / 'h.bare'}\n")
     assert result.stderr == (
-        f"grnf: {tmp_path / 'h.bare'} does not carry edge attribute 'weight' (1 graphs), graph_id (2 graphs), "
+        f"grnf: {tmp_path / 'h.bare'} does not carry "
+        "edge attribute 'weight' (1 graphs), graph_id (2 graphs), "
         "node attribute 'charge' (1 graphs), y (2 graphs)\n"
     )
     result = run_lines("convert", source, tmp_path / "strict.bare", "--strict")

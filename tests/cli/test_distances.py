@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from conftest import write_tu
 from lines_format import PATH, TRIANGLE, write_lines
+from small_sets import write_tu
 from typer.testing import CliRunner
 
 from grnf import GRNF

@@ -84,7 +84,7 @@ def _read_npy(path: Path) -> Vectors:
 
 
 def _read_npz(path: Path) -> Vectors:
-    with np.load(path, allow_pickle=False) as arrays:
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
         y = arrays["y"].tolist() if "y" in arrays else None
         return Vectors(arrays["graph_id"].tolist(), y, arrays["embedding"])
 
