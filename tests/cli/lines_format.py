@@ -29,7 +29,7 @@ def read_graphs(path, *, format=None, on_error="raise"):
             yield RawGraph(edges=edges, **record)
 
 
-def write_graphs(path, graphs, *, format=None):
+def write_graphs(path, graphs, *, format=None, lossy=False):
     bare = format == "bare" or str(path).endswith(".bare")
     count = 0
     with open(path, "w") as file:

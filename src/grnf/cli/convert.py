@@ -66,7 +66,7 @@ def convert(
     ):
         made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
         with progress("writing", quiet) as advance:
-            count = write(made, _good(graphs, on_error.value, bad, advance), to)
+            count = write(made, _good(graphs, on_error.value, bad, advance), to, lossy=not strict)
         if not count:
             raise GraphError(f"{graphs.name} holds no graphs")
         lost = _lost(graphs, Source(made, output, to), on_error.value, quiet)

@@ -134,11 +134,11 @@ def as_graphs(raw: Sequence[RawGraph]) -> Sequence[Any]:
     ]
 
 
-def write(path: Path, graphs: Iterator[RawGraph], format: str | None) -> int:
-    """Write graphs; return how many."""
+def write(path: Path, graphs: Iterator[RawGraph], format: str | None, lossy: bool) -> int:
+    """Write graphs, without what the format cannot carry if `lossy`; return how many."""
     import grnf.io
 
     write_graphs = getattr(grnf.io, "write_graphs", None)
     if write_graphs is None:
         raise ImportError("this version of grnf writes no graphs")
-    return int(write_graphs(path, graphs, format=format))
+    return int(write_graphs(path, graphs, format=format, lossy=lossy))
