@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from lines_format import BadGraph
 
-from grnf import GRNF, GraphError
+from grnf import GRNF, Graph, GraphError
 from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
 from grnf.io import RawGraph
 
 
@@ -19,7 +20,7 @@ IMPOSSIBLE = RawGraph(2, np.array([[0, 9]]), graph_id="impossible")
 
 
 def embed(items, **options):
-    grnf = GRNF(4, random_state=0)
+    grnf = GRNF(4, random_state=0).fit([Graph(0, [])])
     return embed_blocks(grnf, items, **{"block_size": 3, "on_error": "raise", **options})
 
 
@@ -65,10 +66,24 @@ def test_a_bad_graph_is_named():
 
 
 def test_nothing_to_fit_on():
-    with pytest.raises(GraphError, match="nothing can be fitted"):
-        list(embed([BadGraph(None, 0, "cut off")], on_error="nan"))
-    with pytest.raises(GraphError):
-        list(embed([IMPOSSIBLE], on_error="nan"))
+    for items in ([], [BadGraph(None, 0, "cut off")], [IMPOSSIBLE]):
+        with pytest.raises(GraphError, match="no graph that can be used"):
+            fit(GRNF(4), items, "nan")
+
+
+def test_fit_sees_all_graphs_and_holds_few(monkeypatch):
+    """As good as a fit on all: every attribute and category is shown, and no graph twice over."""
+    held = []
+    monkeypatch.setattr("grnf.cli.fit.as_graphs", lambda graphs: held.extend(graphs) or [Graph(0, [])])
+
+    def stream():
+        for n in range(2000):
+            kinds = np.array(["rare" if n == 1234 else "common"] * 3, dtype=object)
+            yield RawGraph(3, np.array([[0, 1]]), {"kind": kinds, "x": np.zeros((3, 2))}, graph_id=str(n))
+        yield RawGraph(3, np.array([[0, 1]]), edge_columns={"weight": np.ones(1)}, graph_id="weighted")
+
+    fit(GRNF(4, random_state=0), stream())
+    assert [graph.graph_id for graph in held] == ["0", "1234", "weighted"]
 
 
 def test_a_block_of_bad_graphs_alone_has_no_rows():

@@ -111,9 +111,9 @@ def test_other_settings_or_input_are_refused(run, run_patched, job, tu, tmp_path
 
 
 def test_a_bad_graph_late_in_the_file_can_be_left_out(run_lines, tmp_path):
-    from lines_format import PATH, TRIANGLE, UNREADABLE, write_lines
+    from lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 
-    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, UNREADABLE, PATH])
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2]
     result = run_lines(*job)
     assert result.returncode == 1

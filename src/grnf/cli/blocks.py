@@ -24,11 +24,10 @@ def embed_blocks(
 ) -> Iterator[tuple[VectorBlock, list[dict[str, Any]]]]:
     """Embed a stream of graphs; yield blocks of rows, each with its list of bad graphs.
 
-    A transformer that is not fitted yet is fitted on the first block.
-
     Parameters
     ----------
     grnf : GRNF
+        Fitted.
     items : iterable of RawGraph and Bad
     block_size : int
         Graphs per block, all of them counted.
@@ -55,8 +54,6 @@ def _embed_block(
     reasons = {place: item.reason for place, item in enumerate(block) if not isinstance(item, RawGraph)}
     places = [place for place in range(len(block)) if place not in reasons]
     graphs = [item for item in block if isinstance(item, RawGraph)]
-    if not hasattr(grnf, "n_components_"):
-        _fit(grnf, graphs, on_error)
     rows, failures = _transform(grnf, graphs)
     reasons |= {places[place]: reason for place, reason in failures.items()}
     if reasons and on_error == "raise":
@@ -73,31 +70,6 @@ def _embed_block(
     Z = np.full((len(block), grnf.n_components_), np.nan, dtype=rows.dtype)
     Z[good] = rows
     return VectorBlock(names, labels, Z), bad
-
-
-def _fit(grnf: GRNF, graphs: list[RawGraph], on_error: str) -> None:
-    """Fit on these graphs; where bad ones may be left out, on those that agree with the first good one."""
-    if not graphs:
-        raise GraphError("none of the graphs in the first block can be read, so nothing can be fitted")
-    try:
-        grnf.fit(as_graphs(graphs))
-    except ValueError:
-        if on_error == "raise":
-            raise
-        first = next((g for g in graphs if _fits(grnf, [g])), None)
-        if first is None:
-            raise
-        grnf.fit(as_graphs([g for g in graphs if _fits(grnf, [first, g])]))
-
-
-def _fits(grnf: GRNF, graphs: list[RawGraph]) -> bool:
-    from sklearn.base import clone
-
-    try:
-        clone(grnf).fit(as_graphs(graphs))
-    except ValueError:
-        return False
-    return True
 
 
 def _transform(grnf: GRNF, graphs: list[RawGraph]) -> tuple[FloatArray, dict[int, str]]:

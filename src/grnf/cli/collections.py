@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
 from grnf.cli.options import check_format, make_transformer
-from grnf.cli.source import open_source
+from grnf.cli.source import Source, open_source
 from grnf.cli.tell import progress
 from grnf.errors import GraphError
 
@@ -54,15 +57,19 @@ def load_collections(
             check_format(format, name)
     files = {name: _vectors(name, format) for name in names}
     grnf = _transformer(files, like, settings)
-    loaded = []
-    for name in names:
-        vectors = files[name]
-        if vectors is not None:
-            loaded.append(Collection(name, vectors.ids, vectors.Z, grnf))
-        elif grnf is None:
-            raise GraphError(f"{name}: what made the vectors is not known; say it with --like")
-        else:
-            loaded.append(_embedded(name, format, grnf, quiet))
+    with ExitStack() as stack:
+        sources = {
+            name: stack.enter_context(open_source(name, format)) for name in files if files[name] is None
+        }
+        if sources and grnf is None:
+            raise GraphError(
+                f"{names[0]}, {names[1]}: what made the vectors is not known; say it with --like"
+            )
+        if grnf is not None and not hasattr(grnf, "n_components_"):
+            for source in sources.values():
+                source.require_graphs()
+            fit(grnf, chain.from_iterable(source.read() for source in sources.values()))
+        loaded = [_collection(name, files[name], sources.get(name), grnf, quiet) for name in names]
     one, two = loaded[0], loaded[-1]
     if one.Z.shape[1] != two.Z.shape[1]:
         raise GraphError(
@@ -107,12 +114,19 @@ def _recorded(name: str) -> Any:
     return json.loads(side_file(name).read_text(encoding="utf-8"))["transformer"]
 
 
-def _embedded(name: str, format: str | None, grnf: GRNF, quiet: bool) -> Collection:
+def _collection(
+    name: str, vectors: Vectors | None, source: Source | None, grnf: GRNF | None, quiet: bool
+) -> Collection:
+    """Return vectors as they were read, or made from the graphs of a source."""
     import numpy as np
 
+    if vectors is not None:
+        return Collection(name, vectors.ids, vectors.Z, grnf)
+    if source is None or grnf is None:
+        raise GraphError(f"{name} holds neither vectors nor graphs")
     ids: list[str] = []
     rows = []
-    with open_source(name, format) as source, progress(f"embedding {source.name}", quiet) as advance:
+    with progress(f"embedding {source.name}", quiet) as advance:
         for block, _ in embed_blocks(grnf, source.read(), block_size=BLOCK_SIZE, on_error="raise"):
             ids += block.ids
             rows.append(block.Z)

@@ -13,6 +13,7 @@ import typer
 
 from grnf import __version__
 from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
 from grnf.cli.options import (
     ActivationName,
     AsJson,
@@ -35,7 +36,7 @@ from grnf.cli.options import (
     workers,
 )
 from grnf.cli.source import Source, open_source
-from grnf.cli.tell import note, progress, tell_bad
+from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -152,9 +153,8 @@ class _Run:
                 bad.extend(failed)
                 yield block
 
+        self._fit(source)
         n_rows = write_csv(sys.stdout, blocks())
-        if n_rows == 0 and not bad:
-            raise GraphError(f"{source.name} holds no graphs")
         sys.stdout.flush()
         tell_bad(bad, self.on_error, self.quiet)
         return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
@@ -199,12 +199,19 @@ class _Run:
             self._check_policy(parts)
             self.grnf = GRNF.load(parts.transformer)
             note(f"grnf: {finished} finished blocks found", self.quiet)
+        else:
+            self._fit(source)
+            self.grnf.save(parts.transformer)
         for block, bad in self._blocks(source, finished * self.block_size):
-            if not parts.transformer.exists():
-                self.grnf.save(parts.transformer)
             parts.add(block, bad)
-        if not len(parts):
-            raise GraphError(f"{source.name} holds no graphs")
+
+    def _fit(self, source: Source) -> None:
+        """Fit on all graphs, unless --like brought a fitted transformer."""
+        source.require_graphs()
+        if hasattr(self.grnf, "n_components_"):
+            return
+        with progress("reading", self.quiet) as advance:
+            fit(self.grnf, counted(source.read(yield_bad=self.on_error != "raise"), advance), self.on_error)
 
     def _check_policy(self, parts: Parts) -> None:
         """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""

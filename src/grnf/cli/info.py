@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
 from grnf.cli.options import AsJson, Format, Quiet, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tally import Tally
-from grnf.cli.tell import progress
+from grnf.cli.tell import counted, progress
 from grnf.errors import GraphError
-
-if TYPE_CHECKING:
-    from grnf.cli.source import Bad
-    from grnf.io import RawGraph
 
 __all__ = ["info"]
 
@@ -61,31 +58,21 @@ def info(
 
 def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, Any]:
     tally = Tally()
-
-    def counted() -> Iterator[RawGraph | Bad]:
-        with progress(f"reading {source.name}", quiet) as advance:
-            for item in source.read(yield_bad=True):
-                tally.add(item)
-                advance(1)
-                yield item
-
-    groups = None
-    if duplicates:
-        groups = _duplicates(counted())
-    else:
-        for _ in counted():
-            pass
+    with progress(f"reading {source.name}", quiet) as advance:
+        for item in counted(source.read(yield_bad=True), advance):
+            tally.add(item)
     if not tally.n_items:
         raise GraphError(f"{source.name} holds no graphs")
     report = {"source": source.name, **tally.report()}
-    if groups is not None:
+    if duplicates:
+        groups = _duplicates(source, quiet)
         count = sum(map(len, groups))
         shown = [group[:5] for group in groups[:MOST_GROUPS]]
         report["duplicates"] = {"groups": len(groups), "graphs": count, "examples": shown}
     return report
 
 
-def _duplicates(items: Iterator[RawGraph | Bad]) -> list[list[str]]:
+def _duplicates(source: Source, quiet: bool) -> list[list[str]]:
     """Return groups of ids of graphs that have equal vectors, the largest group first."""
     import hashlib
 
@@ -95,10 +82,13 @@ def _duplicates(items: Iterator[RawGraph | Bad]) -> list[list[str]]:
 
     same: defaultdict[bytes, list[str]] = defaultdict(list)
     grnf = GRNF(64, dtype="float64", random_state=0)
-    for block, _ in embed_blocks(grnf, items, block_size=BLOCK_SIZE, on_error="skip"):
-        rounded = np.round(block.Z, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
-        for graph_id, row in zip(block.ids, rounded, strict=True):
-            same[hashlib.blake2b(row.tobytes(), digest_size=16).digest()].append(graph_id)
+    fit(grnf, source.read(yield_bad=True), "skip")
+    with progress("comparing", quiet) as advance:
+        items = counted(source.read(yield_bad=True), advance)
+        for block, _ in embed_blocks(grnf, items, block_size=BLOCK_SIZE, on_error="skip"):
+            rounded = np.round(block.Z, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+            for graph_id, row in zip(block.ids, rounded, strict=True):
+                same[hashlib.blake2b(row.tobytes(), digest_size=16).digest()].append(graph_id)
     return sorted((ids for ids in same.values() if len(ids) > 1), key=len, reverse=True)
 
 

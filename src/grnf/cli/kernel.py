@@ -57,12 +57,12 @@ def kernel(
 
 def _centred(collection: Collection) -> Collection:
     """Subtract the vector of the null graph from vectors that were made without."""
-    from grnf.graphs import null_graph
+    from grnf.graphs import GraphBatch, null_graph
 
     grnf = collection.grnf
     if grnf is None or grnf.center:
         return collection
-    null = grnf.transform([null_graph(grnf.node_width_, grnf.edge_width_)])
+    null = grnf._map(GraphBatch.from_graphs([null_graph(grnf.node_width_, grnf.edge_width_)]))
     return Collection(collection.name, collection.ids, collection.Z - null, grnf)
 
 

@@ -55,6 +55,11 @@ class Source:
         except GraphError as error:
             raise GraphError(str(error).replace(str(self.path), self.name)) from None
 
+    def require_graphs(self) -> None:
+        """Raise a `GraphError` if there is no graph, good or bad."""
+        if next(self.read(yield_bad=True), None) is None:
+            raise GraphError(f"{self.name} holds no graphs")
+
     def fingerprint(self) -> dict[str, str]:
         """Return the SHA-256 of the file, or of each file of the folder."""
         if not self.path.is_dir():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
-__all__ = ["note", "progress", "tell_bad"]
+__all__ = ["counted", "note", "progress", "tell_bad"]
+
+Item = TypeVar("Item")
 
 
 def note(text: str, quiet: bool = False) -> None:
@@ -35,6 +37,13 @@ def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int], Any]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda count: bar.advance(task, count)
+
+
+def counted(items: Iterable[Item], advance: Callable[[int], Any]) -> Iterator[Item]:
+    """Yield items, and count them."""
+    for item in items:
+        advance(1)
+        yield item
 
 
 def tell_bad(bad: list[dict[str, Any]], on_error: str, quiet: bool = False) -> None:
