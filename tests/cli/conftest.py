@@ -1,12 +1,18 @@
 """Running commands as users do, and small sets of graphs to run them on."""
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
+import lines_format
 import pytest
 from small_sets import write_tu
+
+from grnf.cli import main
 
 HERE = Path(__file__).parent
 
@@ -37,6 +43,29 @@ def run_lines():
     return lambda *arguments, **options: run_code(
         "import lines_format; lines_format.install()", *arguments, **options
     )
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """Run the command line in this process: quicker, where a process of its own would show nothing more."""
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["grnf", *map(str, arguments)])
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as end:
+            main()
+        return SimpleNamespace(
+            returncode=end.value.code or 0, stdout=stdout.getvalue(), stderr=stderr.getvalue()
+        )
+
+    return call
+
+
+@pytest.fixture
+def call_lines(call, monkeypatch):
+    """As `call`, with the formats of lines_format.py."""
+    lines_format.install(lambda *arguments: monkeypatch.setattr(*arguments, raising=False))
+    return call
 
 
 @pytest.fixture

@@ -46,12 +46,12 @@ def write_graphs(path, graphs, *, format=None, lossy=False):
     return count
 
 
-def install():
+def install(patch=setattr):
     import grnf.io
 
-    grnf.io.FORMATS = ["lines", "bare"]
-    grnf.io.read_graphs = read_graphs
-    grnf.io.write_graphs = write_graphs
+    patch(grnf.io, "FORMATS", ["lines", "bare"])
+    patch(grnf.io, "read_graphs", read_graphs)
+    patch(grnf.io, "write_graphs", write_graphs)
 
 
 def write_lines(path, records):

@@ -10,9 +10,9 @@ from grnf.io import RawGraph
 LABELLED = {**PATH, "node_columns": {"charge": [0, 1, 2]}, "edge_columns": {"weight": [0.5, 1.5]}}
 
 
-def test_nothing_is_lost(run_lines, tmp_path):
+def test_nothing_is_lost(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, LABELLED])
-    result = run_lines("convert", source, tmp_path / "h.lines", "--json", "--strict")
+    result = call_lines("convert", source, tmp_path / "h.lines", "--json", "--strict")
     assert result.returncode == 0, result.stderr
     answer = {"graphs": 2, "output": str(tmp_path / "h.lines"), "lost": {}, "bad": []}
     assert json.loads(result.stdout) == answer
@@ -42,28 +42,28 @@ def test_from_standard_input_to_standard_output(run_lines):
     assert json.loads(result.stdout)["edges"] == TRIANGLE["edges"]
 
 
-def test_bad_graphs(run_lines, tmp_path):
+def test_bad_graphs(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH])
     output = tmp_path / "h.lines"
     output.write_text("old")
-    result = run_lines("convert", source, output)
+    result = call_lines("convert", source, output)
     assert (result.returncode, result.stderr) == (1, f"grnf: {source}, line 2: no such thing\n")
     assert output.read_text() == "old"
-    result = run_lines("convert", source, output, "--on-error", "skip", "--json")
+    result = call_lines("convert", source, output, "--on-error", "skip", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["bad"][0]["graph_id"] == "lost"
     assert "1 graphs could not be used (left out)" in result.stderr
     assert len(output.read_text().splitlines()) == 2
 
 
-def test_wrong_usage(run_lines, tmp_path):
+def test_wrong_usage(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE])
-    assert run_lines("convert", source).returncode == 2
-    result = run_lines("convert", source, tmp_path / "x.lines", "--to", "wax")
+    assert call_lines("convert", source).returncode == 2
+    result = call_lines("convert", source, tmp_path / "x.lines", "--to", "wax")
     assert result.returncode == 2
     assert "known are lines, bare" in result.stderr
-    assert run_lines("convert", source, "-").returncode == 2
-    result = run_lines("convert", source, tmp_path / "none" / "x.lines")
+    assert call_lines("convert", source, "-").returncode == 2
+    result = call_lines("convert", source, tmp_path / "none" / "x.lines")
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
 
 

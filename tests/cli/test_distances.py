@@ -55,16 +55,16 @@ def test_matrix_from_graphs(run, place, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["one.npy", "one.npz", "one.parquet"])
-def test_matrix_from_vectors_to_standard_output(run, place, name):
-    result = run("distances", place / name)
+def test_matrix_from_vectors_to_standard_output(call, place, name):
+    result = call("distances", place / name)
     assert (result.returncode, result.stderr) == (0, "")
     _, rows = table(result.stdout)
     found = np.array([row[1:] for row in rows], dtype=float)
     np.testing.assert_allclose(found, pairwise_distances(vectors(place)), atol=1e-7)
 
 
-def test_graphs_beside_vectors_are_embedded_alike(run, place):
-    result = run("kernel", place / "TWO", place / "one.npy", "--json")
+def test_graphs_beside_vectors_are_embedded_alike(call, place):
+    result = call("kernel", place / "TWO", place / "one.npy", "--json")
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [record["graph_id"] for record in found] == ["0", "1", "2", "3", "4"]
     values = np.array([record["kernel"] for record in found])
@@ -107,18 +107,18 @@ def test_pairs_with_intervals(run, place, tmp_path):
         ("0,1\n0\n", "line 2: two ids are wanted, 1 columns found"),
     ],
 )
-def test_bad_pairs(run, place, tmp_path, text, message):
+def test_bad_pairs(call, place, tmp_path, text, message):
     (tmp_path / "pairs.csv").write_text(text)
-    result = run("distances", place / "one.npy", "--pairs", tmp_path / "pairs.csv", "-o", tmp_path / "d.csv")
+    result = call("distances", place / "one.npy", "--pairs", tmp_path / "pairs.csv", "-o", tmp_path / "d.csv")
     assert result.returncode == 1
     assert result.stderr == f"grnf: {tmp_path / 'pairs.csv'}, {message.format(place=place)}\n"
     assert not (tmp_path / "d.csv").exists()
 
 
-def test_ids_that_are_not_unique(run_lines, tmp_path):
+def test_ids_that_are_not_unique(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, PATH])
     (tmp_path / "pairs.csv").write_text("triangle,path\n")
-    result = run_lines("distances", source, "--pairs", tmp_path / "pairs.csv", "-m", 4)
+    result = call_lines("distances", source, "--pairs", tmp_path / "pairs.csv", "-m", 4)
     assert "has several graphs called 'path'" in result.stderr
 
 
@@ -142,33 +142,33 @@ def test_wrong_usage(place, monkeypatch, arguments, message):
     assert message in " ".join(result.stderr.split())
 
 
-def test_vectors_of_different_transformers(run, place, tmp_path):
+def test_vectors_of_different_transformers(call, place, tmp_path):
     other = tmp_path / "other.npy"
-    assert run("embed", place / "TWO", "-o", other, "-m", 16, "--seed", 1).returncode == 0
-    result = run("distances", place / "one.npy", other)
+    assert call("embed", place / "TWO", "-o", other, "-m", 16, "--seed", 1).returncode == 0
+    result = call("distances", place / "one.npy", other)
     assert result.returncode == 1
     assert "different transformers" in result.stderr
     (tmp_path / "other.npy.json").unlink()
     np.save(other, np.zeros((2, 3)))
-    result = run("distances", place / "one.npy", other)
+    result = call("distances", place / "one.npy", other)
     assert "vectors of length 16" in result.stderr
     (tmp_path / "pairs.csv").write_text("0,1\n")
-    result = run("distances", other, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1)
+    result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1)
     assert "other.npy.json is missing" in result.stderr
-    result = run("distances", other, place / "TWO")
+    result = call("distances", other, place / "TWO")
     assert "say it with --like" in result.stderr
 
 
-def test_damaged_vectors(run, tmp_path):
+def test_damaged_vectors(call, tmp_path):
     (tmp_path / "z.npy").write_bytes(b"\x93NUMPY\x01\x00cut off")
-    result = run("distances", tmp_path / "z.npy", "--format", "vectors")
+    result = call("distances", tmp_path / "z.npy", "--format", "vectors")
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
     assert "holds no vectors" in result.stderr
 
 
-def test_uncentred_vectors_give_the_same_kernel(run, place, tmp_path):
-    assert run("embed", place / "ONE", "-o", tmp_path / "z.npy", "-m", 16, "--no-center").returncode == 0
-    assert run("kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
+def test_uncentred_vectors_give_the_same_kernel(call, place, tmp_path):
+    assert call("embed", place / "ONE", "-o", tmp_path / "z.npy", "-m", 16, "--no-center").returncode == 0
+    assert call("kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
     np.testing.assert_allclose(np.load(tmp_path / "k.npy"), kernel(vectors(place)), atol=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_rows_come_in_blocks(tmp_path, monkeypatch):
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 
 
-def test_rows_of_nan_are_nobodys_neighbours(tmp_path, run):
+def test_rows_of_nan_are_nobodys_neighbours(tmp_path, call):
     np.save(tmp_path / "z.npy", np.array([[0.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]))
-    _, rows = table(run("distances", tmp_path / "z.npy", "--nearest", 2).stdout)
+    _, rows = table(call("distances", tmp_path / "z.npy", "--nearest", 2).stdout)
     assert rows == [["0", "1", "2", "1"], ["2", "1", "0", "1"]]

@@ -20,9 +20,9 @@ def names(folder):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "npz", "csv"])
-def test_every_format(run, tu, tmp_path, suffix):
+def test_every_format(call, tu, tmp_path, suffix):
     output = tmp_path / f"z.{suffix}"
-    result = run("embed", tu, "-o", output, "-m", 16, "--seed", 3, "--block-size", 10, "--json")
+    result = call("embed", tu, "-o", output, "-m", 16, "--seed", 3, "--block-size", 10, "--json")
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     assert json.loads(result.stdout) == {
@@ -74,8 +74,8 @@ def test_side_file_makes_the_same_embedding_again(run, tu, tmp_path):
     assert json.loads((tmp_path / "again.npy.json").read_text())["transformer"] == content["transformer"]
 
 
-def test_number_of_features_from_error_and_risk(run, tu, tmp_path):
-    result = run("embed", tu, "-o", tmp_path / "z.npy", "-m", "auto", "--eps", 1, "--delta", 0.1, "--json")
+def test_number_of_features_from_error_and_risk(call, tu, tmp_path):
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "-m", "auto", "--eps", 1, "--delta", 0.1, "--json")
     assert json.loads(result.stdout)["n_components"] == np.load(tmp_path / "z.npy").shape[1] == 24
 
 
@@ -105,10 +105,10 @@ def test_bad_graphs_stop_the_run_and_are_named(run_lines, tmp_path):
 
 
 @pytest.mark.parametrize("block_size", [2, 100])
-def test_bad_graphs_become_nan_or_are_left_out(run_lines, tmp_path, block_size):
+def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH, IMPOSSIBLE, ONE_NODE])
     options = ["-m", 4, "--block-size", block_size]
-    result = run_lines("embed", source, "-o", tmp_path / "z.parquet", *options, "--on-error", "nan")
+    result = call_lines("embed", source, "-o", tmp_path / "z.parquet", *options, "--on-error", "nan")
     assert result.returncode == 0, result.stderr
     assert "2 graphs could not be used (rows of NaN)" in result.stderr
     found = read_vectors(tmp_path / "z.parquet")
@@ -118,7 +118,7 @@ def test_bad_graphs_become_nan_or_are_left_out(run_lines, tmp_path, block_size):
     bad = json.loads((tmp_path / "z.parquet.json").read_text())["bad"]
     assert [(record["index"], record["graph_id"]) for record in bad] == [(1, "lost"), (3, "impossible")]
     assert bad[0]["reason"] == "no such thing"
-    result = run_lines("embed", source, "-o", tmp_path / "s.parquet", *options, "--on-error", "skip", "-q")
+    result = call_lines("embed", source, "-o", tmp_path / "s.parquet", *options, "--on-error", "skip", "-q")
     assert result.stderr == ""
     left = read_vectors(tmp_path / "s.parquet")
     assert left.ids == ["triangle", "path", "one"]
@@ -153,12 +153,12 @@ def test_wrong_usage(tu, tmp_path, monkeypatch, options, message):
     assert names(tmp_path) == ["TU"]
 
 
-def test_like_excludes_settings_and_must_exist(run, tu, tmp_path):
-    result = run("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json")
+def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json")
     assert result.returncode == 1
     assert "none.json" in result.stderr
     GRNF(4, random_state=0).fit(read_tu(tu).graphs).save(tmp_path / "t.json")
-    result = run("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "t.json", "-m", 8)
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "t.json", "-m", 8)
     assert result.returncode == 2
     assert "--n-components cannot be combined with --like" in " ".join(result.stderr.split())
 
@@ -175,17 +175,17 @@ def test_closed_pipe_ends_in_silence(run_patched, tu):
     assert result.stderr == ""
 
 
-def test_places_that_cannot_be_written_to(run, tu, tmp_path):
+def test_places_that_cannot_be_written_to(call, tu, tmp_path):
     place = tmp_path / "closed"
     place.mkdir()
     place.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.access(place, os.W_OK):  # root may write anywhere, but not here
         place = Path("/proc")
-    result = run("embed", tu, "-o", place / "z.npy", "-m", 4)
+    result = call("embed", tu, "-o", place / "z.npy", "-m", 4)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert "z.npy" in result.stderr
-    result = run("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4)
+    result = call("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4)
     assert (result.returncode, "none does not exist" in result.stderr) == (1, True)
 
 
@@ -217,20 +217,20 @@ def test_full_disk_keeps_the_old_file_and_the_finished_blocks(run, run_patched, 
     assert "z.npy.parts" not in names(tmp_path)
 
 
-def test_existing_output_is_replaced_only_on_success(run_lines, tmp_path):
+def test_existing_output_is_replaced_only_on_success(call_lines, tmp_path):
     output = tmp_path / "z.npy"
     output.write_bytes(b"old")
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE])
-    assert run_lines("embed", source, "-o", output, "-m", 4).returncode == 1
+    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 1
     assert output.read_bytes() == b"old"
     write_lines(source, [TRIANGLE, PATH])
-    assert run_lines("embed", source, "-o", output, "-m", 4).returncode == 0
+    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 0
     assert np.load(output).shape == (2, 4)
 
 
-def test_no_graphs(run_lines, tmp_path):
+def test_no_graphs(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [])
     for output in (tmp_path / "z.npy", "-"):
-        result = run_lines("embed", source, "-o", output)
+        result = call_lines("embed", source, "-o", output)
         assert (result.returncode, result.stderr) == (1, f"grnf: {source} holds no graphs\n")
     assert names(tmp_path) == ["g.lines"]

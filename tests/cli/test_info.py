@@ -59,29 +59,29 @@ def test_problems(run_lines, tmp_path):
     assert "  graph lost: no such thing\n" in text
 
 
-def test_duplicates(run_lines, tmp_path):
+def test_duplicates(call_lines, tmp_path):
     turned = {**PATH, "edges": [[0, 2], [2, 1]], "graph_id": "turned"}
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, ONE_NODE, IMPOSSIBLE, turned])
-    result = run_lines("info", source, "--duplicates", "--json")
+    result = call_lines("info", source, "--duplicates", "--json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)["duplicates"]
     assert found == {"groups": 1, "graphs": 2, "examples": [["path", "turned"]]}
 
 
-def test_vectors(run, tu, tmp_path):
-    run("embed", tu, "-o", tmp_path / "z.npy", "-m", 8)
-    report = json.loads(run("info", tmp_path / "z.npy", "--json").stdout)
+def test_vectors(call, tu, tmp_path):
+    call("embed", tu, "-o", tmp_path / "z.npy", "-m", 8)
+    report = json.loads(call("info", tmp_path / "z.npy", "--json").stdout)
     assert (report["vectors"], report["n_components"], report["dtype"]) == (25, 8, "float32")
     assert report["settings"]["activation"] == "tanh"
     np.save(tmp_path / "bad.npy", np.array([[1.0, np.nan], [0.0, 0.0]]))
-    assert "1 rows hold NaN" in run("info", tmp_path / "bad.npy").stdout
+    assert "1 rows hold NaN" in call("info", tmp_path / "bad.npy").stdout
 
 
 @pytest.mark.parametrize("content", [None, "no graphs here"])
-def test_bad_input(run, tmp_path, content):
+def test_bad_input(call, tmp_path, content):
     if content is not None:
         (tmp_path / "x.zip").write_text(content)
-    result = run("info", tmp_path / "x.zip")
+    result = call("info", tmp_path / "x.zip")
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
     assert "x.zip" in result.stderr
 

@@ -90,39 +90,39 @@ def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module
     assert not (tmp_path / "z.npy.parts").exists()
 
 
-def test_other_settings_or_input_are_refused(run, run_patched, job, tu, tmp_path):
+def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_path):
     run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job)
     for change, message in (
         (["--seed", 1], "settings.random_state was 0, now 1"),
         (["-m", 16], "settings.n_components was 8, now 16"),
         (["--block-size", 5], "block_size was 10, now 5"),
     ):
-        result = run(*job, *change, "--resume")
+        result = call(*job, *change, "--resume")
         assert result.returncode == 1
         assert result.stderr.count("\n") == 1
         assert message in result.stderr
     labels = tu / "TU_graph_labels.txt"
     labels.write_text(labels.read_text().replace("0", "2"))
-    result = run(*job, "--resume")
+    result = call(*job, "--resume")
     assert result.returncode == 1
     assert "input.sha256.TU_graph_labels.txt was" in result.stderr
     shutil.rmtree(tmp_path / "z.npy.parts")
-    assert run(*job, "--resume").returncode == 0
+    assert call(*job, "--resume").returncode == 0
 
 
-def test_a_bad_graph_late_in_the_file_can_be_left_out(run_lines, tmp_path):
+def test_a_bad_graph_late_in_the_file_can_be_left_out(call_lines, tmp_path):
     from lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2]
-    result = run_lines(*job)
+    result = call_lines(*job)
     assert result.returncode == 1
     assert result.stderr.splitlines()[0].endswith("--resume --on-error skip")
-    result = run_lines(*job, "--resume", "--on-error", "skip")
+    result = call_lines(*job, "--resume", "--on-error", "skip")
     assert result.returncode == 0, result.stderr
     assert np.load(tmp_path / "z.npz")["graph_id"].tolist() == ["triangle", "path", "path"]
 
 
-def test_resume_without_anything_to_resume_is_a_plain_run(run, job, tmp_path):
-    assert run(*job, "--resume").returncode == 0
+def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
+    assert call(*job, "--resume").returncode == 0
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
