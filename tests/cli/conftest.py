@@ -20,7 +20,8 @@ HERE = Path(__file__).parent
 def run_code(code, *arguments, **options):
     """Run Python code and then the command line, in another process."""
     command = [sys.executable, "-c", f"{code}\nfrom grnf.cli import main; main()", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200", **options.pop("env", {})}
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
     options = {"text": True, "timeout": 300, **options}
     return subprocess.run(command, capture_output=True, env=environment, **options)
 

@@ -156,7 +156,7 @@ class Tally:
         self.y.add(graph.y)
         self.counts["directed_graphs"] += graph.directed
         self.counts["self_loops"] += int((edges[:, 0] == edges[:, 1]).sum())
-        self.counts["repeated_edges"] += len(edges) - len(np.unique(ends, axis=0))
+        self.counts["repeated_edges"] += len(edges) - len(np.unique(ends[:, 0] * graph.n_nodes + ends[:, 1]))
         self.counts["isolated_nodes"] += graph.n_nodes - len(np.unique(edges))
         self.counts["empty_graphs"] += graph.n_nodes == 0
         self.counts["graphs_without_edges"] += len(edges) == 0
