@@ -49,7 +49,7 @@ def test_matrix_from_graphs(run, place, tmp_path):
     result = run("kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
     assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
     header, rows = table((tmp_path / "k.csv").read_text())
-    assert header == ["graph_id", *map(str, range(12))]
+    assert header == ["graph_id", *map(str, range(1, 13))]
     found = np.array([row[1:] for row in rows], dtype=float)
     np.testing.assert_allclose(found, kernel(vectors(place)), atol=1e-7)
 
@@ -66,7 +66,7 @@ def test_matrix_from_vectors_to_standard_output(call, place, name):
 def test_graphs_beside_vectors_are_embedded_alike(call, place):
     result = call("kernel", place / "TWO", place / "one.npy", "--json")
     found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [record["graph_id"] for record in found] == ["0", "1", "2", "3", "4"]
+    assert [record["graph_id"] for record in found] == ["1", "2", "3", "4", "5"]
     values = np.array([record["kernel"] for record in found])
     np.testing.assert_allclose(values, kernel(vectors(place, "TWO"), vectors(place)), atol=1e-7)
 

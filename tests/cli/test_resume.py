@@ -75,7 +75,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
         ("grnf.io.vectors.write", "write_npy_header", True),
         ("grnf.cli.embed", "_write_json", True),
         ("shutil", "rmtree", False),
-        ("grnf.io.tu", "_check_arcs", False),
+        ("grnf.cli.embed", "fit", False),
     ],
 )
 def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):
@@ -96,6 +96,7 @@ def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_pat
         (["--seed", 1], "settings.random_state was 0, now 1"),
         (["-m", 16], "settings.n_components was 8, now 16"),
         (["--block-size", 5], "block_size was 10, now 5"),
+        (["--format", "tu"], "input.format was None, now 'tu'"),
     ):
         result = call(*job, *change, "--resume")
         assert result.returncode == 1

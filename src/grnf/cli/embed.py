@@ -35,7 +35,7 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.source import Source, open_source
+from grnf.cli.source import Source, open_source, sha256
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
 
@@ -122,7 +122,7 @@ def embed(
 
         checked(vector_format, output, "--output")
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, on_error.value, block_size, quiet)
+    run = _Run(grnf, like, on_error.value, block_size, quiet)
     with open_source(source, format) as graphs, workers(n_jobs):
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
     if as_json:
@@ -136,8 +136,9 @@ def embed(
 class _Run:
     """One embedding: the transformer, and how to go through the graphs."""
 
-    def __init__(self, grnf: GRNF, on_error: str, block_size: int, quiet: bool) -> None:
+    def __init__(self, grnf: GRNF, like: Path | None, on_error: str, block_size: int, quiet: bool) -> None:
         self.grnf = grnf
+        self.like = like
         self.on_error = on_error
         self.block_size = block_size
         self.quiet = quiet
@@ -238,7 +239,7 @@ class _Run:
         return {
             "grnf": __version__,
             "settings": settings,
-            "widths": [getattr(self.grnf, name, None) for name in ("node_width_", "edge_width_")],
+            "like": self.like and sha256(self.like),
             "input": {"format": source.format, "sha256": source.fingerprint()},
             "block_size": self.block_size,
         }

@@ -17,7 +17,7 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.io import RawGraph
 
-__all__ = ["Bad", "Source", "as_graphs", "name_of", "open_source", "write"]
+__all__ = ["Bad", "Source", "as_graphs", "name_of", "open_source", "sha256", "write"]
 
 
 class Bad(Protocol):
@@ -63,9 +63,9 @@ class Source:
     def fingerprint(self) -> dict[str, str]:
         """Return the SHA-256 of the file, or of each file of the folder."""
         if not self.path.is_dir():
-            return {self.path.name: _sha256(self.path)}
+            return {self.path.name: sha256(self.path)}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())
-        return {str(file.relative_to(self.path)): _sha256(file) for file in files}
+        return {str(file.relative_to(self.path)): sha256(file) for file in files}
 
 
 @contextmanager
@@ -88,7 +88,8 @@ def name_of(item: RawGraph | Bad, index: int) -> str:
     return str(index) if item.graph_id is None else str(item.graph_id)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the hash of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -118,7 +119,9 @@ def _read_tu(path: Path) -> Iterator[RawGraph | Bad]:
             {} if graph.edge_attr is None else dict(zip(data.edge_columns, graph.edge_attr.T, strict=True))
         )
         y = None if data.y is None else data.y[index]
-        yield RawGraph(graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed, str(index), y)
+        yield RawGraph(
+            graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed, str(index + 1), y
+        )
 
 
 def as_graphs(raw: Sequence[RawGraph]) -> Sequence[Any]:

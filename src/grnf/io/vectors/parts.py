@@ -67,6 +67,7 @@ or remove the folder to start afresh
         output = Path(output)
         self.folder = output.with_name(output.name + ".parts")
         self.transformer = self.folder / "transformer.json"
+        self._count = 0
         run = json.loads(json.dumps(run, default=plain))
         before = self._manifest()
         if before is None or not len(self):
@@ -85,10 +86,9 @@ or remove the folder to start afresh
 
     def __len__(self) -> int:
         """Return the number of finished blocks."""
-        count = 0
-        while self._notes_file(count).exists():
-            count += 1
-        return count
+        while self._notes_file(self._count).exists():
+            self._count += 1
+        return self._count
 
     def __iter__(self) -> Iterator[VectorBlock]:
         """Yield the finished blocks; their vectors are mapped, not loaded."""
