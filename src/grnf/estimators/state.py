@@ -17,7 +17,7 @@ FORMAT = "grnf-transformer"
 VERSION = 1
 EMBEDDING = "grnf-embedding"
 """The format of the file beside an embedding, which holds the transformer that made it."""
-LARGEST_FILE = 100_000_000
+LARGEST_FILE = 32_000_000
 
 
 def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
