@@ -53,7 +53,7 @@ def test_bad_graphs_anywhere():
     assert [block.ids for block, _ in blocks] == [["impossible", "ring3", "12"], ["ring4", "impossible"]]
     bad = [record for _, failed in blocks for record in failed]
     assert [record["index"] for record in bad] == [10, 12, 14]
-    assert bad[1] == {"index": 12, "graph_id": "12", "reason": "cut off"}
+    assert bad[1] == {"index": 12, "row": 12, "graph_id": "12", "reason": "cut off"}
     rows = np.concatenate([block.Z for block, _ in blocks])
     assert np.isnan(rows[:, 0]).tolist() == [True, False, True, False, True]
     (left, _), _ = embed(items, on_error="skip")

@@ -124,6 +124,24 @@ def test_a_bad_graph_late_in_the_file_can_be_left_out(call_lines, tmp_path):
     assert np.load(tmp_path / "z.npz")["graph_id"].tolist() == ["triangle", "path", "path"]
 
 
+@pytest.mark.parametrize(("before", "after"), [("nan", "skip"), ("skip", "nan")])
+def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp_path, before, after):
+    from lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
+
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, IMPOSSIBLE, PATH])
+    job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2, "--resume", "--on-error"]
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "grnf.cli.embed._write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left"))
+        )
+        assert call_lines(*job, before).returncode == 1
+    result = call_lines(*job, after)
+    assert result.returncode == 1
+    assert f"was made with --on-error {before}" in result.stderr
+    assert call_lines(*job, before).returncode == 0
+    assert len(np.load(tmp_path / "z.npz")["graph_id"]) == (3 if before == "nan" else 2)
+
+
 def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert call(*job, "--resume").returncode == 0
     assert np.load(tmp_path / "z.npy").shape == (25, 8)

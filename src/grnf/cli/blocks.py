@@ -60,7 +60,12 @@ def _embed_block(
         place = min(reasons)
         raise GraphError(f"graph {names[place]}: {reasons[place]}")
     bad = [
-        {"index": start + place, "graph_id": names[place], "reason": reasons[place]}
+        {
+            "index": start + place,
+            "row": None if on_error == "skip" else start + place,
+            "graph_id": names[place],
+            "reason": reasons[place],
+        }
         for place in sorted(reasons)
     ]
     good = [place for place in range(len(block)) if place not in reasons]

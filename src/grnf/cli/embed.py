@@ -67,19 +67,21 @@ def embed(
             metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."
         ),
     ] = None,
-    hidden_channels: Annotated[int | None, typer.Option(help="Hidden channels. [default: 4]")] = None,
+    hidden_channels: Annotated[int | None, typer.Option(help="Hidden channels.", show_default="4")] = None,
     hidden_activation: Annotated[
-        ActivationName | None, typer.Option(help="The hidden activation. [default: relu]")
+        ActivationName | None, typer.Option(help="The hidden activation.", show_default="relu")
     ] = None,
-    activation: Annotated[ActivationName | None, typer.Option(help="The outer one. [default: tanh]")] = None,
+    activation: Annotated[
+        ActivationName | None, typer.Option(help="The outer one.", show_default="tanh")
+    ] = None,
     basis: Annotated[
-        BasisName | None, typer.Option(help="Basis of the equivariant maps. [default: indicator]")
+        BasisName | None, typer.Option(help="Basis of the equivariant maps.", show_default="indicator")
     ] = None,
     no_normalize: Annotated[bool, typer.Option("--no-normalize", help="Sums over nodes, not means.")] = False,
     no_center: Annotated[
         bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
     ] = False,
-    dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors. [default: float32]")] = None,
+    dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
     seed: Seed = None,
     like: Like = None,
     n_jobs: NJobs = 1,
@@ -216,11 +218,9 @@ class _Run:
 
     def _check_policy(self, parts: Parts) -> None:
         """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""
-        if not parts.bad():
-            return
-        left_out = sum(len(block.ids) for block in parts) < len(parts) * self.block_size
-        if left_out != (self.on_error == "skip"):
-            before = "skip" if left_out else "nan"
+        left_out = {record["row"] is None for record in parts.bad()}
+        if left_out and left_out != {self.on_error == "skip"}:
+            before = "skip" if True in left_out else "nan"
             raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
 
     def _blocks(self, source: Source, start: int) -> Any:

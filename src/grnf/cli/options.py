@@ -83,16 +83,19 @@ NComponents = Annotated[
         "--n-components",
         "-m",
         metavar="M|auto",
-        help="Number of features; auto takes it from --eps and --delta. [default: 512]",
+        help="Number of features; auto takes it from --eps and --delta.",
+        show_default="512",
     ),
 ]
 Orders = Annotated[
     str | None,
     typer.Option(
-        metavar="LAW", help="Law of the hidden order, as 1:2/3,2:1/3 or poisson:0.5. [default: 1:2/3,2:1/3]"
+        metavar="LAW",
+        help="Law of the hidden order, as 1:2/3,2:1/3 or poisson:0.5.",
+        show_default="1:2/3,2:1/3",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of the random features. [default: 0]")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")]
 Like = Annotated[
     Path | None,
     typer.Option(help="Settings and features of an earlier run: its .json file. Excludes other settings."),
