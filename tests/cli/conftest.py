@@ -8,10 +8,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 
-import lines_format
 import pytest
-from small_sets import write_tu
 
+from cli import lines_format
+from cli.small_sets import write_tu
 from grnf.cli import main
 
 HERE = Path(__file__).parent

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from lines_format import BadGraph
 
+from cli.lines_format import BadGraph
 from grnf import GRNF, Graph, GraphError
 from grnf.cli.blocks import embed_blocks
 from grnf.cli.fit import fit

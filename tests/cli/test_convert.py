@@ -2,8 +2,8 @@ import json
 
 import numpy as np
 import pytest
-from lines_format import PATH, TRIANGLE, UNREADABLE, write_lines
 
+from cli.lines_format import PATH, TRIANGLE, UNREADABLE, write_lines
 from grnf.cli.losses import losses
 from grnf.io import RawGraph
 

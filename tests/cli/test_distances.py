@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from lines_format import PATH, TRIANGLE, write_lines
-from small_sets import write_tu
 from typer.testing import CliRunner
 
+from cli.lines_format import PATH, TRIANGLE, write_lines
+from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
 from grnf.cli.collections import Collection

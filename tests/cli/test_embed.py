@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
 from typer.testing import CliRunner
 
+from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
 from grnf import GRNF
 from grnf.cli.app import app
 from grnf.io import read_tu

@@ -2,8 +2,8 @@ import json
 
 import numpy as np
 import pytest
-from lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
 
+from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
 from grnf.cli.tally import MOST_CLASSES, MOST_VALUES, Column, Targets
 
 

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 from grnf import GRNF
 from grnf.io import read_tu
 
@@ -112,8 +113,6 @@ def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_pat
 
 
 def test_a_bad_graph_late_in_the_file_can_be_left_out(call_lines, tmp_path):
-    from lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
-
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2]
     result = call_lines(*job)
@@ -126,8 +125,6 @@ def test_a_bad_graph_late_in_the_file_can_be_left_out(call_lines, tmp_path):
 
 @pytest.mark.parametrize(("before", "after"), [("nan", "skip"), ("skip", "nan")])
 def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp_path, before, after):
-    from lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
-
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2, "--resume", "--on-error"]
     with monkeypatch.context() as patch:
