@@ -1,14 +1,15 @@
 """Each command as a user runs it: in a subprocess."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
+import typer
 
-from grnf import GRNF
-from grnf.io import read_tu
+from grnf.cli.app import app
 
 
 def run(*arguments, **options):
@@ -80,30 +81,33 @@ def test_wrong_usage_exits_with_2(arguments):
     assert "Traceback" not in result.stderr
 
 
-def test_embed(tmp_path):
-    folder = tmp_path / "TINY"
-    folder.mkdir()
-    (folder / "TINY_A.txt").write_text("1, 2\n2, 1\n3, 4\n4, 3\n")
-    (folder / "TINY_graph_indicator.txt").write_text("1\n1\n2\n2\n2\n")
-    result = run("embed", folder, "-o", tmp_path / "z.npy", "-m", 16, "--seed", 3)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["graphs"] == 2
-    Z = np.load(tmp_path / "z.npy")
-    graphs = read_tu(folder).graphs
-    np.testing.assert_array_equal(Z, GRNF(16, random_state=3).fit_transform(graphs))
-    np.testing.assert_array_equal(Z, GRNF.load(tmp_path / "z.json").transform(graphs))
-    assert run("embed", folder, "-o", tmp_path / "z.csv", "-m", 16, "--seed", 3, "-q").stdout == ""
-    table = np.loadtxt(tmp_path / "z.csv", delimiter=",", skiprows=1)
-    np.testing.assert_allclose(table, Z, rtol=1e-8)
-    assert (tmp_path / "z.csv").read_text().startswith("grnf0,grnf1,")
-
-
 def test_bad_data_exits_with_1_and_one_line(tmp_path):
     result = run("embed", tmp_path / "missing.zip", "-o", tmp_path / "z.npy")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert "does not exist" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [command.callback.__name__ for command in app.registered_commands])
+def test_every_option_and_argument_has_help(name):
+    command = typer.main.get_command(app).commands[name]
+    for parameter in command.params:
+        assert parameter.help, f"grnf {name}: {parameter.name}"
+
+
+def test_shell_completion():
+    words = {"_GRNF_COMPLETE": "complete_bash", "COMP_WORDS": "grnf dist", "COMP_CWORD": "1"}
+    script = Path(sys.executable).with_name("grnf")
+    result = subprocess.run([script], capture_output=True, text=True, env={**os.environ, **words})
+    assert result.stdout.strip() == "distances"
+
+
+@pytest.mark.parametrize(("quiet", "said"), [([], "grnf: something odd\n"), (["-q"], "")])
+def test_warnings_are_one_line(run_patched, quiet, said):
+    code = "import warnings, grnf.cli.info as info\ndef odd(name): warnings.warn('something odd'); return {}"
+    result = run_patched(f"{code}\ninfo._about_vectors = odd", "info", "x", "--format", "vectors", *quiet)
+    assert (result.returncode, result.stderr) == (0, said)
 
 
 def test_demo(tmp_path):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import typer
 
 from grnf import __version__
+from grnf.cli.convert import convert
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
+from grnf.cli.distances import distances
 from grnf.cli.embed import embed
+from grnf.cli.info import info
+from grnf.cli.kernel import kernel
 
 __all__ = ["app", "main"]
 
@@ -19,9 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
-app.command()(demo)
-app.command()(dimension)
-app.command()(embed)
+for command in (embed, distances, kernel, info, convert, dimension, demo):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:
@@ -39,8 +43,14 @@ def common(
     """Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them."""
 
 
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Show a warning as one line, without the place in the code that raised it."""
+    typer.echo(f"grnf: {message}", err=True)
+
+
 def main() -> None:
     """Run the command line; expected errors end in one line, not in a traceback."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         app()
     except KeyboardInterrupt:

@@ -3,56 +3,299 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from grnf import __version__
+from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
+from grnf.cli.options import (
+    ActivationName,
+    AsJson,
+    BasisName,
+    BlockSize,
+    DtypeName,
+    Format,
+    Like,
+    MissingName,
+    NComponents,
+    NJobs,
+    OnError,
+    OnErrorOption,
+    Orders,
+    Quiet,
+    Seed,
+    SourceArgument,
+    UnseenName,
+    check_format,
+    checked,
+    make_transformer,
+    workers,
+)
+from grnf.cli.source import Source, open_source, sha256
+from grnf.cli.tell import counted, note, progress, tell_bad
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf import GRNF
+    from grnf.io.vectors import Parts
 
 __all__ = ["embed"]
 
 
 def embed(
-    source: Path = typer.Argument(help="TU data set: a .zip file or a folder."),
-    output: Path = typer.Option(..., "--output", "-o", help="Where to write the vectors: .npy or .csv."),
-    n_components: int = typer.Option(512, "--n-components", "-m", help="Number of features M."),
-    seed: int = typer.Option(0, help="Seed of the random features."),
-    n_jobs: int = typer.Option(1, help="Number of threads; -1 for all cores."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Say nothing but errors."),
+    source: SourceArgument,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="Where to write: .parquet, .npy, .npz, .csv, or - for CSV on stdout."
+        ),
+    ],
+    format: Format = None,
+    n_components: NComponents = None,
+    eps: Annotated[
+        float | None, typer.Option(help="Error accepted on squared distances, for -m auto.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="Risk accepted of a larger error, for -m auto.")] = None,
+    orders: Orders = None,
+    proposal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."
+        ),
+    ] = None,
+    hidden_channels: Annotated[int | None, typer.Option(help="Hidden channels.", show_default="4")] = None,
+    hidden_activation: Annotated[
+        ActivationName | None, typer.Option(help="The hidden activation.", show_default="relu")
+    ] = None,
+    activation: Annotated[
+        ActivationName | None, typer.Option(help="The outer one.", show_default="tanh")
+    ] = None,
+    basis: Annotated[
+        BasisName | None, typer.Option(help="Basis of the equivariant maps.", show_default="indicator")
+    ] = None,
+    no_normalize: Annotated[bool, typer.Option("--no-normalize", help="Sums over nodes, not means.")] = False,
+    no_center: Annotated[
+        bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
+    ] = False,
+    dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
+    unseen: Annotated[
+        UnseenName | None,
+        typer.Option(help="A category that --like does not know: an error, or zeros.", show_default="error"),
+    ] = None,
+    missing: Annotated[
+        MissingName | None,
+        typer.Option(
+            help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
+        ),
+    ] = None,
+    seed: Seed = None,
+    like: Like = None,
+    n_jobs: NJobs = 1,
+    on_error: OnErrorOption = OnError.RAISE,
+    block_size: BlockSize = 1024,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run, if there is one.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Embed graphs: one row of M numbers per graph, in the order of the file.
 
-    Beside the vectors a .json file with the settings is written, from which the same embedding can be made
-    again with grnf.GRNF.load.
+    Beside OUTPUT, the file OUTPUT.json holds the settings, the seed, the hash of the input and the list of
+    graphs that could not be used; grnf.GRNF.load and --like make the same embedding again from it. Finished
+    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed.
 
-    Example: grnf embed MUTAG.zip --output mutag.npy
+    Example: grnf embed MUTAG.zip --output mutag.parquet
     """
-    if output.suffix not in (".npy", ".csv"):
-        raise typer.BadParameter(f"{output}: the name must end in .npy or .csv", param_hint="--output")
-    import numpy as np
+    settings: dict[str, Any] = {
+        "n_components": n_components,
+        "eps": eps,
+        "delta": delta,
+        "orders": orders,
+        "proposal": proposal,
+        "hidden_channels": hidden_channels,
+        "hidden_activation": hidden_activation and hidden_activation.value,
+        "activation": activation and activation.value,
+        "basis": basis and basis.value,
+        "normalize": False if no_normalize else None,
+        "center": False if no_center else None,
+        "dtype": dtype and dtype.value,
+        "unseen": unseen and unseen.value,
+        "missing": missing and missing.value,
+        "seed": seed,
+    }
+    check_format(format, source)
+    if output == "-" and resume:
+        raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
+    if output != "-":
+        from grnf.io.vectors import vector_format
 
-    from grnf import GRNF
-    from grnf.files import atomic_write
-    from grnf.io import read_tu
+        checked(vector_format, output, "--output")
+    grnf = make_transformer(like, settings)
+    run = _Run(grnf, like, on_error.value, block_size, quiet)
+    with open_source(source, format) as graphs, workers(n_jobs):
+        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
+    if as_json:
+        typer.echo(json.dumps(summary), err=output == "-")
+    elif not quiet:
+        shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
+        where = "" if output == "-" else f": {summary['vectors']} (settings in {summary['settings']})"
+        typer.echo(shape + where, err=output == "-")
 
-    data = read_tu(source)
-    grnf = GRNF(n_components, random_state=seed, n_jobs=n_jobs)
-    Z = grnf.fit_transform(data.graphs)
-    with atomic_write(output, "wb") as file:
-        if output.suffix == ".npy":
-            np.save(file, Z, allow_pickle=False)
+
+class _Run:
+    """One embedding: the transformer, and how to go through the graphs."""
+
+    def __init__(self, grnf: GRNF, like: Path | None, on_error: str, block_size: int, quiet: bool) -> None:
+        self.grnf = grnf
+        self.like = like
+        self.on_error = on_error
+        self.block_size = block_size
+        self.quiet = quiet
+
+    def to_stdout(self, source: Source) -> dict[str, Any]:
+        """Write CSV to standard output as the blocks come."""
+        from grnf.io.vectors import write_csv
+
+        bad: list[dict[str, Any]] = []
+
+        def blocks() -> Any:
+            for block, failed in self._blocks(source, 0):
+                bad.extend(failed)
+                yield block
+
+        self._fit(source)
+        n_rows = write_csv(sys.stdout, blocks())
+        sys.stdout.flush()
+        tell_bad(bad, self.on_error, self.quiet)
+        return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
+
+    def to_file(self, source: Source, output: Path, resume: bool) -> dict[str, Any]:
+        """Embed block by block into parts, join them, and write the settings beside."""
+        from grnf.io.vectors import Parts, side_file, write_vectors
+
+        if not output.parent.is_dir():
+            raise GraphError(f"the folder {output.parent} does not exist")
+        run = self._manifest(source)
+        parts = Parts(output, run, resume=resume)
+        try:
+            self._fill(parts, source)
+            n_rows = write_vectors(output, parts)
+            bad = parts.bad()
+            side = self._side(output, n_rows, bad)
+            side["input"] = {"name": source.name, **run["input"]}
+            side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
+            _write_json(side_file(output), side)
+            parts.remove()
+        except BaseException as error:
+            self._give_up(parts, error)
+            if isinstance(error, KeyboardInterrupt):
+                raise typer.Exit(130) from None
+            raise
+        tell_bad(bad, self.on_error, self.quiet)
+        return {
+            "graphs": n_rows,
+            "n_components": self.grnf.n_components_,
+            "bad": len(bad),
+            "vectors": str(output),
+            "settings": str(side_file(output)),
+        }
+
+    def _fill(self, parts: Parts, source: Source) -> None:
+        """Add the blocks that are not there yet."""
+        from grnf import GRNF
+
+        finished = len(parts)
+        if finished:
+            self._check_policy(parts)
+            self.grnf = GRNF.load(parts.transformer)
+            note(f"grnf: {finished} finished blocks found", self.quiet)
         else:
-            np.savetxt(
-                file, Z, fmt="%.9g", delimiter=",", header=",".join(grnf.get_feature_names_out()), comments=""
-            )
-    settings = output.with_suffix(".json")
-    grnf.save(settings)
-    if not quiet:
-        typer.echo(
-            json.dumps(
-                {
-                    "graphs": len(Z),
-                    "n_components": grnf.n_components_,
-                    "vectors": str(output),
-                    "settings": str(settings),
-                }
-            )
-        )
+            self._fit(source)
+            self.grnf.save(parts.transformer)
+        for block, bad in self._blocks(source, finished * self.block_size):
+            parts.add(block, bad)
+
+    def _fit(self, source: Source) -> None:
+        """Fit on all graphs, unless --like brought a fitted transformer."""
+        source.require_graphs()
+        if hasattr(self.grnf, "n_components_"):
+            return
+        with progress("reading", self.quiet) as advance:
+            fit(self.grnf, counted(source.read(yield_bad=self.on_error != "raise"), advance), self.on_error)
+
+    def _check_policy(self, parts: Parts) -> None:
+        """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""
+        left_out = {record["row"] is None for record in parts.bad()}
+        if left_out and left_out != {self.on_error == "skip"}:
+            before = "skip" if True in left_out else "nan"
+            raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
+
+    def _blocks(self, source: Source, start: int) -> Any:
+        items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
+        with progress("embedding", self.quiet) as advance:
+            advance(start)
+            for block, bad in embed_blocks(
+                self.grnf, items, block_size=self.block_size, on_error=self.on_error, start=start
+            ):
+                advance(len(block.ids))
+                yield block, bad
+
+    def _manifest(self, source: Source) -> dict[str, Any]:
+        """Return all that the blocks depend on."""
+        settings = {name: _plain(value) for name, value in self.grnf.get_params(deep=False).items()}
+        return {
+            "grnf": __version__,
+            "settings": settings,
+            "like": self.like and sha256(self.like),
+            "input": {"format": source.format, "sha256": source.fingerprint()},
+            "block_size": self.block_size,
+        }
+
+    def _side(self, output: Path, n_rows: int, bad: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "format": "grnf-embedding",
+            "version": 1,
+            "grnf": __version__,
+            "vectors": {
+                "file": output.name,
+                "n_graphs": n_rows,
+                "n_components": self.grnf.n_components_,
+                "dtype": self.grnf.dtype,
+            },
+            "on_error": self.on_error,
+            "bad": bad,
+        }
+
+    def _give_up(self, parts: Parts, error: BaseException) -> None:
+        """Keep finished blocks and say how to go on; without any, leave nothing behind."""
+        if not len(parts):
+            parts.remove()
+            return
+        more = [] if "--resume" in sys.argv else ["--resume"]
+        if isinstance(error, ValueError) and self.on_error == "raise":
+            more += ["--on-error", "skip"]
+        command = shlex.join(["grnf", *sys.argv[1:], *more])
+        note(f"grnf: stopped; {len(parts)} finished blocks are kept in {parts.folder}. To go on: {command}")
+
+
+def _plain(value: Any) -> Any:
+    from grnf.law import OrderLaw, ParameterLaw
+
+    if isinstance(value, OrderLaw | ParameterLaw):
+        return value.to_config()
+    return {str(k): p for k, p in value.items()} if isinstance(value, dict) else value
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    from grnf.files import atomic_write
+
+    with atomic_write(path) as file:
+        json.dump(content, file, indent=2)
+        file.write("\n")

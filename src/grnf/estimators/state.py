@@ -16,7 +16,9 @@ __all__ = ["load_state", "save_state"]
 
 FORMAT = "grnf-transformer"
 VERSION = 1
-LARGEST_FILE = 1_000_000
+EMBEDDING = "grnf-embedding"
+"""The format of the file beside an embedding, which holds the transformer that made it."""
+LARGEST_FILE = 32_000_000
 
 
 def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
@@ -55,6 +57,8 @@ def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         state = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
+    if isinstance(state, dict) and state.get("format") == EMBEDDING:
+        state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")
     if state.get("version") != VERSION:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -17,6 +18,7 @@ from grnf.estimators.inputs import Samples, encoded_samples, first_samples
 from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
+from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects
 from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law, draw_seed
@@ -101,6 +103,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
+    largest_term_ : float
+        Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none.
 
     Examples
     --------
@@ -226,10 +230,21 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """Estimate d_P between two graphs of any kind, with error bars."""
         check_is_fitted(self)
         z1, z2 = self._map(encoded_samples([g1, g2], self.encoder_, "raise").batch)
-        weighted = self.target_law_.coefficients != self.proposal_law_.coefficients
-        return distance(
-            z1, z2, activation=self.activation, largest_term=np.inf if weighted else self._largest_term()
-        )
+        return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_)
+
+    def null_vector(self) -> FloatArray:
+        """Return z(0), the vector of the null graph: zeros if `center`."""
+        check_is_fitted(self)
+        null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
+        return np.asarray(self._map(null)[0])
+
+    def with_policies(self, **policies: Any) -> Self:
+        """Change what a fitted transformer does about unseen categories and missing attributes."""
+        check_is_fitted(self)
+        self.set_params(**policies)
+        config = {**self.encoder_.to_config(), "unseen": self.unseen, "missing": self.missing}
+        self.encoder_ = AttributeEncoder.from_config(config)
+        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
@@ -289,6 +304,7 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.n_components_ = feature_map.n_components
         self.target_law_, self.proposal_law_ = target, proposal
         self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
+        self.largest_term_ = self._largest_term()
         self._map = feature_map
         return self
 
@@ -314,6 +330,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def _largest_term(self) -> float:
         """Bound (psi1 - psi2)^2 p / p-bar, where p / p-bar depends on the order alone."""
+        if self.target_law_.coefficients != self.proposal_law_.coefficients:
+            return math.inf
         spread = get_activation(self.activation).spread
         target, proposal = self.target_law_.orders, self.proposal_law_.orders
         drawn = {k for k in range(1, 64) if proposal.probability(k) > 0}

@@ -122,7 +122,7 @@ def _check_column(title: str, values: Any, count: int, item: str) -> None:
 
 
 def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
-    """Return the unnamed attributes of a `Graph` as the columns "x" and "edge_attr"; a `RawGraph` as it is."""
+    """Return a `Graph` with its unnamed attributes as columns "x" and "edge_attr"; a `RawGraph` as it is."""
     if isinstance(graph, RawGraph):
         return graph
     if not isinstance(graph, Graph):

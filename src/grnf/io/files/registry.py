@@ -28,7 +28,7 @@ __all__ = ["guess_format", "read_graphs", "write_graphs"]
 def read_graphs(
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,  # noqa: A002 - the name that pandas and others use
+    format: str | None = None,
     on_error: OnError = "raise",
     **options: Any,
 ) -> Iterator[RawGraph | BadGraph]:
@@ -185,7 +185,7 @@ def write_graphs(
     path: str | os.PathLike[str],
     graphs: Iterable[RawGraph | Graph],
     *,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     lossy: bool = False,
 ) -> int:
     r"""Write graphs to a file, all or nothing, and return how many there were.

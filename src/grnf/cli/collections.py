@@ -1,0 +1,136 @@
+"""Vectors of one or two collections for `grnf distances` and `grnf kernel`: read, or made from graphs."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
+from grnf.cli.options import check_format, make_transformer
+from grnf.cli.source import Source, open_source
+from grnf.cli.tell import progress
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf import GRNF
+    from grnf.io.vectors import Vectors
+    from grnf.typing import FloatArray
+
+__all__ = ["Collection", "load_collections"]
+
+BLOCK_SIZE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Vectors of some graphs, what the graphs are called, and the transformer that made them, if known."""
+
+    name: str
+    ids: list[str]
+    Z: FloatArray
+    grnf: GRNF | None
+
+
+def load_collections(
+    first: str,
+    second: str | None,
+    *,
+    format: str | None,
+    like: Path | None,
+    settings: dict[str, Any],
+    quiet: bool,
+) -> tuple[Collection, Collection]:
+    """Return both collections, the second being the first where none is named.
+
+    Graphs beside vectors are embedded by the transformer that made the vectors.
+    """
+    names = [first] if second is None else [first, second]
+    if format != "vectors":
+        for name in names:
+            check_format(format, name)
+    files = {name: _vectors(name, format) for name in names}
+    grnf = _transformer(files, like, settings)
+    with ExitStack() as stack:
+        sources = {
+            name: stack.enter_context(open_source(name, format)) for name in files if files[name] is None
+        }
+        if sources and grnf is None:
+            raise GraphError(
+                f"{names[0]}, {names[1]}: what made the vectors is not known; say it with --like"
+            )
+        if grnf is not None and not hasattr(grnf, "n_components_"):
+            for source in sources.values():
+                source.require_graphs()
+            fit(grnf, chain.from_iterable(source.read() for source in sources.values()))
+        loaded = [_collection(name, files[name], sources.get(name), grnf, quiet) for name in names]
+    one, two = loaded[0], loaded[-1]
+    if one.Z.shape[1] != two.Z.shape[1]:
+        raise GraphError(
+            f"{one.name} has vectors of length {one.Z.shape[1]} and {two.name} of length {two.Z.shape[1]}: "
+            "both must come from one transformer"
+        )
+    return one, two
+
+
+def _vectors(name: str, format: str | None) -> Vectors | None:
+    """Read vectors, or return None if `name` holds graphs."""
+    from grnf.io.vectors import holds_vectors, read_vectors
+
+    if format == "vectors" or (format is None and holds_vectors(name)):
+        return read_vectors(name)
+    return None
+
+
+def _transformer(
+    files: dict[str, Vectors | None], like: Path | None, settings: dict[str, Any]
+) -> GRNF | None:
+    """Return the transformer of the vectors among the files, or the one that the options ask for."""
+    from grnf import GRNF
+    from grnf.io.vectors import side_file
+
+    made = [name for name, vectors in files.items() if vectors is not None]
+    if not made or like is not None:
+        return make_transformer(like, settings)
+    given = [f"--{name.replace('_', '-')}" for name, value in settings.items() if value is not None]
+    if given:
+        raise typer.BadParameter(f"{', '.join(given)}: {made[0]} holds vectors, whose settings are fixed")
+    known = [name for name in made if side_file(name).exists()]
+    if len(known) == 2 and _recorded(known[0]) != _recorded(known[1]):
+        raise GraphError(f"{known[0]} and {known[1]} were made by different transformers")
+    return GRNF.load(side_file(known[0])) if known else None
+
+
+def _recorded(name: str) -> Any:
+    """Return what the file beside an embedding says of its transformer."""
+    from grnf.io.vectors import side_file
+
+    return json.loads(side_file(name).read_text(encoding="utf-8"))["transformer"]
+
+
+def _collection(
+    name: str, vectors: Vectors | None, source: Source | None, grnf: GRNF | None, quiet: bool
+) -> Collection:
+    """Return vectors as they were read, or made from the graphs of a source."""
+    import numpy as np
+
+    if vectors is not None:
+        return Collection(name, vectors.ids, vectors.Z, grnf)
+    if source is None or grnf is None:
+        raise GraphError(f"{name} holds neither vectors nor graphs")
+    ids: list[str] = []
+    rows = []
+    with progress(f"embedding {source.name}", quiet) as advance:
+        for block, _ in embed_blocks(grnf, source.read(), block_size=BLOCK_SIZE, on_error="raise"):
+            ids += block.ids
+            rows.append(block.Z)
+            advance(len(block.ids))
+    if not rows:
+        raise GraphError(f"{source.name} holds no graphs")
+    return Collection(source.name, ids, np.concatenate(rows), grnf)

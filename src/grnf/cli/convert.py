@@ -1,0 +1,132 @@
+"""`grnf convert`: graphs from any format to any other, and what the other cannot carry."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grnf.cli.losses import losses
+from grnf.cli.options import AsJson, Format, Quiet, SourceArgument, check_format
+from grnf.cli.source import Source, name_of, open_source
+from grnf.cli.tell import note, progress, tell_bad
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.io import RawGraph
+
+__all__ = ["convert"]
+
+
+class RaiseOrSkip(StrEnum):
+    """What to do about a graph that cannot be read."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+
+
+def convert(
+    source: SourceArgument,
+    output: Annotated[str, typer.Argument(help="Where to write; - for standard output.")],
+    format: Format = None,
+    to: Annotated[str | None, typer.Option(help="Format of the output, if its suffix does not tell.")] = None,
+    on_error: Annotated[
+        RaiseOrSkip, typer.Option(help="A graph that cannot be read: stop, or leave it out.")
+    ] = RaiseOrSkip.RAISE,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Write nothing if the output cannot carry all of the input.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Convert graphs from any format to any other.
+
+    What was written is read back and compared before it takes its place, so all that the format of the output
+    cannot carry (attributes, labels, direction, ...) is reported.
+
+    Example: grnf convert MUTAG.zip mutag.parquet
+    """
+    from grnf import io
+
+    check_format(format, source)
+    check_format(to, output, "--to")
+    bad: list[dict[str, Any]] = []
+    place = tempfile.gettempdir() if output == "-" else Path(output).parent
+    with (
+        open_source(source, format) as graphs,
+        tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder,
+    ):
+        made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
+        with progress("writing", quiet) as advance:
+            readable = _good(graphs, on_error.value, bad, advance)
+            count = io.write_graphs(made, readable, format=to, lossy=not strict)
+        if not count:
+            raise GraphError(f"{graphs.name} holds no graphs")
+        lost = _lost(graphs, Source(made, output, to), on_error.value, quiet)
+        if lost and strict:
+            raise GraphError(f"{output} would not carry {_listed(lost)}")
+        _deliver(made, output)
+    tell_bad(bad, "skip", quiet)
+    if lost:
+        note(f"grnf: {output} does not carry {_listed(lost)}", quiet)
+    summary = {"graphs": count, "output": output, "lost": dict(lost), "bad": bad}
+    if as_json:
+        typer.echo(json.dumps(summary), err=output == "-")
+    elif not quiet:
+        typer.echo(f"{count:,} graphs: {output}", err=output == "-")
+
+
+def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any) -> Iterator[RawGraph]:
+    """Yield the graphs that can be read, and list the others."""
+    from grnf.io import RawGraph
+
+    for index, item in enumerate(source.read(yield_bad=on_error == "skip")):
+        advance(1)
+        if isinstance(item, RawGraph):
+            yield item
+        else:
+            bad.append({"index": index, "graph_id": name_of(item, index), "reason": item.reason})
+
+
+def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[str]:
+    """Read both files side by side; count for each thing that is lost the graphs that lose it."""
+    lost: Counter[str] = Counter()
+    with progress("checking", quiet) as advance:
+        before = _good(source, on_error, [], advance)
+        after = _good(made, "raise", [], lambda count: None)  # noqa: ARG005
+        for one, two in zip_longest(before, after):
+            if one is None or two is None:
+                raise GraphError(
+                    f"{made.name} cannot hold these graphs: it reads back with another number of them"
+                )
+            lost.update(losses(one, two))
+    return lost
+
+
+def _listed(lost: Counter[str]) -> str:
+    return ", ".join(f"{what} ({count:,} graphs)" for what, count in sorted(lost.items()))
+
+
+def _deliver(made: Path, output: str) -> None:
+    """Put what was written in its place."""
+    if made.is_dir():
+        if output == "-" or Path(output).exists():
+            why = "a folder cannot go to standard output" if output == "-" else f"{output} exists already"
+            raise GraphError(f"this format is a folder of files, and {why}")
+        os.rename(made, output)
+    elif output == "-":
+        with open(made, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        os.replace(made, output)

@@ -1,0 +1,108 @@
+"""`grnf distances`: d_P between graphs, as a matrix, for some pairs with error bars, or to the nearest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grnf.cli.collections import Collection, load_collections
+from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
+from grnf.cli.pairs import FirstArgument, Nearest, PairsFile, SecondArgument, Target, Values, check_target
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.typing import FloatArray
+
+__all__ = ["distances"]
+
+
+def distances(
+    source: FirstArgument,
+    other: SecondArgument = None,
+    output: Target = "-",
+    format: Format = None,
+    pairs: PairsFile = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="DELTA", help="With --pairs: add intervals that fail with this probability."),
+    ] = None,
+    nearest: Nearest = None,
+    n_components: NComponents = None,
+    orders: Orders = None,
+    seed: Seed = None,
+    like: Like = None,
+    n_jobs: NJobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the distance d_P between graphs, or between the vectors that grnf embed made of them.
+
+    By default all pairs: a row for each graph of SOURCE, a column for each graph of OTHER. Graphs are
+    embedded with these settings; for other settings use grnf embed first, and pass its vectors or --like its
+    .json file. --format vectors says that a file holds vectors.
+
+    Example: grnf distances MUTAG.zip --nearest 5 --output nearest.csv
+    """
+    check_target(output, pairs, nearest)
+    if interval is not None and (pairs is None or not 0 < interval < 1):
+        raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
+    from grnf.metric import pairwise_distances
+
+    settings = {"n_components": n_components, "orders": orders, "seed": seed}
+    with workers(n_jobs):
+        first, second = load_collections(
+            source, other, format=format, like=like, settings=settings, quiet=quiet
+        )
+    values = Values("distance", pairwise_distances, first, second)
+    if pairs is not None:
+        values.write_pairs(output, pairs, as_json, _Interval(first, interval))
+    elif nearest is not None:
+        values.write_nearest(output, nearest, as_json, quiet)
+    else:
+        values.write_matrix(output, as_json, quiet)
+    tell_output(output, values, as_json, quiet)
+
+
+def tell_output(output: str, values: Values, as_json: bool, quiet: bool) -> None:
+    """Say what was written, unless it went to standard output."""
+    if output == "-":
+        return
+    shape = [len(values.first.ids), len(values.second.ids)]
+    if as_json:
+        typer.echo(json.dumps({"output": output, "graphs": shape}))
+    elif not quiet:
+        typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
+
+
+class _Interval:
+    """Error bars of the distance between two vectors, as the transformer that made them allows."""
+
+    def __init__(self, collection: Collection, delta: float | None) -> None:
+        self.delta = delta
+        grnf = collection.grnf
+        if delta is None:
+            return
+        if grnf is None:
+            raise GraphError(
+                f"{collection.name}: the settings of these vectors are not known, since the file "
+                f"{Path(collection.name).name}.json is missing; say them with --like"
+            )
+        self.activation = grnf.activation
+        self.largest_term = grnf.largest_term_
+
+    def __call__(self, x: FloatArray, y: FloatArray) -> dict[str, Any]:
+        import numpy as np
+
+        from grnf.metric import distance
+
+        if self.delta is None:
+            return {}
+        if np.isnan(x).any() or np.isnan(y).any():
+            return {"low": None, "high": None, "method": None}
+        method = "bernstein" if np.isfinite(self.largest_term) else "clt"
+        estimate = distance(x, y, activation=self.activation, largest_term=self.largest_term)
+        low, high = estimate.interval(self.delta, method)
+        return {"low": low, "high": high, "method": method}

@@ -1,0 +1,143 @@
+"""`grnf info`: what is in a file of graphs, or of vectors, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from grnf.cli.blocks import embed_blocks
+from grnf.cli.fit import fit
+from grnf.cli.options import AsJson, Format, Quiet, check_format
+from grnf.cli.source import Source, open_source
+from grnf.cli.tally import Tally
+from grnf.cli.tell import counted, progress
+from grnf.errors import GraphError
+
+__all__ = ["info"]
+
+MOST_GROUPS = 10
+BLOCK_SIZE = 1024
+
+
+def info(
+    source: Annotated[
+        str, typer.Argument(help="File or folder of graphs (- for standard input), or vectors.")
+    ],
+    format: Format = None,
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Embed the graphs too, and report those with equal vectors.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in a file: counts, sizes, attributes and their types, classes, and problems found.
+
+    With --duplicates also graphs of equal vectors: they are isomorphic, or differ only in patterns of three
+    nodes or more. Files of vectors are described by their shape and the settings that made them.
+
+    Example: grnf info MUTAG.zip
+    """
+    from grnf.io.vectors import holds_vectors
+
+    if format == "vectors" or (format is None and holds_vectors(source)):
+        report = _about_vectors(source)
+    else:
+        check_format(format, source)
+        with open_source(source, format) as graphs:
+            report = _about_graphs(graphs, duplicates, quiet)
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        for line in _lines(report):
+            typer.echo(line)
+
+
+def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, Any]:
+    tally = Tally()
+    with progress(f"reading {source.name}", quiet) as advance:
+        for item in counted(source.read(yield_bad=True), advance):
+            tally.add(item)
+    if not tally.n_items:
+        raise GraphError(f"{source.name} holds no graphs")
+    report = {"source": source.name, **tally.report()}
+    if duplicates:
+        groups = _duplicates(source, quiet)
+        count = sum(map(len, groups))
+        shown = [group[:5] for group in groups[:MOST_GROUPS]]
+        report["duplicates"] = {"groups": len(groups), "graphs": count, "examples": shown}
+    return report
+
+
+def _duplicates(source: Source, quiet: bool) -> list[list[str]]:
+    """Return groups of ids of graphs that have equal vectors, the largest group first."""
+    import hashlib
+
+    import numpy as np
+
+    from grnf import GRNF
+
+    same: defaultdict[bytes, list[str]] = defaultdict(list)
+    grnf = GRNF(64, dtype="float64", random_state=0)
+    fit(grnf, source.read(yield_bad=True), "skip")
+    with progress("comparing", quiet) as advance:
+        items = counted(source.read(yield_bad=True), advance)
+        for block, _ in embed_blocks(grnf, items, block_size=BLOCK_SIZE, on_error="skip"):
+            rounded = np.round(block.Z, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+            for graph_id, row in zip(block.ids, rounded, strict=True):
+                same[hashlib.blake2b(row.tobytes(), digest_size=16).digest()].append(graph_id)
+    return sorted((ids for ids in same.values() if len(ids) > 1), key=len, reverse=True)
+
+
+def _about_vectors(name: str) -> dict[str, Any]:
+    import numpy as np
+
+    from grnf.io.vectors import read_vectors, side_file
+
+    vectors = read_vectors(name)
+    n_graphs, n_components = vectors.Z.shape
+    starts = range(0, n_graphs, BLOCK_SIZE)
+    bad = sum(int(np.isnan(vectors.Z[start : start + BLOCK_SIZE]).any(axis=1).sum()) for start in starts)
+    report: dict[str, Any] = {
+        "source": name,
+        "vectors": n_graphs,
+        "n_components": n_components,
+        "dtype": vectors.Z.dtype.name,
+        "labelled": vectors.y is not None,
+        "problems": [f"{bad} rows hold NaN: graphs that could not be used"] if bad else [],
+    }
+    side = side_file(name)
+    if side.exists():
+        made = json.loads(side.read_text(encoding="utf-8"))
+        report["input"] = made.get("input")
+        report["settings"] = made.get("transformer", {}).get("params")
+    return report
+
+
+def _lines(report: dict[str, Any], indent: str = "") -> Iterator[str]:
+    """Yield the report as lines for people."""
+    width = max((len(str(key)) for key in report), default=0)
+    for key, value in report.items():
+        name = key if indent else key.replace("_", " ")  # deeper keys are names that users gave
+        title = f"{indent}{name:<{width}}"
+        if key in ("nodes", "edges") and value:
+            yield f"{title}  {value['min']:g} to {value['max']:g}, mean {value['mean']:.2f}"
+        elif isinstance(value, dict) and value:
+            yield f"{indent}{name}"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, list) and value:
+            yield f"{indent}{name}"
+            for entry in value:
+                yield f"{indent}  {_entry(entry)}"
+        elif value not in (None, [], {}):
+            count = isinstance(value, int) and not isinstance(value, bool)
+            yield f"{title}  {value:,}" if count else f"{title}  {value}"
+
+
+def _entry(entry: Any) -> str:
+    if isinstance(entry, dict):
+        return f"graph {entry['graph_id']}: {entry['reason']}"
+    return ", ".join(entry) if isinstance(entry, list) else str(entry)

@@ -1,0 +1,67 @@
+"""`grnf kernel`: kappa_P between graphs, as a matrix, for some pairs, or to the most similar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grnf.cli.collections import Collection, load_collections
+from grnf.cli.distances import tell_output
+from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
+from grnf.cli.pairs import FirstArgument, Nearest, PairsFile, SecondArgument, Target, Values, check_target
+
+if TYPE_CHECKING:
+    from grnf.typing import FloatArray
+
+__all__ = ["kernel"]
+
+
+def kernel(
+    source: FirstArgument,
+    other: SecondArgument = None,
+    output: Target = "-",
+    format: Format = None,
+    pairs: PairsFile = None,
+    nearest: Nearest = None,
+    n_components: NComponents = None,
+    orders: Orders = None,
+    seed: Seed = None,
+    like: Like = None,
+    n_jobs: NJobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the kernel kappa_P between graphs, or between the vectors that grnf embed made of them.
+
+    As grnf distances, with kernel values: a Gram matrix for SVC(kernel="precomputed") and the like. The
+    nearest are those with the largest values.
+
+    Example: grnf kernel MUTAG.zip --output gram.npy
+    """
+    check_target(output, pairs, nearest)
+    from grnf import metric
+
+    settings = {"n_components": n_components, "orders": orders, "seed": seed}
+    with workers(n_jobs):
+        loaded = load_collections(source, other, format=format, like=like, settings=settings, quiet=quiet)
+        first = _centred(loaded[0])
+        second = first if loaded[1] is loaded[0] else _centred(loaded[1])
+    values = Values("kernel", metric.kernel, first, second, largest_first=True)
+    if pairs is not None:
+        values.write_pairs(output, pairs, as_json, _nothing)
+    elif nearest is not None:
+        values.write_nearest(output, nearest, as_json, quiet)
+    else:
+        values.write_matrix(output, as_json, quiet)
+    tell_output(output, values, as_json, quiet)
+
+
+def _centred(collection: Collection) -> Collection:
+    """Subtract the vector of the null graph from vectors that were made without."""
+    grnf = collection.grnf
+    if grnf is None or grnf.center:
+        return collection
+    return Collection(collection.name, collection.ids, collection.Z - grnf.null_vector(), grnf)
+
+
+def _nothing(x: FloatArray, y: FloatArray) -> dict[str, object]:  # noqa: ARG001
+    return {}

@@ -1,0 +1,226 @@
+"""Options that several commands share, and how their text becomes settings of GRNF."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from grnf import GRNF
+
+__all__ = [
+    "AsJson",
+    "BlockSize",
+    "Format",
+    "Like",
+    "NComponents",
+    "NJobs",
+    "OnError",
+    "OnErrorOption",
+    "Orders",
+    "Quiet",
+    "Seed",
+    "SourceArgument",
+    "check_format",
+    "checked",
+    "make_transformer",
+    "workers",
+]
+
+
+class OnError(StrEnum):
+    """What to do about a graph that cannot be used."""
+
+    RAISE = "raise"
+    NAN = "nan"
+    SKIP = "skip"
+
+
+class ActivationName(StrEnum):
+    """The activations that GRNF knows."""
+
+    IDENTITY = "identity"
+    RELU = "relu"
+    RAMP = "ramp"
+    SIGMOID = "sigmoid"
+    TANH = "tanh"
+
+
+class BasisName(StrEnum):
+    """The bases of the equivariant maps."""
+
+    INDICATOR = "indicator"
+    OVERLAPPING = "overlapping"
+
+
+class UnseenName(StrEnum):
+    """What to do about a category that was not there in the fit."""
+
+    ERROR = "error"
+    IGNORE = "ignore"
+
+
+class MissingName(StrEnum):
+    """What to do about an attribute that some nodes or edges lack."""
+
+    ERROR = "error"
+    ZERO = "zero"
+
+
+class DtypeName(StrEnum):
+    """The precisions."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+
+def _hush(quiet: bool) -> bool:
+    """Silence warnings with the rest."""
+    if quiet:
+        warnings.simplefilter("ignore")
+    return quiet
+
+
+SourceArgument = Annotated[str, typer.Argument(help="File or folder of graphs; - for standard input.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
+]
+NComponents = Annotated[
+    str | None,
+    typer.Option(
+        "--n-components",
+        "-m",
+        metavar="M|auto",
+        help="Number of features; auto takes it from --eps and --delta.",
+        show_default="512",
+    ),
+]
+Orders = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LAW",
+        help="Law of the hidden order, as 1:2/3,2:1/3 or poisson:0.5.",
+        show_default="1:2/3,2:1/3",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")]
+Like = Annotated[
+    Path | None,
+    typer.Option(help="Settings and features of an earlier run: its .json file. Excludes other settings."),
+]
+NJobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
+OnErrorOption = Annotated[
+    OnError, typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out.")
+]
+BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
+    """Parse the text of an option; what is wrong with it becomes wrong usage."""
+    try:
+        return parse(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def check_format(format: str | None, name: str, option: str = "--format") -> None:
+    """Refuse a format that is not known, and standard input or output without one."""
+    from grnf.io import FORMATS
+
+    known = list(FORMATS)
+    if format is None and name == "-":
+        raise typer.BadParameter(f"- has no suffix: say the format, {', '.join(known)}", param_hint=option)
+    if format is not None and format not in known:
+        raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
+
+
+def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:
+    """Return the transformer that the options ask for: that of an earlier run, or one with these settings.
+
+    Settings that are None were not given; GRNF has its own defaults for them.
+    """
+    from grnf import GRNF, Graph
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    if like is not None:
+        policies = {name: given.pop(name) for name in ("unseen", "missing") if name in given}
+        if given:
+            names = ", ".join("--" + name.replace("_", "-") for name in given)
+            raise typer.BadParameter(f"{names} cannot be combined with --like, which brings all settings")
+        return GRNF.load(like).with_policies(**policies)
+    if "n_components" in given:
+        given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
+    if "orders" in given:
+        given["orders"] = checked(_parse_law, given["orders"], "--orders")
+    if "proposal" in given:
+        given["proposal"] = checked(
+            lambda text: _parse_proposal(text, given.get("orders", GRNF().orders)),
+            given["proposal"],
+            "--proposal",
+        )
+    given["random_state"] = given.pop("seed", 0)
+    try:
+        GRNF(**given).fit([Graph(0, [])])
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return GRNF(**given)
+
+
+@contextmanager
+def workers(n_jobs: int) -> Iterator[None]:
+    """Let GRNF use so many threads, without making their number one of its settings."""
+    from joblib import parallel_config
+
+    if n_jobs == 0:
+        raise typer.BadParameter("0 threads; give 1 or more, or -1 for all cores", param_hint="--n-jobs")
+    with parallel_config(backend="threading", n_jobs=n_jobs):
+        yield
+
+
+def _parse_dimension(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"an integer or auto is wanted; got {text!r}") from None
+
+
+def _parse_law(text: str) -> Any:
+    """Parse 1:2/3,2:1/3 or poisson:0.5."""
+    from fractions import Fraction
+
+    from grnf.law import ShiftedPoisson, as_order_law
+
+    if text.startswith("poisson:"):
+        return ShiftedPoisson(text.removeprefix("poisson:"))  # type: ignore[arg-type]
+    try:
+        pairs = [pair.split(":") for pair in text.split(",")]
+        law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
+    except ValueError:
+        raise ValueError(f"order:probability,... or poisson:rate is wanted; got {text!r}") from None
+    as_order_law(law)
+    return law
+
+
+def _parse_proposal(text: str, target: Any) -> Any:
+    """Parse a law, or a list of orders such as 1,2, which stands for the target restricted to them."""
+    from grnf.law import as_order_law
+
+    if ":" in text:
+        return _parse_law(text)
+    try:
+        orders = [int(k) for k in text.split(",")]
+    except ValueError:
+        raise ValueError(f"a law, or orders such as 1,2, are wanted; got {text!r}") from None
+    return as_order_law(target).restricted_to(orders)

@@ -1,0 +1,89 @@
+"""Where commands get their graphs from: any file, folder or standard input, read as a stream."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.io import BadGraph, RawGraph
+
+__all__ = ["Source", "name_of", "open_source", "sha256"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Graphs somewhere on disk.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        What the user called it.
+    format : str, optional
+        By default as the suffix says.
+    """
+
+    path: Path
+    name: str
+    format: str | None = None
+
+    def read(self, *, yield_bad: bool = False) -> Iterator[RawGraph | BadGraph]:
+        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places."""
+        try:
+            yield from _read(self.path, self.format, yield_bad)
+        except GraphError as error:
+            raise GraphError(str(error).replace(str(self.path), self.name)) from None
+
+    def require_graphs(self) -> None:
+        """Raise a `GraphError` if there is no graph, good or bad."""
+        if next(self.read(yield_bad=True), None) is None:
+            raise GraphError(f"{self.name} holds no graphs")
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return the SHA-256 of the file, or of each file of the folder."""
+        if not self.path.is_dir():
+            return {self.path.name: sha256(self.path)}
+        files = sorted(file for file in self.path.rglob("*") if file.is_file())
+        return {str(file.relative_to(self.path)): sha256(file) for file in files}
+
+
+@contextmanager
+def open_source(name: str, format: str | None = None) -> Iterator[Source]:
+    """Find the graphs that a user means by `name`; "-" is standard input, copied to disk meanwhile."""
+    if name != "-":
+        if not Path(name).exists():
+            raise GraphError(f"{name} does not exist")
+        yield Source(Path(name), name, format)
+        return
+    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
+        copy = Path(folder) / "stdin"
+        with open(copy, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield Source(copy, "standard input", format)
+
+
+def name_of(item: RawGraph | BadGraph, index: int) -> str:
+    """Return what a graph is called: its id, or its place in the source."""
+    return str(index) if item.graph_id is None else str(item.graph_id)
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(path: Path, format: str | None, yield_bad: bool) -> Iterator[RawGraph | BadGraph]:
+    from grnf import io
+
+    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise")

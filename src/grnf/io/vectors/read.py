@@ -1,0 +1,159 @@
+"""Reading embeddings back: what `write_vectors` wrote, or any .npy of vectors."""
+
+from __future__ import annotations
+
+import csv
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.io.vectors.write import vector_format
+from grnf.typing import FloatArray
+
+__all__ = ["Vectors", "holds_vectors", "read_vectors"]
+
+CSV_START = "graph_id,y,grnf0"
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """An embedding: ids of the graphs, labels (or None), and vectors, shape (n_graphs, M)."""
+
+    ids: list[str]
+    y: list[Any] | None
+    Z: FloatArray
+
+
+def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> Vectors:
+    """Read an embedding from .parquet, .npy, .npz or .csv.
+
+    A .npy file knows no ids, so its rows are called "0", "1", ...; it is mapped, not loaded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "z.npy"
+    >>> np.save(path, np.eye(2))
+    >>> read_vectors(path).ids
+    ['0', '1']
+    """
+    path = Path(path)
+    try:
+        vectors = _READERS[format or vector_format(path)](path)
+    except FileNotFoundError:
+        raise GraphError(f"{path} does not exist") from None
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise GraphError(f"{path} holds no vectors: {error}") from None
+    if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
+        raise GraphError(
+            f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
+            "floating numbers of shape (n_graphs, M) are wanted"
+        )
+    if len(vectors.ids) != len(vectors.Z):
+        raise GraphError(f"{path} is damaged: {len(vectors.ids)} ids for {len(vectors.Z)} vectors")
+    return vectors
+
+
+def holds_vectors(path: str | os.PathLike[str]) -> bool:
+    """Whether a file holds an embedding, by its suffix and its head; graphs may come in the same suffixes.
+
+    Examples
+    --------
+    >>> holds_vectors("graphs.zip")
+    False
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _SNIFFERS or not path.is_file():
+        return False
+    try:
+        return _SNIFFERS[suffix](path)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+        return False
+
+
+def _read_npy(path: Path) -> Vectors:
+    Z = np.load(path, mmap_mode="r", allow_pickle=False)
+    return Vectors([str(row) for row in range(len(Z) if Z.ndim else 0)], None, Z)
+
+
+def _read_npz(path: Path) -> Vectors:
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        y = arrays["y"].tolist() if "y" in arrays else None
+        return Vectors(arrays["graph_id"].tolist(), y, arrays["embedding"])
+
+
+def _read_csv(path: Path) -> Vectors:
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        if not ",".join(header).startswith(CSV_START):
+            raise ValueError(f"the first line must begin with {CSV_START}")
+        ids, labels, numbers = [], [], []
+        for line, row in enumerate(rows, start=2):
+            if len(row) != len(header):
+                raise ValueError(f"line {line}: {len(header)} columns expected, {len(row)} found")
+            ids.append(row[0])
+            labels.append(row[1] or None)
+            numbers.append(np.array(row[2:], dtype=np.float64))
+    Z = np.array(numbers).reshape(len(ids), len(header) - 2)
+    return Vectors(ids, labels if any(label is not None for label in labels) else None, Z)
+
+
+def _read_parquet(path: Path) -> Vectors:
+    table = _parquet(path).read(columns=None)
+    column = table.column("embedding").combine_chunks()
+    width = len(column[0]) if len(column) else 0
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    names = table.column_names
+    ids = table.column("graph_id").to_pylist() if "graph_id" in names else list(map(str, range(len(column))))
+    y = table.column("y").to_pylist() if "y" in names else None
+    return Vectors(ids, y, flat.reshape(len(column), width))
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
+    return pq.ParquetFile(path)
+
+
+def _sniff_npy(path: Path) -> bool:
+    Z = np.load(path, mmap_mode="r", allow_pickle=False)
+    return bool(Z.ndim == 2 and Z.dtype.kind == "f")
+
+
+def _sniff_npz(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return "embedding.npy" in archive.namelist()
+
+
+def _sniff_csv(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(CSV_START)) == CSV_START.encode()
+
+
+def _sniff_parquet(path: Path) -> bool:
+    with _parquet(path) as file:
+        return "embedding" in file.schema_arrow.names
+
+
+_READERS: dict[str, Callable[[Path], Vectors]] = {
+    "npy": _read_npy,
+    "npz": _read_npz,
+    "csv": _read_csv,
+    "parquet": _read_parquet,
+}
+_SNIFFERS: dict[str, Callable[[Path], bool]] = {
+    ".npy": _sniff_npy,
+    ".npz": _sniff_npz,
+    ".csv": _sniff_csv,
+    ".parquet": _sniff_parquet,
+}

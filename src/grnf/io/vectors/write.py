@@ -1,0 +1,178 @@
+"""Writers of embeddings: block by block, so memory does not grow with the number of graphs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from grnf.files import atomic_write
+from grnf.io.vectors.blocks import Survey, VectorBlock, as_text, survey, y_array
+
+__all__ = ["VECTOR_FORMATS", "side_file", "vector_format", "write_csv", "write_vectors"]
+
+VECTOR_FORMATS = ("parquet", "npy", "npz", "csv")
+
+
+def vector_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that the suffix of a file of vectors names.
+
+    Examples
+    --------
+    >>> vector_format("mutag.parquet")
+    'parquet'
+    """
+    name = Path(path).suffix.lower().removeprefix(".")
+    if name not in VECTOR_FORMATS:
+        known = ", ".join(f".{known}" for known in VECTOR_FORMATS)
+        raise ValueError(f"{path}: the name of a file of vectors must end in one of {known}")
+    return name
+
+
+def side_file(path: str | os.PathLike[str]) -> Path:
+    """Return the place of the settings of an embedding: the name of its file with .json added.
+
+    Examples
+    --------
+    >>> side_file("mutag.npy").name
+    'mutag.npy.json'
+    """
+    path = Path(path)
+    return path.with_name(path.name + ".json")
+
+
+def write_vectors(
+    path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
+) -> int:
+    """Write an embedding; the file appears only when it is complete. Return the number of rows.
+
+    Parameters
+    ----------
+    path : path
+    blocks : iterable of VectorBlock
+        Passed over more than once (first for shapes and types), so not a generator. One block at a time is
+        held in memory.
+    format : "parquet", "npy", "npz" or "csv", optional
+        By default as the suffix says. Parquet has the columns graph_id, y (where there are any) and
+        embedding, a list of fixed length, and one row group per block; npz the arrays embedding, graph_id
+        and y; CSV the columns graph_id, y, grnf0, grnf1, ...; npy nothing but the vectors.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
+    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
+    2
+    >>> np.load(path)["graph_id"].tolist()
+    ['a', 'b']
+    """
+    if iter(blocks) is blocks:
+        raise TypeError("blocks are passed over more than once: give a list, not a generator")
+    write = _WRITERS[format or vector_format(path)]
+    found = survey(blocks)
+    with atomic_write(path, "wb") as file:
+        write(file, blocks, found)
+    return found.n_rows
+
+
+def write_csv(file: IO[str], blocks: Iterable[VectorBlock]) -> int:
+    """Write rows as CSV to an open text file, such as standard output; here a generator will do.
+
+    Examples
+    --------
+    >>> import sys
+    >>> write_csv(sys.stdout, [VectorBlock(["a"], [None], np.array([[0.5, 1.0]]))])
+    graph_id,y,grnf0,grnf1
+    a,,0.5,1
+    1
+    """
+    table = csv.writer(file, lineterminator="\n")
+    n_rows = 0
+    width: int | None = None
+    for block in blocks:
+        if width is None:
+            width = block.Z.shape[1]
+            table.writerow(["graph_id", "y", *(f"grnf{m}" for m in range(width))])
+        digits = "%.9g" if block.Z.dtype == np.float32 else "%.17g"
+        for name, y, row in zip(block.ids, block.y, block.Z, strict=True):
+            label = "" if y is None else as_text(y)
+            table.writerow([name, label, *(digits % value for value in row.tolist())])
+        n_rows += len(block.Z)
+    return n_rows
+
+
+def write_npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Write the head of a .npy file, to be followed by the rows."""
+    header = {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(dtype)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _write_npy(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:
+    write_npy_header(file, (found.n_rows, found.n_components), found.dtype)
+    for block in blocks:
+        file.write(block.Z.tobytes())
+
+
+def _write_npz(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
+        with archive.open("embedding.npy", "w", force_zip64=True) as member:
+            _write_npy(member, blocks, found)
+        id_type = np.dtype(f"<U{found.longest_id}")
+        with archive.open("graph_id.npy", "w", force_zip64=True) as member:
+            write_npy_header(member, (found.n_rows,), id_type)
+            for block in blocks:
+                member.write(np.array(block.ids, dtype=id_type).tobytes())
+        if found.y_type is not None:
+            with archive.open("y.npy", "w", force_zip64=True) as member:
+                write_npy_header(member, (found.n_rows,), y_array([], found).dtype)
+                for block in blocks:
+                    member.write(y_array(block.y, found).tobytes())
+
+
+def _write_csv_bytes(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:  # noqa: ARG001
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    write_csv(text, blocks)
+    text.flush()
+    text.detach()
+
+
+def _write_parquet(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
+    number = pa.from_numpy_dtype(found.dtype)
+    columns = [("graph_id", pa.string()), ("embedding", pa.list_(number, found.n_components))]
+    if found.y_type is not None:
+        y_type = {"int": pa.int64(), "float": pa.float64(), "string": pa.string()}[found.y_type]
+        columns.insert(1, ("y", y_type))
+    schema = pa.schema(columns)
+    with pq.ParquetWriter(file, schema, use_dictionary=["graph_id"]) as writer:
+        for block in blocks:
+            flat = pa.array(np.ascontiguousarray(block.Z).reshape(-1))
+            arrays = [pa.array(block.ids, pa.string())]
+            if found.y_type is not None:
+                arrays.append(pa.array(_parquet_y(block, found), y_type))
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, found.n_components))
+            table = pa.Table.from_arrays(arrays, schema=schema)
+            writer.write_table(table, row_group_size=max(len(block.Z), 1))
+
+
+def _parquet_y(block: VectorBlock, found: Survey) -> list[Any]:
+    convert: Callable[[Any], Any] = {"int": int, "float": float}.get(found.y_type or "", as_text)
+    return [None if value is None else convert(value) for value in block.y]
+
+
+_WRITERS: dict[str, Callable[[IO[bytes], Iterable[VectorBlock], Survey], None]] = {
+    "parquet": _write_parquet,
+    "npy": _write_npy,
+    "npz": _write_npz,
+    "csv": _write_csv_bytes,
+}

@@ -1,0 +1,75 @@
+"""Running commands as users do, and small sets of graphs to run them on."""
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cli import lines_format
+from cli.small_sets import write_tu
+from grnf.cli import main
+
+HERE = Path(__file__).parent
+
+
+def run_code(code, *arguments, **options):
+    """Run Python code and then the command line, in another process."""
+    command = [sys.executable, "-c", f"{code}\nfrom grnf.cli import main; main()", *map(str, arguments)]
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
+    options = {"text": True, "timeout": 300, **options}
+    return subprocess.run(command, capture_output=True, env=environment, **options)
+
+
+@pytest.fixture
+def run():
+    """Run the command line."""
+    return lambda *arguments, **options: run_code("", *arguments, **options)
+
+
+@pytest.fixture
+def run_patched():
+    """Run some code first, then the command line."""
+    return run_code
+
+
+@pytest.fixture
+def run_lines():
+    """Run the command line with two more formats, "lines" and "bare" (see lines_format.py)."""
+    return lambda *arguments, **options: run_code(
+        "import lines_format; lines_format.install()", *arguments, **options
+    )
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """Run the command line in this process: quicker, where a process of its own would show nothing more."""
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["grnf", *map(str, arguments)])
+        stdout, stderr = io.StringIO(), io.StringIO()
+        with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as end:
+            main()
+        return SimpleNamespace(
+            returncode=end.value.code or 0, stdout=stdout.getvalue(), stderr=stderr.getvalue()
+        )
+
+    return call
+
+
+@pytest.fixture
+def call_lines(call, monkeypatch):
+    """As `call`, with the formats of lines_format.py."""
+    lines_format.install(lambda *arguments: monkeypatch.setattr(*arguments, raising=False))
+    return call
+
+
+@pytest.fixture
+def tu(tmp_path):
+    """A TU folder of 25 graphs."""
+    return write_tu(tmp_path / "TU", 25)

@@ -1,0 +1,20 @@
+"""Small sets of graphs to run commands on."""
+
+import numpy as np
+
+
+def write_tu(folder, n_graphs, seed=0):
+    """A TU folder of random graphs without attributes, of two classes."""
+    generator = np.random.default_rng(seed)
+    folder.mkdir()
+    arcs, owner = [], []
+    for graph in range(n_graphs):
+        size = int(generator.integers(2, 9))
+        pairs = np.argwhere(np.triu(generator.random((size, size)) < 0.5, 1)) + len(owner) + 1
+        arcs += [f"{i}, {j}\n{j}, {i}\n" for i, j in pairs.tolist()]
+        owner += [f"{graph + 1}\n"] * size
+    (folder / f"{folder.name}_A.txt").write_text("".join(arcs))
+    (folder / f"{folder.name}_graph_indicator.txt").write_text("".join(owner))
+    labels = "".join(f"{graph % 2}\n" for graph in range(n_graphs))
+    (folder / f"{folder.name}_graph_labels.txt").write_text(labels)
+    return folder

@@ -1,0 +1,194 @@
+"""`grnf distances` and `grnf kernel`, from graphs and from vectors."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cli.lines_format import PATH, TRIANGLE, write_lines
+from cli.small_sets import write_tu
+from grnf import GRNF
+from grnf.cli.app import app
+from grnf.cli.collections import Collection
+from grnf.cli.pairs import Values
+from grnf.io import read_tu
+from grnf.metric import kernel, pairwise_distances
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Two sets of graphs, and the vectors of the first in three formats."""
+    place = tmp_path_factory.mktemp("distances")
+    write_tu(place / "ONE", 12)
+    write_tu(place / "TWO", 5, seed=1)
+    for suffix in ("npy", "npz", "parquet"):
+        arguments = ["embed", str(place / "ONE"), "-o", str(place / f"one.{suffix}"), "-m", "16", "-q"]
+        assert CliRunner().invoke(app, arguments).exit_code == 0
+    return place
+
+
+def vectors(place, name="ONE"):
+    grnf = GRNF(16, random_state=0).fit(read_tu(place / "ONE").graphs)
+    return grnf.transform(read_tu(place / name).graphs)
+
+
+def table(text):
+    rows = list(csv.reader(io.StringIO(text)))
+    return rows[0], rows[1:]
+
+
+def test_matrix_from_graphs(run, place, tmp_path):
+    result = run("distances", place / "ONE", place / "TWO", "-m", 16, "-o", tmp_path / "d.npy", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {"output": str(tmp_path / "d.npy"), "graphs": [12, 5]}
+    expected = pairwise_distances(vectors(place), vectors(place, "TWO"))
+    np.testing.assert_allclose(np.load(tmp_path / "d.npy"), expected, atol=1e-7)
+    result = run("kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
+    assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
+    header, rows = table((tmp_path / "k.csv").read_text())
+    assert header == ["graph_id", *map(str, range(1, 13))]
+    found = np.array([row[1:] for row in rows], dtype=float)
+    np.testing.assert_allclose(found, kernel(vectors(place)), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["one.npy", "one.npz", "one.parquet"])
+def test_matrix_from_vectors_to_standard_output(call, place, name):
+    result = call("distances", place / name)
+    assert (result.returncode, result.stderr) == (0, "")
+    _, rows = table(result.stdout)
+    found = np.array([row[1:] for row in rows], dtype=float)
+    np.testing.assert_allclose(found, pairwise_distances(vectors(place)), atol=1e-7)
+
+
+def test_graphs_beside_vectors_are_embedded_alike(call, place):
+    result = call("kernel", place / "TWO", place / "one.npy", "--json")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [record["graph_id"] for record in found] == ["1", "2", "3", "4", "5"]
+    values = np.array([record["kernel"] for record in found])
+    np.testing.assert_allclose(values, kernel(vectors(place, "TWO"), vectors(place)), atol=1e-7)
+
+
+def test_nearest(run, place):
+    D = pairwise_distances(vectors(place))
+    np.fill_diagonal(D, np.inf)
+    header, rows = table(run("distances", place / "one.npz", "--nearest", 3).stdout)
+    assert header == ["graph_id", "rank", "neighbour", "distance"]
+    assert len(rows) == 36
+    np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(D)[:, :3].ravel(), atol=1e-7)
+    assert all(row[0] != row[2] for row in rows)
+    result = run("kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
+    found = [json.loads(line)["kernel"] for line in result.stdout.splitlines()]
+    np.testing.assert_allclose(found, kernel(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7)
+
+
+def test_pairs_with_intervals(run, place, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("0,1\n3, 3\n")
+    result = run("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    assert result.returncode == 0, result.stderr
+    first, second = map(json.loads, result.stdout.splitlines())
+    graphs = read_tu(place / "ONE").graphs
+    estimate = GRNF(16, random_state=0).fit(graphs).distance(graphs[0], graphs[1])
+    assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
+    assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
+    assert (second["distance"], second["method"]) == (0, "bernstein")
+    header, rows = table(run("kernel", place / "one.npy", "--pairs", pairs).stdout)
+    assert header == ["graph_1", "graph_2", "kernel"]
+    assert float(rows[1][2]) == pytest.approx(kernel(vectors(place))[3, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0,99\n", "line 1: {place}/one.npy has no graph called '99'"),
+        ("0,1\n0\n", "line 2: two ids are wanted, 1 columns found"),
+    ],
+)
+def test_bad_pairs(call, place, tmp_path, text, message):
+    (tmp_path / "pairs.csv").write_text(text)
+    result = call("distances", place / "one.npy", "--pairs", tmp_path / "pairs.csv", "-o", tmp_path / "d.csv")
+    assert result.returncode == 1
+    assert result.stderr == f"grnf: {tmp_path / 'pairs.csv'}, {message.format(place=place)}\n"
+    assert not (tmp_path / "d.csv").exists()
+
+
+def test_ids_that_are_not_unique(call_lines, tmp_path):
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, PATH])
+    (tmp_path / "pairs.csv").write_text("triangle,path\n")
+    result = call_lines("distances", source, "--pairs", tmp_path / "pairs.csv", "-m", 4)
+    assert "has several graphs called 'path'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one.npy", "-m", "8"], "whose settings are fixed"),
+        (["one.npy", "--interval", "0.1"], "needs --pairs"),
+        (["one.npy", "--pairs", "p.csv", "--interval", "2"], "between 0 and 1"),
+        (["one.npy", "--pairs", "p.csv", "--nearest", "2"], "not both"),
+        (["one.npy", "--nearest", "2", "-o", "d.npy"], "must end in .csv"),
+        (["one.npy", "-o", "d.txt"], "must end in .npy or .csv"),
+        (["one.npy", "--nearest", "0"], "--nearest"),
+        (["-"], "say the format"),
+    ],
+)
+def test_wrong_usage(place, monkeypatch, arguments, message):
+    monkeypatch.chdir(place)
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["distances", *arguments])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_vectors_of_different_transformers(call, place, tmp_path):
+    other = tmp_path / "other.npy"
+    assert call("embed", place / "TWO", "-o", other, "-m", 16, "--seed", 1).returncode == 0
+    result = call("distances", place / "one.npy", other)
+    assert result.returncode == 1
+    assert "different transformers" in result.stderr
+    (tmp_path / "other.npy.json").unlink()
+    np.save(other, np.zeros((2, 3)))
+    result = call("distances", place / "one.npy", other)
+    assert "vectors of length 16" in result.stderr
+    (tmp_path / "pairs.csv").write_text("0,1\n")
+    result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1)
+    assert "other.npy.json is missing" in result.stderr
+    result = call("distances", other, place / "TWO")
+    assert "say it with --like" in result.stderr
+
+
+def test_damaged_vectors(call, tmp_path):
+    (tmp_path / "z.npy").write_bytes(b"\x93NUMPY\x01\x00cut off")
+    result = call("distances", tmp_path / "z.npy", "--format", "vectors")
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert "holds no vectors" in result.stderr
+
+
+def test_uncentred_vectors_give_the_same_kernel(call, place, tmp_path):
+    assert call("embed", place / "ONE", "-o", tmp_path / "z.npy", "-m", 16, "--no-center").returncode == 0
+    assert call("kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
+    np.testing.assert_allclose(np.load(tmp_path / "k.npy"), kernel(vectors(place)), atol=1e-6)
+
+
+def test_rows_come_in_blocks(tmp_path, monkeypatch):
+    """The matrix is never in memory: no call asks for more rows than a block has."""
+    monkeypatch.setattr("grnf.cli.pairs.BLOCK_BYTES", 8 * 7 * 3)
+    Z = np.random.default_rng(0).normal(size=(7, 4))
+    asked = []
+
+    def between(X, Y):
+        asked.append(len(X))
+        return pairwise_distances(X, Y)
+
+    everyone = Collection("z", list("abcdefg"), Z, None)
+    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"), False, True)
+    assert asked == [3, 3, 1]
+    np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
+
+
+def test_rows_of_nan_are_nobodys_neighbours(tmp_path, call):
+    np.save(tmp_path / "z.npy", np.array([[0.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]))
+    _, rows = table(call("distances", tmp_path / "z.npy", "--nearest", 2).stdout)
+    assert rows == [["0", "1", "2", "1"], ["2", "1", "0", "1"]]

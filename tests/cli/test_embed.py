@@ -1,0 +1,237 @@
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
+from grnf import GRNF
+from grnf.cli.app import app
+from grnf.io import read_tu
+from grnf.io.vectors import read_vectors
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npy", "npz", "csv"])
+def test_every_format(call, tu, tmp_path, suffix):
+    output = tmp_path / f"z.{suffix}"
+    result = call("embed", tu, "-o", output, "-m", 16, "--seed", 3, "--block-size", 10, "--json")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert json.loads(result.stdout) == {
+        "graphs": 25,
+        "n_components": 16,
+        "bad": 0,
+        "vectors": str(output),
+        "settings": f"{output}.json",
+    }
+    graphs = read_tu(tu).graphs
+    found = read_vectors(output)
+    np.testing.assert_allclose(found.Z, GRNF(16, random_state=3).fit_transform(graphs), rtol=1e-7)
+    first = 0 if suffix == "npy" else 1  # rows of .npy files have no names but their places
+    assert found.ids == [str(first + row) for row in range(25)]
+    if suffix != "npy":
+        assert [int(y) for y in found.y] == [graph % 2 for graph in range(25)]
+    assert names(tmp_path) == ["TU", output.name, f"{output.name}.json"]
+
+
+def test_side_file_makes_the_same_embedding_again(run, tu, tmp_path):
+    options = [
+        "--orders",
+        "poisson:0.5",
+        "--proposal",
+        "1,2",
+        "--activation",
+        "sigmoid",
+        "--basis",
+        "overlapping",
+    ]
+    options += ["--hidden-activation", "ramp", "--no-normalize", "--no-center", "--dtype", "float64"]
+    result = run("embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--hidden-channels", 2, *options)
+    assert result.returncode == 0, result.stderr
+    assert "25 graphs, 8 numbers each" in result.stdout
+    side = tmp_path / "z.npy.json"
+    loaded = GRNF.load(side)
+    assert (loaded.normalize, loaded.center, loaded.basis) == (False, False, "overlapping")
+    Z = np.load(tmp_path / "z.npy")
+    assert Z.dtype == np.float64
+    np.testing.assert_array_equal(Z, loaded.transform(read_tu(tu).graphs))
+    again = run(
+        "embed", tu, "-o", tmp_path / "again.npy", "--like", side, "--n-jobs", 2, "--block-size", 7, "-q"
+    )
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    np.testing.assert_allclose(np.load(tmp_path / "again.npy"), Z, rtol=1e-12)
+    content = json.loads(side.read_text())
+    assert content["input"]["sha256"].keys() == {
+        f"TU_{part}.txt" for part in ("A", "graph_indicator", "graph_labels")
+    }
+    assert json.loads((tmp_path / "again.npy.json").read_text())["transformer"] == content["transformer"]
+
+
+def test_number_of_features_from_error_and_risk(call, tu, tmp_path):
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "-m", "auto", "--eps", 1, "--delta", 0.1, "--json")
+    assert json.loads(result.stdout)["n_components"] == np.load(tmp_path / "z.npy").shape[1] == 24
+
+
+def test_from_standard_input_to_standard_output(run, tu, tmp_path):
+    archive = shutil.make_archive(tmp_path / "TU", "zip", tu)
+    data = Path(archive).read_bytes()
+    result = run("embed", "-", "-o", "-", "--format", "tu", "-m", 4, "--json", input=data, text=False)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.decode().splitlines()
+    assert lines[0] == "graph_id,y,grnf0,grnf1,grnf2,grnf3"
+    assert len(lines) == 26
+    assert json.loads(result.stderr) == {"graphs": 25, "n_components": 4, "bad": 0}
+    assert names(tmp_path) == ["TU", "TU.zip"]
+
+
+def test_bad_graphs_stop_the_run_and_are_named(run_lines, tmp_path):
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, IMPOSSIBLE])
+    result = run_lines("embed", source, "-o", tmp_path / "z.npy", "-m", 4)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("grnf: ")
+    assert "7" in result.stderr
+    source = write_lines(source, [TRIANGLE, UNREADABLE])
+    result = run_lines("embed", source, "-o", tmp_path / "z.npy", "-m", 4)
+    assert result.stderr == f"grnf: {source}, line 2: no such thing\n"
+    assert names(tmp_path) == ["g.lines"]
+
+
+@pytest.mark.parametrize("block_size", [2, 100])
+def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size):
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH, IMPOSSIBLE, ONE_NODE])
+    options = ["-m", 4, "--block-size", block_size]
+    result = call_lines("embed", source, "-o", tmp_path / "z.parquet", *options, "--on-error", "nan")
+    assert result.returncode == 0, result.stderr
+    assert "2 graphs could not be used (rows of NaN)" in result.stderr
+    found = read_vectors(tmp_path / "z.parquet")
+    assert found.ids == ["triangle", "lost", "path", "impossible", "one"]
+    assert found.y == ["ring", None, "tree", None, None]
+    assert np.isnan(found.Z).all(axis=1).tolist() == [False, True, False, True, False]
+    bad = json.loads((tmp_path / "z.parquet.json").read_text())["bad"]
+    assert [(record["index"], record["graph_id"]) for record in bad] == [(1, "lost"), (3, "impossible")]
+    assert bad[0]["reason"] == "no such thing"
+    result = call_lines("embed", source, "-o", tmp_path / "s.parquet", *options, "--on-error", "skip", "-q")
+    assert result.stderr == ""
+    left = read_vectors(tmp_path / "s.parquet")
+    assert left.ids == ["triangle", "path", "one"]
+    np.testing.assert_array_equal(left.Z, found.Z[[0, 2, 4]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "z.txt"], "must end in one of .parquet"),
+        (["-o", "z.npy", "-m", "many"], "an integer or auto"),
+        (["-o", "z.npy", "-m", "0"], "at least 1"),
+        (["-o", "z.npy", "-m", "auto"], "needs eps and delta"),
+        (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
+        (["-o", "z.npy", "--orders", "two"], "order:probability"),
+        (["-o", "z.npy", "--orders", "1:1/0"], "--orders"),
+        (["-o", "z.npy", "--proposal", "x"], "orders such as 1,2"),
+        (["-o", "z.npy", "--basis", "mine"], "indicator"),
+        (["-o", "z.npy", "--on-error", "hide"], "raise"),
+        (["-o", "z.npy", "--block-size", "0"], "--block-size"),
+        (["-o", "z.npy", "--n-jobs", "0"], "--n-jobs"),
+        (["-o", "z.npy", "--format", "wax"], "known are"),
+        (["-o", "-", "--resume"], "cannot be resumed"),
+        ([], "--output"),
+    ],
+)
+def test_wrong_usage(tu, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["embed", str(tu), *options])
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert names(tmp_path) == ["TU"]
+
+
+def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "none.json")
+    assert result.returncode == 1
+    assert "none.json" in result.stderr
+    GRNF(4, random_state=0).fit(read_tu(tu).graphs).save(tmp_path / "t.json")
+    result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "t.json", "-m", 8)
+    assert result.returncode == 2
+    assert "--n-components cannot be combined with --like" in " ".join(result.stderr.split())
+
+
+def test_standard_input_needs_a_format(run):
+    result = run("embed", "-", "-o", "-", input="")
+    assert result.returncode == 2
+    assert "say the format" in result.stderr
+
+
+def test_closed_pipe_ends_in_silence(run_patched, tu):
+    code = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)"
+    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64, "-q")
+    assert result.stderr == ""
+
+
+def test_places_that_cannot_be_written_to(call, tu, tmp_path):
+    place = tmp_path / "closed"
+    place.mkdir()
+    place.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    if os.access(place, os.W_OK):  # root may write anywhere, but not here
+        place = Path("/proc")
+    result = call("embed", tu, "-o", place / "z.npy", "-m", 4)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "z.npy" in result.stderr
+    result = call("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4)
+    assert (result.returncode, "none does not exist" in result.stderr) == (1, True)
+
+
+FULL_DISK = """
+import resource
+import grnf.io.vectors.write as module
+survey = module.survey
+def survey_and_fill_the_disk(blocks):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
+    return survey(blocks)
+module.survey = survey_and_fill_the_disk
+"""
+
+
+def test_full_disk_keeps_the_old_file_and_the_finished_blocks(run, run_patched, tu, tmp_path):
+    output = tmp_path / "z.npy"
+    output.write_bytes(b"what was here before")
+    options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
+    result = run_patched(FULL_DISK, *options)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "File too large" in result.stderr
+    assert output.read_bytes() == b"what was here before"
+    assert [name for name in names(tmp_path) if name.endswith(".part")] == []
+    assert "z.npy.parts" in names(tmp_path)
+    result = run(*options, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert np.load(output).shape == (25, 512)
+    assert "z.npy.parts" not in names(tmp_path)
+
+
+def test_existing_output_is_replaced_only_on_success(call_lines, tmp_path):
+    output = tmp_path / "z.npy"
+    output.write_bytes(b"old")
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE])
+    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 1
+    assert output.read_bytes() == b"old"
+    write_lines(source, [TRIANGLE, PATH])
+    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 0
+    assert np.load(output).shape == (2, 4)
+
+
+def test_no_graphs(call_lines, tmp_path):
+    source = write_lines(tmp_path / "g.lines", [])
+    for output in (tmp_path / "z.npy", "-"):
+        result = call_lines("embed", source, "-o", output)
+        assert (result.returncode, result.stderr) == (1, f"grnf: {source} holds no graphs\n")
+    assert names(tmp_path) == ["g.lines"]

@@ -1,0 +1,103 @@
+import json
+
+import numpy as np
+import pytest
+
+from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
+from grnf.cli.tally import MOST_CLASSES, MOST_VALUES, Column, Targets
+
+
+def test_tu(run, tu):
+    result = run("info", tu, "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    report = json.loads(result.stdout)
+    assert report["graphs"] == 25
+    assert 2 <= report["nodes"]["min"] <= report["nodes"]["mean"] <= report["nodes"]["max"] <= 8
+    assert report["y"] == {"classes": {"0": 13, "1": 12}, "missing": 0}
+    assert report["problems"] == []
+    result = run("info", tu)
+    assert "nodes                 2 to 8, mean " in result.stdout
+
+
+def test_problems(run_lines, tmp_path):
+    odd = {
+        "n_nodes": 4,
+        "edges": [[0, 1], [1, 0], [2, 2]],
+        "graph_id": "path",
+        "directed": False,
+        "node_columns": {"charge": [1.0, float("nan"), 2.0, 3.0], "kind": ["a", "b", "a", None]},
+    }
+    arcs = {"n_nodes": 2, "edges": [[0, 1], [1, 0]], "directed": True, "edge_columns": {"weight": [1, 2]}}
+    empty = {"n_nodes": 0, "edges": []}
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, ONE_NODE, odd, arcs, empty, UNREADABLE])
+    result = run_lines("info", source, "--json", "--format", "lines")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert (report["graphs"], report["directed_graphs"], report["self_loops"]) == (6, 1, 1)
+    assert (report["repeated_edges"], report["isolated_nodes"], report["empty_graphs"]) == (1, 2, 1)
+    assert report["graphs_without_edges"] == 2
+    assert report["node_attributes"] == {
+        "charge": {"type": "numbers", "graphs": 1, "missing": 1},
+        "kind": {"type": "categories", "values": 2, "graphs": 1, "missing": 1},
+    }
+    assert report["bad"] == [{"index": 6, "graph_id": "lost", "reason": "no such thing"}]
+    assert report["problems"] == [
+        "1 graphs cannot be read",
+        "1 of 6 graphs are directed, the rest not",
+        "1 graphs have no nodes",
+        "1 edges repeat another; repeats are summed",
+        "1 graphs have the id of an earlier one",
+        "4 graphs have no y, though others do",
+        "node attribute 'charge' is in 1 of 6 graphs only",
+        "node attribute 'charge' lacks 1 values",
+        "node attribute 'kind' is in 1 of 6 graphs only",
+        "node attribute 'kind' lacks 1 values",
+        "edge attribute 'weight' is in 1 of 6 graphs only",
+    ]
+    text = run_lines("info", source).stdout
+    assert "  1 edges repeat another; repeats are summed\n" in text
+    assert "  graph lost: no such thing\n" in text
+
+
+def test_duplicates(call_lines, tmp_path):
+    turned = {**PATH, "edges": [[0, 2], [2, 1]], "graph_id": "turned"}
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, ONE_NODE, IMPOSSIBLE, turned])
+    result = call_lines("info", source, "--duplicates", "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)["duplicates"]
+    assert found == {"groups": 1, "graphs": 2, "examples": [["path", "turned"]]}
+
+
+def test_vectors(call, tu, tmp_path):
+    call("embed", tu, "-o", tmp_path / "z.npy", "-m", 8)
+    report = json.loads(call("info", tmp_path / "z.npy", "--json").stdout)
+    assert (report["vectors"], report["n_components"], report["dtype"]) == (25, 8, "float32")
+    assert report["settings"]["activation"] == "tanh"
+    np.save(tmp_path / "bad.npy", np.array([[1.0, np.nan], [0.0, 0.0]]))
+    assert "1 rows hold NaN" in call("info", tmp_path / "bad.npy").stdout
+
+
+@pytest.mark.parametrize("content", [None, "no graphs here"])
+def test_bad_input(call, tmp_path, content):
+    if content is not None:
+        (tmp_path / "x.zip").write_text(content)
+    result = call("info", tmp_path / "x.zip")
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert "x.zip" in result.stderr
+
+
+def test_wrong_usage(run):
+    assert run("info").returncode == 2
+    assert run("info", "-", input="").returncode == 2
+
+
+def test_what_is_counted_is_bounded():
+    column, targets = Column(), Targets()
+    for start in range(0, 5 * MOST_VALUES, 100):
+        column.add(np.array([f"v{value}" for value in range(start, start + 100)], dtype=object))
+        targets.add(start / 7)
+        targets.add(f"class {start}")
+    assert len(column.values) == MOST_VALUES + 1
+    assert column.report()["values"] == f"more than {MOST_VALUES}"
+    assert len(targets.counts) <= MOST_CLASSES + 1
+    assert targets.report()["more_than"] == MOST_CLASSES

@@ -1,0 +1,144 @@
+"""An interrupted `grnf embed` goes on where it stopped."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
+from grnf import GRNF
+from grnf.io import read_tu
+
+# Code that stops the process by a signal once the second block is there, or while something else is done.
+STOP_AFTER_TWO = """
+import os, signal
+from grnf.io.vectors import Parts
+add = Parts.add
+def add_and_stop(self, block, bad):
+    add(self, block, bad)
+    if len(self) == 2:
+        os.kill(os.getpid(), signal.{signal})
+Parts.add = add_and_stop
+"""
+STOP_IN = """
+import os, signal
+import {module} as module
+def stop(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+module.{name} = stop
+"""
+COUNT = """
+import atexit, sys
+from grnf.io.vectors import Parts
+add, added = Parts.add, []
+def add_and_count(self, block, bad):
+    added.append(len(block.ids))
+    add(self, block, bad)
+Parts.add = add_and_count
+atexit.register(lambda: print("computed", sum(added), file=sys.stderr))
+"""
+
+
+@pytest.fixture
+def job(tu, tmp_path):
+    return ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--block-size", 10]
+
+
+def expected(tu):
+    return GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)])
+def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
+    result = run_patched(STOP_AFTER_TWO.replace("{signal}", signal), *job)
+    assert result.returncode == code
+    assert not (tmp_path / "z.npy").exists()
+    if signal == "SIGINT":
+        assert result.stderr.count("\n") == 1
+        assert "2 finished blocks are kept" in result.stderr
+        assert result.stderr.endswith("--block-size 10 --resume\n")
+    refused = run(*job)
+    assert refused.returncode == 1
+    assert "2 finished blocks of an interrupted run: resume it (--resume)" in refused.stderr
+    result = run_patched(COUNT, *job, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert "2 finished blocks found" in result.stderr
+    assert "computed 5" in result.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+    assert not (tmp_path / "z.npy.parts").exists()
+    assert json.loads((tmp_path / "z.npy.json").read_text())["vectors"]["n_graphs"] == 25
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "kept"),
+    [
+        ("grnf.io.vectors.write", "write_npy_header", True),
+        ("grnf.cli.embed", "_write_json", True),
+        ("shutil", "rmtree", False),
+        ("grnf.cli.embed", "fit", False),
+    ],
+)
+def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):
+    result = run_patched(STOP_IN.replace("{module}", module).replace("{name}", name), *job)
+    assert result.returncode == 130
+    assert "Traceback" not in result.stderr
+    assert (tmp_path / "z.npy.parts" / "manifest.json").exists() == kept
+    assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+    result = run(*job, "--resume")
+    assert result.returncode == 0, result.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+    assert not (tmp_path / "z.npy.parts").exists()
+
+
+def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_path):
+    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job)
+    for change, message in (
+        (["--seed", 1], "settings.random_state was 0, now 1"),
+        (["-m", 16], "settings.n_components was 8, now 16"),
+        (["--block-size", 5], "block_size was 10, now 5"),
+        (["--format", "tu"], "input.format was None, now 'tu'"),
+    ):
+        result = call(*job, *change, "--resume")
+        assert result.returncode == 1
+        assert result.stderr.count("\n") == 1
+        assert message in result.stderr
+    labels = tu / "TU_graph_labels.txt"
+    labels.write_text(labels.read_text().replace("0", "2"))
+    result = call(*job, "--resume")
+    assert result.returncode == 1
+    assert "input.sha256.TU_graph_labels.txt was" in result.stderr
+    shutil.rmtree(tmp_path / "z.npy.parts")
+    assert call(*job, "--resume").returncode == 0
+
+
+def test_a_bad_graph_late_in_the_file_can_be_left_out(call_lines, tmp_path):
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, IMPOSSIBLE, PATH])
+    job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2]
+    result = call_lines(*job)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[0].endswith("--resume --on-error skip")
+    result = call_lines(*job, "--resume", "--on-error", "skip")
+    assert result.returncode == 0, result.stderr
+    assert np.load(tmp_path / "z.npz")["graph_id"].tolist() == ["triangle", "path", "path"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("nan", "skip"), ("skip", "nan")])
+def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp_path, before, after):
+    source = write_lines(tmp_path / "g.lines", [TRIANGLE, IMPOSSIBLE, PATH])
+    job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2, "--resume", "--on-error"]
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "grnf.cli.embed._write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left"))
+        )
+        assert call_lines(*job, before).returncode == 1
+    result = call_lines(*job, after)
+    assert result.returncode == 1
+    assert f"was made with --on-error {before}" in result.stderr
+    assert call_lines(*job, before).returncode == 0
+    assert len(np.load(tmp_path / "z.npz")["graph_id"]) == (3 if before == "nan" else 2)
+
+
+def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
+    assert call(*job, "--resume").returncode == 0
+    assert np.load(tmp_path / "z.npy").shape == (25, 8)

@@ -1,0 +1,174 @@
+import gc
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from grnf import GraphError
+from grnf.io.vectors import VECTOR_FORMATS, Parts, VectorBlock, holds_vectors, read_vectors, write_vectors
+
+
+def blocks(y=(1, 2, 3), dtype=np.float32):
+    Z = np.random.default_rng(0).normal(size=(3, 4)).astype(dtype)
+    return Z, [VectorBlock(["a", 'b,"'], list(y[:2]), Z[:2]), VectorBlock(["ccc"], list(y[2:]), Z[2:])]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("format", VECTOR_FORMATS)
+def test_round_trip(tmp_path, format, dtype):
+    Z, parts = blocks(dtype=dtype)
+    path = tmp_path / f"z.{format}"
+    assert not holds_vectors(path)
+    assert write_vectors(path, parts) == 3
+    assert holds_vectors(path)
+    found = read_vectors(path)
+    np.testing.assert_array_equal(np.asarray(found.Z, dtype=dtype), Z)
+    if format != "npy":
+        assert found.ids == ["a", 'b,"', "ccc"]
+        assert [int(y) for y in found.y] == [1, 2, 3]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_parquet_is_what_others_expect(tmp_path):
+    _, parts = blocks()
+    write_vectors(tmp_path / "z.parquet", parts)
+    with pq.ParquetFile(tmp_path / "z.parquet") as file:
+        assert file.schema_arrow.field("embedding").type == pa.list_(pa.float32(), 4)
+        assert file.schema_arrow.names == ["graph_id", "y", "embedding"]
+        assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("y", "arrow", "found"),
+    [
+        ((None, None, None), None, None),
+        ((1, None, np.int64(3)), pa.int64(), [1, None, 3]),
+        ((1, 2.5, None), pa.float64(), [1.0, 2.5, None]),
+        (("x", 2, [1, 2]), pa.string(), ["x", "2", "[1, 2]"]),
+        ((2**70, 1, 2), pa.string(), [str(2**70), "1", "2"]),
+    ],
+)
+def test_labels_of_every_kind(tmp_path, y, arrow, found):
+    _, parts = blocks(y)
+    for format in VECTOR_FORMATS:
+        write_vectors(tmp_path / f"z.{format}", parts)
+    schema = pq.read_schema(tmp_path / "z.parquet")
+    assert ("y" in schema.names) == (arrow is not None)
+    if arrow is not None:
+        assert schema.field("y").type == arrow
+    assert read_vectors(tmp_path / "z.parquet").y == found
+    assert ("y" in np.load(tmp_path / "z.npz")) == (arrow is not None)
+
+
+@pytest.mark.parametrize("format", VECTOR_FORMATS)
+def test_one_block_at_a_time_is_in_memory(tmp_path, format):
+    alive = weakref.WeakSet()
+    most = []
+
+    class Many:
+        def __iter__(self):
+            for number in range(20):
+                gc.collect()
+                most.append(len(alive))
+                block = VectorBlock([str(number)], [None], np.full((1, 3), float(number)))
+                alive.add(block)
+                yield block
+                del block
+
+    assert write_vectors(tmp_path / f"z.{format}", Many()) == 20
+    assert max(most) <= 1
+    np.testing.assert_array_equal(read_vectors(tmp_path / f"z.{format}").Z[:, 0], np.arange(20))
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = tmp_path / "z.npy"
+    path.write_text("old")
+
+    class Broken:
+        def __init__(self):
+            self.passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            yield VectorBlock(["a"], [None], np.zeros((1, 2)))
+            if self.passes > 1:
+                raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space"):
+        write_vectors(path, Broken())
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_blocks_must_fit_together(tmp_path):
+    with pytest.raises(ValueError, match="one length and type"):
+        write_vectors(
+            tmp_path / "z.npy", [VectorBlock([], [], np.zeros((0, 2))), VectorBlock([], [], np.zeros((0, 3)))]
+        )
+    with pytest.raises(ValueError, match="one id, one y and one row each"):
+        VectorBlock(["a"], [], np.zeros((1, 2)))
+    with pytest.raises(TypeError, match="not a generator"):
+        write_vectors(tmp_path / "z.npy", iter([]))
+    with pytest.raises(ValueError, match="must end in one of"):
+        write_vectors(tmp_path / "z.txt", [])
+
+
+@pytest.mark.parametrize("format", VECTOR_FORMATS)
+def test_no_rows(tmp_path, format):
+    path = tmp_path / f"z.{format}"
+    assert write_vectors(path, [VectorBlock([], [], np.zeros((0, 2), dtype=np.float32))]) == 0
+    assert read_vectors(path).ids == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("z.npy", b"\x93NUMPY", "holds no vectors"),
+        ("z.npz", b"PK\x03\x04", "holds no vectors"),
+        ("z.parquet", b"PAR1", "holds no vectors"),
+        ("z.csv", b"a,b\n", "the first line must begin"),
+        ("z.csv", b"graph_id,y,grnf0,grnf1\na,,1\n", "line 2: 4 columns expected, 3 found"),
+        ("z.csv", b"graph_id,y,grnf0\na,,x\n", "holds no vectors"),
+    ],
+)
+def test_damage_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(GraphError, match=message):
+        read_vectors(tmp_path / name)
+
+
+def test_other_arrays_are_no_vectors(tmp_path):
+    np.save(tmp_path / "z.npy", np.zeros((2, 3, 3)))
+    assert not holds_vectors(tmp_path / "z.npy")
+    with pytest.raises(GraphError, match="shape"):
+        read_vectors(tmp_path / "z.npy")
+    with pytest.raises(GraphError, match="does not exist"):
+        read_vectors(tmp_path / "none.npy")
+    np.save(tmp_path / "pickle.npy", np.array([{}], dtype=object), allow_pickle=True)
+    assert not holds_vectors(tmp_path / "pickle.npy")
+
+
+def test_a_block_without_notes_is_not_finished(tmp_path):
+    Z, (first, second) = blocks()
+    parts = Parts(tmp_path / "z.npy", {"seed": 0})
+    parts.add(first, [])
+    parts.add(second, [{"index": 2}])
+    assert parts.bad() == [{"index": 2}]
+    (parts.folder / "000001.json").unlink()
+    again = Parts(tmp_path / "z.npy", {"seed": 0}, resume=True)
+    assert len(again) == 1
+    again.add(second, [])
+    np.testing.assert_array_equal(np.concatenate([block.Z for block in again]), Z)
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    (tmp_path / "z.npy.parts").mkdir()
+    (tmp_path / "z.npy.parts" / "thesis.tex").write_text("do not lose this")
+    with pytest.raises(ValueError, match=r"is in the way: it holds thesis\.tex"):
+        Parts(tmp_path / "z.npy", {})
+    assert (tmp_path / "z.npy.parts" / "thesis.tex").exists()
+    (tmp_path / "y.npy.parts").mkdir()
+    (tmp_path / "y.npy.parts" / "manifest.json").write_text("{")
+    with pytest.raises(ValueError, match="is damaged"):
+        Parts(tmp_path / "y.npy", {})
