@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
@@ -15,6 +18,7 @@ __all__ = ["kernel"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_HERE = Path(__file__).parent
 logger = logging.getLogger("grnf")
 
 
@@ -23,10 +27,27 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     Sums are not reassociated: the same call gives the same bits.
     """
-    compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")(
-        function
-    )
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
+    config: Any = numba.config  # its fields are not declared
+    folder = config.CACHE_DIR
+    config.CACHE_DIR = str(Path(folder or _HERE / "__pycache__") / f"engine-{_sources_hash()}")
+    try:
+        compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
+    finally:
+        config.CACHE_DIR = folder
     return compiled
+
+
+@cache
+def _sources_hash() -> str:
+    """Hash the sources of all loops: a loop contains those it calls, so a change in any outdates them all.
+
+    The cache of numba looks at the file of the loop alone, and would serve old code.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_HERE.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class _Announcer(event.Listener):

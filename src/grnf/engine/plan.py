@@ -35,11 +35,12 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Channels", "Engine", "Piece", "estimated_seconds", "pieces"]
 
-TILE = 512
+TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
 
-SORTED_TILE = 16
-"""Hidden channels of the sorted paths: a row of single precision is one line of the cache."""
+SORTED_TILE, SORTED_ENTRIES = 16, 2**16
+"""Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
+so many that a row of single precision is one line of the cache."""
 
 TABLE_BYTES = 2**20
 """Memory of the tables of U_3 and U_B, and of the rows of U_2: they are to stay in the second-level cache."""
@@ -95,8 +96,8 @@ class Engine(NamedTuple):
         )
 
     def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
-        """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
-        out = np.empty((len(batch), len(draw)))
+        """Return the sums before rho_i of every graph and feature: shape (n_graphs, M)."""
+        out = np.empty((len(batch), len(draw)), self.dtype)
         parts = pieces(batch)
         for directed in {piece.directed for piece in parts}:
             channels = self.channels(draw, batch.node_width, directed)
@@ -106,9 +107,10 @@ class Engine(NamedTuple):
         return out
 
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels: Channels) -> FloatArray:
-        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64."""
+        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M)."""
         s = statistics(
-            batch.take(piece.members),
+            batch,
+            piece.members,
             directed=piece.directed,
             adjacency_channel=self.adjacency_channel,
             dtype=self.dtype,
@@ -126,7 +128,7 @@ class Engine(NamedTuple):
             else:
                 tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
                 ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
-        result = np.empty_like(sums)
+        result = np.empty(sums.shape, self.dtype)
         result[:, channels.columns] = sums
         return result
 
@@ -138,7 +140,8 @@ class Engine(NamedTuple):
             tile = _tile(TILE, 2 * int(classes[small].max()), self.dtype)
             u2(s, near, c, self.hidden_code, tile, scale, small, sums)
         for graph in np.flatnonzero(by_sorting):
-            u2_sorted(s, near, c, self.hidden_code, SORTED_TILE, scale, int(graph), sums)
+            tile = max(SORTED_TILE, min(128, SORTED_ENTRIES // max(int(classes[graph]), 1)))
+            u2_sorted(s, near, c, self.hidden_code, tile, scale, int(graph), sums)
 
     def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
         near, n_edges = neighbours(s), np.diff(s.pair_ptr)

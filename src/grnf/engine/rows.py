@@ -15,6 +15,9 @@ __all__ = ["RAMP", "RELU", "activate", "add_heads", "evaluate", "project"]
 
 RELU, RAMP, SIGMOID, TANH = 1, 2, 3, 4
 
+DENSE = 6
+"""Entries of a row that are not 0, on average, from which the product of matrices is faster."""
+
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
@@ -38,10 +41,20 @@ def project(
 ) -> None:
     """Set out[i] = constant + X[first + i] @ matrix for i < count.
 
-    Only entries of X that are not 0 are multiplied, so one-hot labels are a look-up; four at a time, so that
-    a row of out is read and written once for four products.
+    Where most entries of X are 0 the others alone are multiplied, so that one-hot labels are a look-up; four
+    at a time, so that a row of out is read and written once for four products. Otherwise BLAS does it.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
+    used = 0
+    for i in range(first, first + count):
+        for column in range(columns):
+            used += X[i, column] != 0
+    if used > DENSE * count:
+        np.dot(X[first : first + count], matrix, out[:count])
+        for i in range(count):
+            for h in range(width):
+                out[i, h] += constant[h]
+        return
     r = np.zeros(columns + 4, np.int64)
     x = np.zeros(columns + 4, matrix.dtype)
     for i in range(count):
@@ -58,8 +71,8 @@ def project(
             r0, r1, r2, r3 = r[done], r[done + 1], r[done + 2], r[done + 3]
             x0, x1, x2, x3 = x[done], x[done + 1], x[done + 2], x[done + 3]
             for h in range(width):
-                low = x0 * matrix[r0, h] + x1 * matrix[r1, h]
-                out[i, h] += low + (x2 * matrix[r2, h] + x3 * matrix[r3, h])
+                low = (out[i, h] + x0 * matrix[r0, h]) + x1 * matrix[r1, h]
+                out[i, h] = low + (x2 * matrix[r2, h] + x3 * matrix[r3, h])
 
 
 @kernel

@@ -46,29 +46,35 @@ def edge_channels(edge_width: int, adjacency_channel: bool) -> int:
 
 
 def statistics(
-    batch: GraphBatch, *, directed: bool, adjacency_channel: bool, dtype: type[np.floating[Any]]
+    batch: GraphBatch,
+    graphs: IntArray,
+    *,
+    directed: bool,
+    adjacency_channel: bool,
+    dtype: type[np.floating[Any]],
 ) -> Statistics:
-    """Compute the statistics of a batch whose graphs are all directed or all undirected."""
-    values = batch.edge_attr
-    if edge_channels(batch.edge_width, adjacency_channel) > batch.edge_width:
-        values = np.hstack([np.ones((len(batch.edges), 1)), values])
-    n_edge, n_node = values.shape[1], batch.node_width
-    nodes = np.zeros((batch.node_ptr[-1], n_node + (3 if directed else 2) * n_edge))
-    nodes[:, :n_node] = batch.node_attr
-    pair_ptr = np.zeros(len(batch) + 1, dtype=np.int64)
-    pair_nodes = np.empty((len(batch.edges), 2), dtype=np.int64)
-    pairs = np.zeros((len(batch.edges), (2 if directed else 1) * n_edge))
+    """Compute the statistics of some graphs of a batch, which are all directed or all undirected."""
+    n_node, n_edge = batch.node_width, edge_channels(batch.edge_width, adjacency_channel)
+    adjacency = n_edge - batch.edge_width  # 1 where the first edge channel is the adjacency
+    node_ptr = _offsets(np.diff(batch.node_ptr)[graphs])
+    n_edges = int(np.diff(batch.edge_ptr)[graphs].sum())
+    sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge))
+    pair_ptr = np.zeros(len(graphs) + 1, dtype=np.int64)
+    pair_nodes = np.empty((n_edges, 2), dtype=np.int64)
+    pairs = np.zeros((n_edges, (2 if directed else 1) * n_edge))
     _fill(
-        batch.node_ptr, batch.edge_ptr, np.ascontiguousarray(batch.edges), values, directed,
-        nodes[:, n_node:], pair_ptr, pair_nodes, pairs,
+        graphs, node_ptr, batch.edge_ptr, batch.edges, batch.edge_attr, adjacency, directed,
+        sums, (pair_ptr, pair_nodes, pairs),
     )  # fmt: skip
+    nodes = np.empty((node_ptr[-1], n_node + sums.shape[1]), dtype)
+    totals = np.zeros((len(graphs), n_node + 2 * n_edge))
+    _join(graphs, batch.node_ptr, batch.node_attr, node_ptr, sums, nodes, totals)
     n_pairs = pair_ptr[-1]
-    totals = _segment_sums(nodes[:, : n_node + 2 * n_edge], batch.node_ptr)
     return Statistics(
         directed,
-        batch.sizes,
-        batch.node_ptr,
-        nodes.astype(dtype),
+        np.diff(node_ptr),
+        node_ptr,
+        nodes,
         np.ones(len(nodes), dtype),
         pair_ptr,
         pair_nodes[:n_pairs],
@@ -78,50 +84,76 @@ def statistics(
     )
 
 
+def _offsets(counts: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
 @kernel
 def _fill(
+    graphs: IntArray,
     node_ptr: IntArray,
     edge_ptr: IntArray,
     edges: IntArray,
-    values: FloatArray,
+    edge_attr: FloatArray,
+    adjacency: int,
     directed: bool,
     sums: FloatArray,
-    pair_ptr: IntArray,
-    pair_nodes: IntArray,
-    pairs: FloatArray,
+    found_pairs: tuple[IntArray, IntArray, FloatArray],
 ) -> None:
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
-    F = values.shape[1]
+    pair_ptr, pair_nodes, pairs = found_pairs
+    F = adjacency + edge_attr.shape[1]
     found = 0
-    for g in range(len(node_ptr) - 1):
-        first_node, n = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
-        order = _sorted_edges(edges[edge_ptr[g] : edge_ptr[g + 1]], n)
-        last_low = np.int64(-1)
-        last_high = np.int64(-1)
-        for position in order:
-            e = edge_ptr[g] + position
+    for position in range(len(graphs)):
+        first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
+        first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
+        order = _sorted_edges(edges[first_edge:last_edge], n)
+        last_low = last_high = np.int64(-1)
+        for place in order:
+            e = first_edge + place
             i, j = edges[e, 0], edges[e, 1]
-            for f in range(F):
-                v = values[e, f]
-                sums[first_node + i, F + f] += v
-                if i == j:
-                    sums[first_node + i, f] += v
-                if directed:
-                    sums[first_node + j, 2 * F + f] += v
-                elif i != j:
-                    sums[first_node + j, F + f] += v
-            if i == j:
-                continue
-            low: Any = min(i, j)
-            high: Any = max(i, j)
-            if low != last_low or high != last_high:
+            low, high = min(i, j), max(i, j)
+            if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
                 pair_nodes[found, 0], pair_nodes[found, 1] = low, high
                 found += 1
             shift = F if directed and i > j else 0
             for f in range(F):
-                pairs[found - 1, shift + f] += values[e, f]
-        pair_ptr[g + 1] = found
+                v = 1.0 if f < adjacency else edge_attr[e, f - adjacency]
+                sums[first_node + i, F + f] += v
+                if directed:
+                    sums[first_node + j, 2 * F + f] += v
+                if i == j:
+                    sums[first_node + i, f] += v
+                else:
+                    pairs[found - 1, shift + f] += v
+                    if not directed:
+                        sums[first_node + j, F + f] += v
+        pair_ptr[position + 1] = found
+
+
+@kernel
+def _join(
+    graphs: IntArray,
+    batch_ptr: IntArray,
+    node_attr: FloatArray,
+    node_ptr: IntArray,
+    sums: FloatArray,
+    nodes: FloatArray,
+    totals: FloatArray,
+) -> None:
+    """Write [x | sums] to nodes and add up the first columns to totals."""
+    width = node_attr.shape[1]
+    for position in range(len(graphs)):
+        shift = batch_ptr[graphs[position]] - node_ptr[position]
+        for i in range(node_ptr[position], node_ptr[position + 1]):
+            for f in range(width):
+                nodes[i, f] = node_attr[i + shift, f]
+                totals[position, f] += node_attr[i + shift, f]
+            for f in range(sums.shape[1]):
+                nodes[i, width + f] = sums[i, f]
+            for f in range(width, totals.shape[1]):
+                totals[position, f] += sums[i, f - width]
 
 
 @kernel
@@ -131,14 +163,3 @@ def _sorted_edges(edges: IntArray, n: int) -> IntArray:
     for e in range(len(edges)):
         low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
     return counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
-
-
-@kernel
-def _segment_sums(values: FloatArray, ptr: IntArray) -> FloatArray:
-    """Return the sum of the rows of each graph."""
-    result = np.zeros((len(ptr) - 1, values.shape[1]))
-    for g in range(len(ptr) - 1):
-        for i in range(ptr[g], ptr[g + 1]):
-            for f in range(values.shape[1]):
-                result[g, f] += values[i, f]
-    return result

@@ -183,7 +183,7 @@ class _Stretch:
         self.draw = draw
         self.activation, self.engine = owner.activation, owner.engine
         weights = importance_weights(owner.target, owner.proposal, draw)
-        self.weight = np.sqrt(weights / owner.n_components)
+        self.weight = np.sqrt(weights / owner.n_components).astype(owner.dtype)
         self.node_width = node_width
         self.by_direction: dict[bool, Channels] = {}
         self.null: FloatArray | float = 0.0

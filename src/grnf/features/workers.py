@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import cache
 from typing import Any
 
 from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["n_workers", "run"]
 
@@ -25,11 +27,25 @@ def n_workers(n_jobs: Any) -> int:
 
 
 def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Run all tasks, first come first served; the first error (or an interrupt) drops what has not begun."""
-    if workers == 1 or len(tasks) < 2:
-        for task in tasks:
-            task()
-        return
+    """Run all tasks, first come first served; the first error (or an interrupt) drops what has not begun.
+
+    Meanwhile BLAS keeps to one thread: the threads here are enough to keep the cores busy.
+    """
+    with _blas().limit(limits=1, user_api="blas"):
+        if workers == 1 or len(tasks) < 2:
+            for task in tasks:
+                task()
+        else:
+            _run_threads(tasks, workers)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the switch of BLAS. Looking for the libraries takes a while, so it is done once."""
+    return ThreadpoolController()
+
+
+def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
     executor = ThreadPoolExecutor(max_workers=workers)
     try:
         futures = [executor.submit(task) for task in tasks]
