@@ -120,7 +120,9 @@ def test_a_hundred_thousand_isolated_nodes():
     lonely, attributed = Graph(n, [], np.zeros((n, 1))), Graph(n, [], np.linspace(-1, 1, n))
     found = sums([lonely, attributed], {1: 0.5, 2: 0.5})
     assert np.isfinite(found).all()
-    # U_1 and U_2 of nodes without edges, by brute force on one channel at a time: the mean of a function
+    ungrouped = sums([lonely, attributed], {1: 0.5, 2: 0.5}, group=False)
+    np.testing.assert_allclose(found, ungrouped, rtol=1e-10, atol=1e-12)
+    # means of one function over finer and finer grids: close to those of a coarse one
     few = [Graph(1000, [], np.zeros((1000, 1))), Graph(1000, [], np.linspace(-1, 1, 1000))]
     np.testing.assert_allclose(found, sums(few, {1: 0.5, 2: 0.5}), rtol=0.02, atol=0.02)
 

@@ -128,9 +128,11 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     """Hash a row whose halves are swapped when shift is half its length."""
     value = seed * np.uint64(0x9E3779B97F4A7C15)
     for f in range(len(row)):
-        value ^= np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)])
-        value *= np.uint64(0xFF51AFD7ED558CCD)
-        value ^= value >> np.uint64(32)
+        bits = np.uint64(row[f + shift if f < len(row) - shift else f + shift - len(row)])
+        if bits != 0:  # one-hot rows are mostly 0
+            value ^= bits + np.uint64(f) * np.uint64(0x9E3779B97F4A7C15)
+            value *= np.uint64(0xFF51AFD7ED558CCD)
+            value ^= value >> np.uint64(32)
     return value
 
 

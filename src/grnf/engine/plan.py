@@ -45,8 +45,8 @@ so many that a row of single precision is one line of the cache."""
 TABLE_BYTES = 2**20
 """Memory of the tables of U_3 and U_B, and of the rows of U_2: they are to stay in the second-level cache."""
 
-SORTED_FROM = 192
-"""Classes of nodes from which sorting beats the loop over pairs; measured by benchmarks/crossing.py."""
+SORTED_FROM = 384
+"""Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
 
 SMALLEST_PIECE = 200_000
 """Pairs of nodes below which a piece is not worth a thread's while."""

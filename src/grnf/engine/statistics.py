@@ -19,6 +19,10 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["Statistics", "edge_channels", "statistics"]
 
 
+FEW = 32
+"""Edges of one node up to which insertion sort is used."""
+
+
 class Statistics(NamedTuple):
     """Arrays of one batch of graphs that are all directed or all undirected.
 
@@ -158,8 +162,39 @@ def _join(
 
 @kernel
 def _sorted_edges(edges: IntArray, n: int) -> IntArray:
-    """Return the order that sorts edges by (smaller node, larger node)."""
-    low, high = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    """Return the order that sorts edges by (smaller node, larger node).
+
+    By the smaller node all at once; the edges of one smaller node are few, and sorted where they stand.
+    """
+    low = np.empty(len(edges), np.int64)
     for e in range(len(edges)):
-        low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
-    return counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
+        low[e] = min(edges[e, 0], edges[e, 1])
+    order = counting_sort(np.arange(len(edges)), low, n)
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and low[order[stop]] == low[order[start]]:
+            stop += 1
+        if stop - start > FEW:
+            some = order[start:stop]
+            high = np.empty(stop - start, np.int64)
+            for k in range(stop - start):
+                high[k] = max(edges[some[k], 0], edges[some[k], 1])
+            order[start:stop] = some[np.argsort(high, kind="mergesort")]
+        else:
+            _insertion_sort(order, start, stop, edges)
+        start = stop
+    return order
+
+
+@kernel
+def _insertion_sort(order: IntArray, start: int, stop: int, edges: IntArray) -> None:
+    """Sort a few edges by their larger node, equal ones in the order they had."""
+    for k in range(start + 1, stop):
+        e = order[k]
+        high = max(edges[e, 0], edges[e, 1])
+        place = k
+        while place > start and max(edges[order[place - 1], 0], edges[order[place - 1], 1]) > high:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = e

@@ -12,6 +12,9 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["u1"]
 
+ROWS = 256
+"""Nodes treated at once: their sums are short enough for single precision, their rows for the cache."""
+
 
 @kernel
 def u1(
@@ -19,25 +22,25 @@ def u1(
 ) -> None:
     """out[g, feature] += head u U_1 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
     H, dtype = len(c.bias), c.bias.dtype
-    largest = 0
-    for g in graphs:
-        largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        t = np.empty((largest, stop - start), dtype)
+        t = np.empty((ROWS, stop - start), dtype)
         constant = np.empty((1, stop - start), dtype)
-        U = np.empty(stop - start, dtype)
+        U, partial = np.empty(stop - start), np.empty(stop - start, dtype)
         known = np.nan
         for g in graphs:
             if scale[g] != known:
                 known = scale[g]
                 nodes = evaluate(c.nodes[:, 0], known, start, stop)
                 totals = evaluate(c.totals, known, start, stop)
-            first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
             project(s.totals, g, 1, totals, c.bias[start:stop], constant)
-            project(s.nodes, first, count, nodes, constant[0], t)
             U[:] = 0
-            sum_rows(code, t, s.node_weight[first : first + count], U)
+            for first in range(s.node_ptr[g], s.node_ptr[g + 1], ROWS):
+                last = min(first + ROWS, s.node_ptr[g + 1])
+                project(s.nodes, first, last - first, nodes, constant[0], t)
+                partial[:] = 0
+                sum_rows(code, t, s.node_weight[first:last], partial)
+                U += partial
             add_heads(U, known, c.head, c.segments, start, out[g])
 
 
