@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.engine.counting import counting_sort
 from grnf.engine.jit import kernel
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
@@ -111,29 +110,71 @@ def _fill(
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        order = _sorted_edges(edges[first_edge:last_edge], n)
-        last_low = last_high = np.int64(-1)
-        for place in order:
-            e = first_edge + place
-            i, j = edges[e, 0], edges[e, 1]
-            low, high = min(i, j), max(i, j)
-            if low != high and (low != last_low or high != last_high):
-                last_low, last_high = low, high
-                pair_nodes[found, 0], pair_nodes[found, 1] = low, high
-                found += 1
-            shift = F if directed and i > j else 0
-            for f in range(F):
-                v = 1.0 if f < adjacency else edge_attr[e, f - adjacency]
-                sums[first_node + i, F + f] += v
-                if directed:
-                    sums[first_node + j, 2 * F + f] += v
-                if i == j:
-                    sums[first_node + i, f] += v
-                else:
-                    pairs[found - 1, shift + f] += v
-                    if not directed:
-                        sums[first_node + j, F + f] += v
+        start, packed, order = _sorted_edges(edges[first_edge:last_edge], n)
+        for low in range(n):
+            last = np.int64(-1)
+            for place in range(start[low], start[low + 1]):
+                high, turned = packed[place] >> 1, packed[place] & 1
+                i, j = (high, low) if turned else (low, high)
+                if high != low and high != last:
+                    last = high
+                    pair_nodes[found, 0], pair_nodes[found, 1] = low, high
+                    found += 1
+                shift = F if directed and turned else 0
+                for f in range(F):
+                    v = 1.0 if f < adjacency else edge_attr[first_edge + order[place], f - adjacency]
+                    sums[first_node + i, F + f] += v
+                    if directed:
+                        sums[first_node + j, 2 * F + f] += v
+                    if i == j:
+                        sums[first_node + i, f] += v
+                    else:
+                        pairs[found - 1, shift + f] += v
+                        if not directed:
+                            sums[first_node + j, F + f] += v
         pair_ptr[position + 1] = found
+
+
+@kernel
+def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort edges by their smaller node, then by their larger node.
+
+    Returns start, packed, order: edges with the smaller node i stand at start[i] .. start[i + 1] - 1, packed
+    is twice the larger node, plus 1 where the edge was given as (larger, smaller), and order says which edge
+    it is.
+    """
+    start = np.zeros(n + 2, np.int64)
+    for e in range(len(edges)):
+        start[min(edges[e, 0], edges[e, 1]) + 2] += 1
+    for node in range(n):
+        start[node + 2] += start[node + 1]
+    packed, order = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    for e in range(len(edges)):
+        i, j = edges[e, 0], edges[e, 1]
+        place = start[min(i, j) + 1]
+        packed[place], order[place] = 2 * max(i, j) + (i > j), e
+        start[min(i, j) + 1] += 1
+    for node in range(n):
+        first, last = start[node], start[node + 1]
+        if last - first > FEW:
+            by_larger = np.argsort(packed[first:last] >> 1, kind="mergesort")
+            packed[first:last] = packed[first:last][by_larger]
+            order[first:last] = order[first:last][by_larger]
+        else:
+            _insertion_sort(packed[first:last], order[first:last])
+    return start, packed, order
+
+
+@kernel
+def _insertion_sort(packed: IntArray, order: IntArray) -> None:
+    """Sort a few edges by their larger node, equal ones in the order they had."""
+    for k in range(1, len(packed)):
+        value, e = packed[k], order[k]
+        place = k
+        while place > 0 and packed[place - 1] >> 1 > value >> 1:
+            packed[place], order[place] = packed[place - 1], order[place - 1]
+            place -= 1
+        packed[place], order[place] = value, e
 
 
 @kernel
@@ -158,43 +199,3 @@ def _join(
                 nodes[i, width + f] = sums[i, f]
             for f in range(width, totals.shape[1]):
                 totals[position, f] += sums[i, f - width]
-
-
-@kernel
-def _sorted_edges(edges: IntArray, n: int) -> IntArray:
-    """Return the order that sorts edges by (smaller node, larger node).
-
-    By the smaller node all at once; the edges of one smaller node are few, and sorted where they stand.
-    """
-    low = np.empty(len(edges), np.int64)
-    for e in range(len(edges)):
-        low[e] = min(edges[e, 0], edges[e, 1])
-    order = counting_sort(np.arange(len(edges)), low, n)
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and low[order[stop]] == low[order[start]]:
-            stop += 1
-        if stop - start > FEW:
-            some = order[start:stop]
-            high = np.empty(stop - start, np.int64)
-            for k in range(stop - start):
-                high[k] = max(edges[some[k], 0], edges[some[k], 1])
-            order[start:stop] = some[np.argsort(high, kind="mergesort")]
-        else:
-            _insertion_sort(order, start, stop, edges)
-        start = stop
-    return order
-
-
-@kernel
-def _insertion_sort(order: IntArray, start: int, stop: int, edges: IntArray) -> None:
-    """Sort a few edges by their larger node, equal ones in the order they had."""
-    for k in range(start + 1, stop):
-        e = order[k]
-        high = max(edges[e, 0], edges[e, 1])
-        place = k
-        while place > start and max(edges[order[place - 1], 0], edges[order[place - 1], 1]) > high:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = e
