@@ -1,8 +1,11 @@
 """Shared by the benchmarks: medians, interleaved comparisons, peak memory, real data."""
 
+import ctypes
+import gc
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +43,9 @@ def peak_memory(call):
     def resident():
         return int(statm.read_text().split()[1]) * PAGE / 1e6
 
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)  # give back what was freed, or it would hide new use
     before, peak, done = resident(), [0.0], threading.Event()
 
     def watch():

@@ -9,10 +9,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["progress"]
+__all__ = ["no_progress", "progress"]
 
 PATIENCE = 3.0
 """Seconds of work before a bar appears."""
+
+
+_silent = threading.local()
+
+
+@contextmanager
+def no_progress() -> Iterator[None]:
+    """Keep bars from appearing, for callers that show something of their own, or nothing.
+
+    Examples
+    --------
+    >>> with no_progress(), progress(10, "counting") as advance:
+    ...     advance(5)
+    """
+    before = getattr(_silent, "on", False)
+    _silent.on = True
+    try:
+        yield
+    finally:
+        _silent.on = before
 
 
 @contextmanager
@@ -24,7 +44,7 @@ def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
     >>> with progress(10, "counting") as advance:  # silent: this is no terminal
     ...     advance(10)
     """
-    if not sys.stderr.isatty():
+    if getattr(_silent, "on", False) or not sys.stderr.isatty():
         yield lambda amount: None  # noqa: ARG005
         return
     start, lock, done = time.monotonic(), threading.Lock(), 0.0

@@ -12,7 +12,7 @@ import pytest
 from grnf import GRNF, CostWarning, Graph, GraphBatch
 from grnf.features import embedding
 from grnf.features.workers import n_workers, run
-from grnf.progress import progress
+from grnf.progress import no_progress, progress
 from random_graphs import cycle, random_graph
 
 
@@ -134,6 +134,11 @@ def test_progress_shows_on_a_terminal_only_after_a_while(monkeypatch, capsys):
         advance(1)
         time.sleep(0.3)
     assert "working" in terminal.text
+    terminal.text = ""
+    with no_progress(), progress(2, "working") as advance:
+        time.sleep(0.01)
+        advance(1)
+    assert terminal.text == ""
 
 
 def test_compiling_is_said_once_on_a_fresh_machine(tmp_path):

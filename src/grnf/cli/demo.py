@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from grnf.progress import no_progress
+
 if TYPE_CHECKING:
     from grnf.graphs import Graph
 
@@ -42,7 +44,7 @@ def demo(
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
     maps: dict[str, Any] = {}
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
-        with console.status(f"{name}: drawing, embedding and classifying {n_graphs} graphs"):
+        with no_progress(), console.status(f"{name}: drawing, embedding and classifying {n_graphs} graphs"):
             graphs, y = make(n_graphs, random_state=seed)
             results[name], vectors = _one_set(graphs, y, n_components, seed)
             maps |= {f"{name}, orders {orders}": (_map(Z, seed), y) for orders, Z in vectors.items()}

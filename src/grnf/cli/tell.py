@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import typer
 
+from grnf.progress import no_progress
+
 __all__ = ["counted", "note", "progress", "tell_bad"]
 
 Item = TypeVar("Item")
@@ -22,9 +24,10 @@ def note(text: str, quiet: bool = False) -> None:
 
 @contextmanager
 def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int], Any]]:
-    """Give a function that counts graphs done; it shows only on a terminal."""
+    """Give a function that counts graphs done; it shows only on a terminal, in place of the library's bar."""
     if quiet or not sys.stderr.isatty():
-        yield lambda count: None  # noqa: ARG005
+        with no_progress():
+            yield lambda count: None  # noqa: ARG005
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -34,7 +37,7 @@ def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int], Any]]:
         TextColumn("{task.description}: {task.completed:,} graphs"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with no_progress(), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda count: bar.advance(task, count)
 

@@ -17,6 +17,9 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["grouped"]
 
+TRIED = 256
+"""Nodes of a graph among which equal ones are looked for before the search is given up."""
+
 Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
@@ -75,6 +78,11 @@ def _group(
         table = _empty_table(n)
         for i in range(n):
             row = node_ptr[g] + i
+            if i >= TRIED and n_classes - first == i:  # no two alike so far: continuous attributes
+                class_of[i] = i
+                out_rows[n_classes], out_weight[n_classes] = row, 1
+                n_classes += 1
+                continue
             at = _hash(node_bits[row], 0, np.uint64(0)) & np.uint64(len(table) - 1)
             while table[at] >= 0 and not _equal(node_bits[row], node_bits[out_rows[table[at]]], 0):
                 at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -86,6 +94,13 @@ def _group(
             class_of[i] = table[at] - first
         out_ptr[g + 1] = n_classes
 
+        if n_classes - first == n:  # every node stands for itself, and so does every pair
+            for e in range(pair_ptr[g], pair_ptr[g + 1]):
+                out_pair_rows[n_pair_classes], out_pair_weight[n_pair_classes] = e + 1, 1
+                out_pair_nodes[n_pair_classes] = pair_nodes[e]
+                n_pair_classes += 1
+            out_pair_ptr[g + 1] = n_pair_classes
+            continue
         table = _empty_table(pair_ptr[g + 1] - pair_ptr[g])
         for e in range(pair_ptr[g], pair_ptr[g + 1]):
             low, high = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]

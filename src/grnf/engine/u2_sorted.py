@@ -19,7 +19,7 @@ from grnf.engine.rows import RAMP, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["pair_sums", "u2_sorted"]
+__all__ = ["pair_sums", "transposed", "u2_sorted"]
 
 
 def u2_sorted(
@@ -53,12 +53,24 @@ def pair_sums(code: int, a: FloatArray, b: FloatArray, weight: FloatArray) -> Fl
 
 def _sorted_columns(a: FloatArray, weight: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Sort each column; return the columns as rows, and their weights (one row for all where they are 1)."""
-    columns = a.T.copy()  # never a view: it is sorted in place
+    columns = transposed(a)
     if (weight == 1).all():
         columns.sort(axis=1)
         return columns, weight[np.newaxis]
     order = np.argsort(columns, axis=1)
     return np.take_along_axis(columns, order, axis=1), weight[order]
+
+
+@kernel
+def transposed(a: FloatArray) -> FloatArray:
+    """Return the columns as rows, reading a row by row: a copy, and faster than that of numpy."""
+    out = np.empty((a.shape[1], a.shape[0]), a.dtype)
+    for first in range(0, a.shape[0], 64):
+        last = min(first + 64, a.shape[0])
+        for h in range(a.shape[1]):
+            for i in range(first, last):
+                out[h, i] = a[i, h]
+    return out
 
 
 @kernel
