@@ -21,7 +21,7 @@ from grnf.basis import stirling
 from grnf.engine.coefficients import Coefficients, coefficients
 from grnf.engine.grouping import grouped
 from grnf.engine.neighbours import neighbours
-from grnf.engine.rows import RAMP, RELU
+from grnf.engine.rows import RAMP, RELU, place_columns
 from grnf.engine.statistics import Statistics, statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
@@ -129,7 +129,7 @@ class Engine(NamedTuple):
                 tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
                 ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
         result = np.empty(sums.shape, self.dtype)
-        result[:, channels.columns] = sums
+        place_columns(sums, channels.columns, result)
         return result
 
     def _pairs(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:

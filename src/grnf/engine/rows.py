@@ -11,7 +11,7 @@ import numpy as np
 from grnf.engine.jit import kernel
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["RAMP", "RELU", "activate", "add_heads", "evaluate", "project"]
+__all__ = ["RAMP", "RELU", "activate", "add_heads", "evaluate", "place_columns", "place_rows", "project"]
 
 RELU, RAMP, SIGMOID, TANH = 1, 2, 3, 4
 
@@ -130,3 +130,19 @@ def add_heads(
         first, last, column = segments[segment]
         for h in range(max(first, start), min(last, start + len(U))):
             out[column + h - first] += factor * head[h] * U[h - start]
+
+
+@kernel
+def place_columns(values: FloatArray, columns: IntArray, out: FloatArray) -> None:
+    """Set out[:, columns] = values; numpy would hold the interpreter lock."""
+    for i in range(len(values)):
+        for j in range(len(columns)):
+            out[i, columns[j]] = values[i, j]
+
+
+@kernel
+def place_rows(values: FloatArray, rows: IntArray, out: FloatArray) -> None:
+    """Set out[rows] = values; numpy would hold the interpreter lock."""
+    for i in range(len(rows)):
+        for j in range(values.shape[1]):
+            out[rows[i], j] = values[i, j]

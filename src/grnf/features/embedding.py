@@ -12,6 +12,7 @@ import numpy as np
 from grnf.activations import Activation, get_activation
 from grnf.basis import check_basis
 from grnf.engine import Channels, Engine, Piece, estimated_seconds, pieces
+from grnf.engine.rows import place_rows
 from grnf.engine.statistics import edge_channels
 from grnf.errors import CostWarning, GraphError
 from grnf.features.workers import n_workers, run
@@ -96,7 +97,7 @@ class FeatureMap:
 
             def fill(piece: Piece, stretch: _Stretch) -> None:
                 columns = slice(stretch.draw.start, stretch.draw.start + len(stretch.draw))
-                Z[piece.members, columns] = stretch.features(batch, piece)
+                place_rows(stretch.features(batch, piece), piece.members, Z[:, columns])
                 advance(len(piece.members) * len(stretch.draw))
 
             def fill_all(start: int, size: int) -> None:
