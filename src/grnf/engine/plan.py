@@ -11,7 +11,6 @@ while. Within a piece every graph takes the path that its size and the activatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -167,16 +166,13 @@ def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
     return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
 
 
-def _cut(members: IntArray, cost: IntArray, share: int) -> Iterator[IntArray]:
-    start = 0
-    spent = 0
-    for position, graph in enumerate(members):
-        if position > start and (spent + cost[graph] > share or position - start >= LARGEST_PIECE):
-            yield members[start:position]
-            start, spent = position, 0
-        spent += int(cost[graph])
-    if start < len(members):
-        yield members[start:]
+def _cut(members: IntArray, cost: IntArray, share: int) -> list[IntArray]:
+    """Cut where the costs add up to another share, and wherever there are too many graphs."""
+    shares = np.cumsum(cost[members]) // share
+    found = []
+    for some in np.split(members, np.flatnonzero(np.diff(shares)) + 1):
+        found += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]
+    return found
 
 
 def estimated_seconds(batch: GraphBatch, orders: IntArray, hidden_channels: int, code: int) -> float:
