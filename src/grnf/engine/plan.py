@@ -95,8 +95,8 @@ class Engine(NamedTuple):
         )
 
     def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
-        """Return the sums before rho_i of every graph and feature: shape (n_graphs, M)."""
-        out = np.empty((len(batch), len(draw)), self.dtype)
+        """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
+        out = np.empty((len(batch), len(draw)))
         parts = pieces(batch)
         for directed in {piece.directed for piece in parts}:
             channels = self.channels(draw, batch.node_width, directed)
@@ -106,7 +106,7 @@ class Engine(NamedTuple):
         return out
 
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels: Channels) -> FloatArray:
-        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M)."""
+        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64."""
         s = statistics(
             batch,
             piece.members,
@@ -127,7 +127,7 @@ class Engine(NamedTuple):
             else:
                 tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
                 ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
-        result = np.empty(sums.shape, self.dtype)
+        result = np.empty_like(sums)
         place_columns(sums, channels.columns, result)
         return result
 

@@ -184,7 +184,7 @@ class _Stretch:
         self.draw = draw
         self.activation, self.engine = owner.activation, owner.engine
         weights = importance_weights(owner.target, owner.proposal, draw)
-        self.weight = np.sqrt(weights / owner.n_components).astype(owner.dtype)
+        self.weight = np.sqrt(weights / owner.n_components)
         self.node_width = node_width
         self.by_direction: dict[bool, Channels] = {}
         self.null: FloatArray | float = 0.0
@@ -199,7 +199,10 @@ class _Stretch:
         return self
 
     def features(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        """Return the columns of z that belong to these features, for the graphs of a piece."""
+        """Return the columns of z that belong to these features, for the graphs of a piece, in float64.
+
+        Saturated features differ from the null graph's by little: that little is lost if rho_i is rounded.
+        """
         return (self._psi(batch, piece) - self.null) * self.weight
 
     def _psi(self, batch: GraphBatch, piece: Piece) -> FloatArray:
