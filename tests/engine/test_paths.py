@@ -26,7 +26,6 @@ def sorted_everywhere(monkeypatch):
         monkeypatch.setattr(
             plan, f"{name}_sorted", lambda *args, f=original, name=name: (used.append(name), f(*args))
         )
-    original = plan.Engine._triples
 
     def triples(self, s, c, scale, sums):
         near = plan.neighbours(s)
