@@ -71,6 +71,9 @@ def _group(
     out_ptr, out_rows, out_weight = node_out
     out_pair_ptr, out_pair_rows, out_pair_weight, out_pair_nodes = pair_out
     n_classes = n_pair_classes = 0
+    factors = np.empty(node_bits.shape[1], np.uint64)
+    for f in range(len(factors)):
+        factors[f] = (np.uint64(2 * f + 1) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
     for g in range(len(node_ptr) - 1):
         first = n_classes
         n = node_ptr[g + 1] - node_ptr[g]
@@ -83,8 +86,8 @@ def _group(
                 out_rows[n_classes], out_weight[n_classes] = row, 1
                 n_classes += 1
                 continue
-            at = _hash(node_bits[row], 0, np.uint64(0)) & np.uint64(len(table) - 1)
-            while table[at] >= 0 and not _equal(node_bits[row], node_bits[out_rows[table[at]]], 0):
+            at = _hash_row(node_bits[row], factors) & np.uint64(len(table) - 1)
+            while table[at] >= 0 and not _equal_rows(node_bits[row], node_bits[out_rows[table[at]]]):
                 at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
             if table[at] < 0:
                 table[at] = n_classes
@@ -94,39 +97,85 @@ def _group(
             class_of[i] = table[at] - first
         out_ptr[g + 1] = n_classes
 
-        if n_classes - first == n:  # every node stands for itself, and so does every pair
+        own = slice(pair_ptr[g], pair_ptr[g + 1])
+        n_own = n_classes - first
+        if n_own == n:  # every node stands for itself, and so does every pair
             for e in range(pair_ptr[g], pair_ptr[g + 1]):
                 out_pair_rows[n_pair_classes], out_pair_weight[n_pair_classes] = e + 1, 1
                 out_pair_nodes[n_pair_classes] = pair_nodes[e]
                 n_pair_classes += 1
-            out_pair_ptr[g + 1] = n_pair_classes
-            continue
-        table = _empty_table(pair_ptr[g + 1] - pair_ptr[g])
-        for e in range(pair_ptr[g], pair_ptr[g + 1]):
-            low, high = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]
-            shift = 0
-            if low > high:
-                low, high, shift = high, low, half
-            key = np.uint64(low * (n + 1) + high)
-            at = _hash(pair_bits[e], shift, key) & np.uint64(len(table) - 1)
-            while table[at] >= 0:
-                known = table[at]
-                source = out_pair_rows[known]
-                other = half if source < 0 else 0
-                if (
-                    out_pair_nodes[known, 0] == low
-                    and out_pair_nodes[known, 1] == high
-                    and _equal(pair_bits[e], pair_bits[abs(source) - 1], shift ^ other)
-                ):
-                    break
-                at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
-            if table[at] < 0:
-                table[at] = n_pair_classes
-                out_pair_rows[n_pair_classes] = -(e + 1) if shift else e + 1
-                out_pair_nodes[n_pair_classes, 0], out_pair_nodes[n_pair_classes, 1] = low, high
-                n_pair_classes += 1
-            out_pair_weight[table[at]] += 1
+        elif half == 0 and n_own**2 <= 4 * (own.stop - own.start) and _all_equal(pair_bits[own]):
+            n_pair_classes = _count_pairs(class_of, n_own, pair_nodes, own, n_pair_classes, pair_out)
+        else:
+            n_pair_classes = _group_pairs(
+                class_of, n_own, pair_nodes, pair_bits, own, half, n_pair_classes, pair_out
+            )
         out_pair_ptr[g + 1] = n_pair_classes
+
+
+@kernel
+def _count_pairs(
+    class_of: IntArray,
+    n_classes: int,
+    pair_nodes: IntArray,
+    own: slice,
+    found: int,
+    pair_out: tuple[IntArray, IntArray, FloatArray, IntArray],
+) -> int:
+    """Write the classes of pairs of one graph whose edges all have one value: they are counted in a table."""
+    _, out_rows, out_weight, out_nodes = pair_out
+    counts = np.zeros((n_classes, n_classes), np.int64)
+    for e in range(own.start, own.stop):
+        one, other = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]
+        counts[min(one, other), max(one, other)] += 1
+    for low in range(n_classes):
+        for high in range(low, n_classes):
+            if counts[low, high]:
+                out_rows[found], out_weight[found] = own.start + 1, counts[low, high]
+                out_nodes[found, 0], out_nodes[found, 1] = low, high
+                found += 1
+    return found
+
+
+@kernel
+def _group_pairs(
+    class_of: IntArray,
+    n_classes: int,
+    pair_nodes: IntArray,
+    pair_bits: Bits,
+    own: slice,
+    half: int,
+    found: int,
+    pair_out: tuple[IntArray, IntArray, FloatArray, IntArray],
+) -> int:
+    """Write the classes of pairs of one graph, by the classes of their ends and their values."""
+    _, out_rows, out_weight, out_nodes = pair_out
+    table = _empty_table(own.stop - own.start)
+    for e in range(own.start, own.stop):
+        low, high = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]
+        shift = 0
+        if low > high:
+            low, high, shift = high, low, half
+        key = np.uint64(low * (n_classes + 1) + high)
+        at = _hash(pair_bits[e], shift, key) & np.uint64(len(table) - 1)
+        while table[at] >= 0:
+            known = table[at]
+            source = out_rows[known]
+            other = half if source < 0 else 0
+            if (
+                out_nodes[known, 0] == low
+                and out_nodes[known, 1] == high
+                and _equal(pair_bits[e], pair_bits[abs(source) - 1], shift ^ other)
+            ):
+                break
+            at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
+        if table[at] < 0:
+            table[at] = found
+            out_rows[found] = -(e + 1) if shift else e + 1
+            out_nodes[found, 0], out_nodes[found, 1] = low, high
+            found += 1
+        out_weight[table[at]] += 1
+    return found
 
 
 @kernel
@@ -136,6 +185,35 @@ def _empty_table(count: int) -> IntArray:
     while size < 2 * count:
         size *= 2
     return np.full(size, -1, dtype=np.int64)
+
+
+@kernel
+def _hash_row(row: Bits, factors: Bits) -> np.uint64:
+    """Hash a row, in steps that vectorise."""
+    value = np.uint64(0)
+    for f in range(len(row)):
+        value += np.uint64(row[f]) * factors[f]
+    value ^= value >> np.uint64(32)
+    value *= np.uint64(0xFF51AFD7ED558CCD)
+    return value ^ (value >> np.uint64(32))
+
+
+@kernel
+def _equal_rows(a: Bits, b: Bits) -> bool:
+    """Whether two rows are equal, in steps that vectorise."""
+    difference = a.dtype.type(0)
+    for f in range(len(a)):
+        difference |= a[f] ^ b[f]
+    return bool(difference == 0)
+
+
+@kernel
+def _all_equal(rows: Bits) -> bool:
+    """Whether all rows are equal."""
+    for row in range(1, len(rows)):  # noqa: SIM110 numba knows no generators
+        if not _equal_rows(rows[0], rows[row]):
+            return False
+    return True
 
 
 @kernel

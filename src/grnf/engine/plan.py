@@ -5,7 +5,7 @@ while. Within a piece every graph takes the path that its size and the activatio
 
     U_1   u1                         nodes grouped
     U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
-    U_3   u3, or u3_sorted           sorted for relu and ramp on large sparse graphs
+    U_3   u3, or u3_sorted           twins grouped; sorted for relu and ramp on large sparse graphs
     U_B   ub                         O(n^B), for small graphs
 """
 
@@ -22,6 +22,7 @@ from grnf.engine.grouping import grouped
 from grnf.engine.neighbours import neighbours
 from grnf.engine.rows import RAMP, RELU, place_columns
 from grnf.engine.statistics import Statistics, statistics
+from grnf.engine.twins import twins
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
 from grnf.engine.u2_sorted import u2_sorted
@@ -132,24 +133,26 @@ class Engine(NamedTuple):
         return result
 
     def _pairs(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
-        near, classes = neighbours(s), np.diff(s.node_ptr)
+        classes = np.diff(s.node_ptr)
         by_sorting = (classes >= SORTED_FROM) & (self.hidden_code in (RELU, RAMP))
         (small,) = np.nonzero(~by_sorting)
         if len(small):
             tile = _tile(TILE, 2 * int(classes[small].max()), self.dtype)
-            u2(s, near, c, self.hidden_code, tile, scale, small, sums)
+            u2(s, neighbours(s), c, self.hidden_code, tile, scale, small, sums)
         for graph in np.flatnonzero(by_sorting):
             tile = max(SORTED_TILE, min(128, SORTED_ENTRIES // max(int(classes[graph]), 1)))
-            u2_sorted(s, near, c, self.hidden_code, tile, scale, int(graph), sums)
+            u2_sorted(s, c, self.hidden_code, tile, scale, int(graph), sums)
 
     def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
         near, n_edges = neighbours(s), np.diff(s.pair_ptr)
+        few = twins(s, near) if self.group else s
+        classes = np.diff(few.node_ptr)
         cost = _sorted_triples_cost(s.sizes.astype(float), n_edges)
-        by_sorting = (cost < s.sizes**3.0) & (self.hidden_code in (RELU, RAMP))
+        by_sorting = (cost < classes**3.0) & (self.hidden_code in (RELU, RAMP))
         (small,) = np.nonzero(~by_sorting)
         if len(small):
-            tile = _tile(256, int(s.sizes[small].max()) ** 2, self.dtype)
-            u3(s, near, c, self.hidden_code, tile, scale, small, sums)
+            tile = _tile(256, int(classes[small].max()) ** 2, self.dtype)
+            u3(few, neighbours(few), c, self.hidden_code, tile, scale, small, sums)
         for graph in np.flatnonzero(by_sorting):
             u3_sorted(s, near, c, self.hidden_code, SORTED_TILE, scale, int(graph), sums)
 

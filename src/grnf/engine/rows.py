@@ -28,10 +28,11 @@ def evaluate(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatA
     """Return c_0 + c_1 u + c_2 u^2 on channels start .. stop - 1; coefficient has shape (3, rows, H)."""
     out = np.empty((coefficient.shape[1], stop - start), coefficient.dtype)
     v = out.dtype.type(u)
-    for r in range(coefficient.shape[1]):
-        for h in range(stop - start):
-            high = coefficient[1, r, start + h] + v * coefficient[2, r, start + h]
-            out[r, h] = coefficient[0, r, start + h] + v * high
+    for r in range(coefficient.shape[1]):  # slices: an index start + h might be negative for all it knows
+        c0, c1 = coefficient[0, r, start:stop], coefficient[1, r, start:stop]
+        c2, row = coefficient[2, r, start:stop], out[r]
+        for h in range(len(row)):
+            row[h] = c0[h] + v * (c1[h] + v * c2[h])
     return out
 
 
@@ -55,24 +56,36 @@ def project(
             for h in range(width):
                 out[i, h] += constant[h]
         return
-    r = np.zeros(columns + 4, np.int64)
-    x = np.zeros(columns + 4, matrix.dtype)
+    zero = matrix.dtype.type(0)
     for i in range(count):
-        used = 0
-        for column in range(columns):
-            if X[first + i, column] != 0:
-                r[used], x[used] = column, X[first + i, column]
-                used += 1
-        x[used : used + 4] = 0
-        r0, r1, x0, x1 = r[0], r[1], x[0], x[1]
+        row, target = X[first + i], out[i]
+        r0 = _next_used(row, 0)
+        r1 = _next_used(row, r0 + 1)
+        x0, x1 = row[r0] if r0 < columns else zero, row[r1] if r1 < columns else zero
+        m0, m1 = matrix[min(r0, columns - 1)], matrix[min(r1, columns - 1)]
         for h in range(width):
-            out[i, h] = constant[h] + (x0 * matrix[r0, h] + x1 * matrix[r1, h])
-        for done in range(2, used, 4):
-            r0, r1, r2, r3 = r[done], r[done + 1], r[done + 2], r[done + 3]
-            x0, x1, x2, x3 = x[done], x[done + 1], x[done + 2], x[done + 3]
+            target[h] = constant[h] + (x0 * m0[h] + x1 * m1[h])
+        r0 = _next_used(row, r1 + 1)
+        while r0 < columns:
+            r1 = _next_used(row, r0 + 1)
+            r2 = _next_used(row, r1 + 1)
+            r3 = _next_used(row, r2 + 1)
+            x0, x1 = row[r0], row[r1] if r1 < columns else zero
+            x2, x3 = row[r2] if r2 < columns else zero, row[r3] if r3 < columns else zero
+            m0, m1, m2 = matrix[r0], matrix[min(r1, columns - 1)], matrix[min(r2, columns - 1)]
+            m3 = matrix[min(r3, columns - 1)]
             for h in range(width):
-                low = (out[i, h] + x0 * matrix[r0, h]) + x1 * matrix[r1, h]
-                out[i, h] = low + (x2 * matrix[r2, h] + x3 * matrix[r3, h])
+                low = (target[h] + x0 * m0[h]) + x1 * m1[h]
+                target[h] = low + (x2 * m2[h] + x3 * m3[h])
+            r0 = _next_used(row, r3 + 1)
+
+
+@kernel
+def _next_used(row: FloatArray, start: int) -> int:
+    """Return the first place from `start` on whose entry is not 0; the length of the row if there is none."""
+    while start < len(row) and row[start] == 0:
+        start += 1
+    return start
 
 
 @kernel
@@ -128,8 +141,12 @@ def add_heads(
     """Add factor * head . U to the feature that each channel of the tile belongs to."""
     for segment in range(len(segments)):
         first, last, column = segments[segment]
-        for h in range(max(first, start), min(last, start + len(U))):
-            out[column + h - first] += factor * head[h] * U[h - start]
+        low, high = max(first, start), min(last, start + len(U))
+        if low < high:  # slices that begin at 0: indices that could be negative would not vectorise
+            features = out[column + low - first : column + high - first]
+            heads, sums = head[low:high], U[low - start : high - start]
+            for h in range(len(features)):
+                features[h] += factor * heads[h] * sums[h]
 
 
 @kernel

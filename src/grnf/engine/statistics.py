@@ -110,39 +110,49 @@ def _fill(
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        start, packed, order = _sorted_edges(edges[first_edge:last_edge], n)
-        for low in range(n):
-            last = np.int64(-1)
-            for place in range(start[low], start[low + 1]):
-                high, turned = packed[place] >> 1, packed[place] & 1
-                i, j = (high, low) if turned else (low, high)
-                if high != low and high != last:
-                    last = high
-                    pair_nodes[found, 0], pair_nodes[found, 1] = low, high
-                    found += 1
-                shift = F if directed and turned else 0
-                for f in range(F):
-                    v = 1.0 if f < adjacency else edge_attr[first_edge + order[place], f - adjacency]
-                    sums[first_node + i, F + f] += v
-                    if directed:
-                        sums[first_node + j, 2 * F + f] += v
-                    if i == j:
-                        sums[first_node + i, f] += v
-                    else:
-                        pairs[found - 1, shift + f] += v
-                        if not directed:
-                            sums[first_node + j, F + f] += v
+        own = edges[first_edge:last_edge]
+        in_order, order = _in_order(own), np.empty(0, np.int64)
+        if not in_order:
+            own, order = _sorted_edges(own, n)
+        last_low = last_high = np.int64(-1)
+        for place in range(len(own)):
+            e = place if in_order else order[place]
+            i, j = own[place, 0], own[place, 1]
+            low, high = min(i, j), max(i, j)
+            if low != high and (low != last_low or high != last_high):
+                last_low, last_high = low, high
+                pair_nodes[found, 0], pair_nodes[found, 1] = low, high
+                found += 1
+            shift = F if directed and i > j else 0
+            for f in range(F):
+                v = 1.0 if f < adjacency else edge_attr[first_edge + e, f - adjacency]
+                sums[first_node + i, F + f] += v
+                if directed:
+                    sums[first_node + j, 2 * F + f] += v
+                if i == j:
+                    sums[first_node + i, f] += v
+                else:
+                    pairs[found - 1, shift + f] += v
+                    if not directed:
+                        sums[first_node + j, F + f] += v
         pair_ptr[position + 1] = found
 
 
 @kernel
-def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Sort edges by their smaller node, then by their larger node.
+def _in_order(edges: IntArray) -> bool:
+    """Whether the edges ascend by their smaller node, then by their larger node; most files list them so."""
+    last_low = last_high = np.int64(-1)
+    for e in range(len(edges)):
+        low, high = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
+        if low < last_low or (low == last_low and high < last_high):
+            return False
+        last_low, last_high = low, high
+    return True
 
-    Returns start, packed, order: edges with the smaller node i stand at start[i] .. start[i + 1] - 1, packed
-    is twice the larger node, plus 1 where the edge was given as (larger, smaller), and order says which edge
-    it is.
-    """
+
+@kernel
+def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """Return the edges sorted by their smaller node, then by their larger node, and which ones they are."""
     start = np.zeros(n + 2, np.int64)
     for e in range(len(edges)):
         start[min(edges[e, 0], edges[e, 1]) + 2] += 1
@@ -152,17 +162,21 @@ def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray
     for e in range(len(edges)):
         i, j = edges[e, 0], edges[e, 1]
         place = start[min(i, j) + 1]
-        packed[place], order[place] = 2 * max(i, j) + (i > j), e
+        packed[place], order[place] = 2 * max(i, j) + (i > j), e  # the larger node; whether it came first
         start[min(i, j) + 1] += 1
-    for node in range(n):
-        first, last = start[node], start[node + 1]
+    ordered = np.empty_like(edges)
+    for low in range(n):
+        first, last = start[low], start[low + 1]
         if last - first > FEW:
             by_larger = np.argsort(packed[first:last] >> 1, kind="mergesort")
             packed[first:last] = packed[first:last][by_larger]
             order[first:last] = order[first:last][by_larger]
         else:
             _insertion_sort(packed[first:last], order[first:last])
-    return start, packed, order
+        for place in range(first, last):
+            high, turned = packed[place] >> 1, packed[place] & 1
+            ordered[place, turned], ordered[place, 1 - turned] = low, high
+    return ordered, order
 
 
 @kernel

@@ -37,11 +37,46 @@ def u1(
             U[:] = 0
             for first in range(s.node_ptr[g], s.node_ptr[g + 1], ROWS):
                 last = min(first + ROWS, s.node_ptr[g + 1])
-                project(s.nodes, first, last - first, nodes, constant[0], t)
+                weight = s.node_weight[first:last]
                 partial[:] = 0
-                sum_rows(code, t, s.node_weight[first:last], partial)
+                if not _sum_sparse_rows(code, s.nodes[first:last], nodes, constant[0], weight, partial):
+                    project(s.nodes, first, last - first, nodes, constant[0], t)
+                    sum_rows(code, t, weight, partial)
                 U += partial
             add_heads(U, known, c.head, c.segments, start, out[g])
+
+
+@kernel
+def _sum_sparse_rows(
+    code: int, X: FloatArray, matrix: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+) -> bool:
+    """U += sum_i weight_i rho(constant + X_i @ matrix) where rows of X have two entries that are not 0.
+
+    As with one label and a degree. Two rows at a time, none of them stored. Returns False, with nothing done,
+    for rows with more entries and for activations other than relu and ramp.
+    """
+    if code != RELU and code != RAMP:
+        return False
+    column, value = np.zeros((len(X) + 1, 2), np.int64), np.zeros((len(X) + 1, 2), X.dtype)
+    for i in range(len(X)):
+        used = 0
+        for f in range(X.shape[1]):
+            if X[i, f] != 0:
+                if used == 2:
+                    return False
+                column[i, used], value[i, used] = f, X[i, f]
+                used += 1
+    zero, top = X.dtype.type(0), X.dtype.type(1 if code == RAMP else np.inf)
+    for i in range(0, len(X), 2):
+        w0, w1 = weight[i], weight[i + 1] if i + 1 < len(X) else zero
+        x0, x1, y0, y1 = value[i, 0], value[i, 1], value[i + 1, 0], value[i + 1, 1]
+        a0, a1 = matrix[column[i, 0]], matrix[column[i, 1]]
+        b0, b1 = matrix[column[i + 1, 0]], matrix[column[i + 1, 1]]
+        for h in range(len(U)):
+            low = min(max(constant[h] + (x0 * a0[h] + x1 * a1[h]), zero), top)
+            high = min(max(constant[h] + (y0 * b0[h] + y1 * b1[h]), zero), top)
+            U[h] = (U[h] + w0 * low) + w1 * high
+    return True
 
 
 @kernel

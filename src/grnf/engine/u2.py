@@ -41,7 +41,7 @@ def u2(
         b = np.empty((largest, stop - start), dtype)
         constant = np.empty((1, stop - start), dtype)
         zeros = np.zeros(stop - start, dtype)
-        U = np.empty(stop - start, np.float64)
+        U, scratch = np.empty(stop - start, np.float64), np.empty((2, stop - start), dtype)
         known = np.nan
         for g in graphs:
             if s.sizes[g] < 2:
@@ -60,7 +60,7 @@ def u2(
             edge = np.empty((n_values, stop - start), dtype)
             project(near.values, near.value_ptr[g], n_values, pairs, zeros, edge)
             U[:] = 0
-            _add_pairs(code, a, b, s.node_weight[first : first + count], near, first, edge, U)
+            _add_pairs(code, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
             add_heads(U, known * known, c.head, c.segments, start, out[g])
 
 
@@ -73,6 +73,8 @@ def _add_pairs(
     near: Neighbours,
     first: int,
     edge: FloatArray,
+    zeros: FloatArray,
+    scratch: FloatArray,
     U: FloatArray,
 ) -> None:
     """U += sum over ordered pairs of rho(a_i + b_j + e(i, j)). For the ReLU b is overwritten by -b.
@@ -80,7 +82,7 @@ def _add_pairs(
     relu(a_i + e + b_j) = max(a_i + e, -b_j) + b_j takes one operation less in the loop over pairs.
     """
     n, width = len(weight), len(U)
-    partial, row, zeros = np.empty(width, a.dtype), np.empty(width, a.dtype), np.zeros(width, a.dtype)
+    partial, row = scratch[0], scratch[1]
     everyone = np.arange(n)
     free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
     mass = weight.sum()

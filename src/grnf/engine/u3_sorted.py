@@ -15,7 +15,7 @@ from grnf.engine.jit import kernel
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, activate, add_heads
 from grnf.engine.statistics import Statistics
-from grnf.engine.u2_sorted import pair_sums, transposed
+from grnf.engine.u2_sorted import pair_sums, transpose
 from grnf.engine.u3 import triple_terms
 from grnf.typing import FloatArray, IntArray
 
@@ -49,7 +49,10 @@ def u3_sorted(
 
 def _triple_sums(code: int, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     """Return sum_ijk rho(x_i + y_j + z_k) of each channel."""
-    a, b, c = transposed(x), transposed(y), transposed(z)
+    columns = np.empty((3, x.shape[1], x.shape[0]), x.dtype)
+    for source, out in zip((x, y, z), columns, strict=True):
+        transpose(source, out)
+    a, b, c = columns
     b.sort(axis=1)
     c.sort(axis=1)
     U = _merge_all(a, b, c, 0.0)
