@@ -82,7 +82,7 @@ def _add_triples(
     n, width = nodes.shape[1], nodes.shape[2]
     last = np.empty((n, n, width), nodes.dtype)  # c_k + e_23(j, k)
     second, third = np.zeros((n, width), nodes.dtype), np.zeros((n, width), nodes.dtype)  # e_12, e_13 of i
-    base, row = np.empty((2, width), nodes.dtype), np.empty(width, nodes.dtype)
+    base, row = np.zeros((2, width), nodes.dtype), np.empty(width, nodes.dtype)  # 0 times it must be 0
     weight, partial = np.empty((2, n), nodes.dtype), np.zeros(width, nodes.dtype)
     others = size.sum() - 2
     for j in range(n):
