@@ -128,7 +128,7 @@ def test_columns_can_be_named(tmp_path):
         ("graph_id,source,target\na,1,1\n", "graph_id,node\na,1\na,1\n", "node '1' stands twice"),
         ("graph_id,source,target\na,1,1\n", "graph_id,node\nb,1\n", "graph 'a' is not in the table of nodes"),
         ("source,target\n1,2\n", None, "no column of graph"),
-        ("x," * 10**6 + "source,target\n", None, "line 1 is longer than"),
+        ("x," * 10**6 + "source,target\n", None, "line 1: the line is longer than"),
     ],
 )
 def test_damage_in_edge_tables(tmp_path, edges, nodes, message):

@@ -106,21 +106,21 @@ FORMATS: dict[str, Format] = _table(
     ),
     _record_wise(
         "json",
-        "node-link JSON of networkx and D3: a graph, or a list of graphs",
+        "node-link JSON of networkx and D3: a graph, a list of graphs, or {\"graphs\": [...]}",
         (".json",),
         read_json,
         writer=write_json,
         carries=EVERYTHING,
     ),
-    Format(
+    _record_wise(
         "graphml",
         "GraphML",
         (".graphml", ".xml"),
         read_graphml,
-        write_graphml,
-        EVERYTHING,
+        writer=write_graphml,
+        carries=EVERYTHING,
     ),
-    Format("gml", "GML", (".gml",), read_gml, write_gml, EVERYTHING),
+    _record_wise("gml", "GML", (".gml",), read_gml, writer=write_gml, carries=EVERYTHING),
     Format(
         "gexf",
         "GEXF of Gephi",
