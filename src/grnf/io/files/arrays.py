@@ -169,9 +169,7 @@ def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStrea
             totals[key] += int(sizes.astype(object).sum()) if sizes.max() >= 2**40 else int(sizes.sum())
     for key, total in totals.items():
         if total != streams[key].length:
-            raise GraphError(
-                f"{name}: {key} has {streams[key].length} entries, the graphs speak of {total}"
-            )
+            raise GraphError(f"{name}: {key} has {streams[key].length} entries, the graphs speak of {total}")
 
 
 def _sizes(counts: dict[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ FORMATS: dict[str, Format] = _table(
     ),
     _record_wise(
         "json",
-        "node-link JSON of networkx and D3: a graph, a list of graphs, or {\"graphs\": [...]}",
+        'node-link JSON of networkx and D3: a graph, a list of graphs, or {"graphs": [...]}',
         (".json",),
         read_json,
         writer=write_json,

@@ -117,9 +117,7 @@ def read_graphml(source: Source, *, on_error: OnError = "raise") -> Iterator[Raw
     return each_record(_contents(source, on_error), lambda graph: graph, on_error)
 
 
-def _contents(
-    source: Source, on_error: OnError
-) -> Iterator[tuple[str, str | None, RawGraph | GraphError]]:
+def _contents(source: Source, on_error: OnError) -> Iterator[tuple[str, str | None, RawGraph | GraphError]]:
     """Yield graphs, or what is wrong with one; then the next one begins after its end."""
     reader = _Reader()
     found = False

@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from grnf.errors import GraphError
 from grnf.files import atomic_write
+
 __all__ = ["Source", "decoded", "open_sink"]
 
 GZIP = b"\x1f\x8b"

@@ -306,9 +306,7 @@ class Arcs:
             start, stop = self.length, self.length + len(block)
             values = {field: rows.take(len(block)) for field, rows in others.items()}
             if start == 0:
-                widths = [
-                    (field, table.dtype.str, (table.shape[1],)) for field, table in values.items()
-                ]
+                widths = [(field, table.dtype.str, (table.shape[1],)) for field, table in values.items()]
                 self.dtype = np.dtype([*self.dtype.descr, *widths])
             records = np.zeros(len(block), dtype=self.dtype)
             records["arc"] = block - 1
