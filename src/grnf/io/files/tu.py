@@ -27,7 +27,7 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
 
-AT_ONCE = 2**17
+AT_ONCE = 2**16
 """Nodes and arcs together that are in memory at a time, unless one graph has more."""
 
 
