@@ -62,7 +62,7 @@ def write(name, path, count):
     elif name == "edge-table":
         edge_table(count).to_csv(path, index=False)
     elif name == "graph6-npy":
-        np.save(path, np.array(["I~o__[M@w"] * count))
+        np.save(path, np.array(["I~o__[M@w".ljust(200)] * count))
     elif name == "npz":
         write_graphs(path, map(ring, range(count)), format=name)
         with zipfile.ZipFile(path) as archive:
@@ -73,13 +73,13 @@ def write(name, path, count):
     return path.stat().st_size
 
 
-COUNTS = {"tu": 1200, "npz": 1500, "graph6-npy": 200_000, "smi": 5000, "smiles": 5000, "parquet": 3000}
+COUNTS = {"tu": 1500, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "parquet": 1000}
 MANY = [name for name, entry in FORMATS.items() if not entry.one_graph]
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_memory_does_not_grow_with_the_file(tmp_path, name):
-    count = COUNTS.get(name, 200)
+    count = COUNTS.get(name, 40)
     path = tmp_path / f"graphs{FORMATS[name].suffixes[0]}"
     size = write(name, path, count)
     next(iter(read_graphs(path, format=name)))  # what is imported and cached once
@@ -99,11 +99,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path, name):
 
 
 def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path):
-    for name, text in tu_files(1200).items():
+    for name, text in tu_files(1500).items():
         (tmp_path / f"DS_{name}.txt").write_text(text)
     tracemalloc.start()
     try:
-        assert sum(1 for _ in read_graphs(tmp_path)) == 1200
+        assert sum(1 for _ in read_graphs(tmp_path)) == 1500
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -160,11 +160,10 @@ def test_edge_tables_in_any_order(tmp_path, suffix):
 
 def test_sorting_an_edge_table_takes_little_memory(tmp_path):
     path = tmp_path / "edges.csv"
-    edge_table(300, shuffled=True).to_csv(path, index=False)
-    list(read_graphs(path))[0]
+    edge_table(40, shuffled=True).to_csv(path, index=False)
     tracemalloc.start()
     try:
-        assert sum(1 for _ in read_graphs(path)) == 300
+        assert sum(1 for _ in read_graphs(path)) == 40
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -226,7 +225,7 @@ FAULTS = [
     ("a.json", f'[{GOOD}, {{"a": [tru, "]"]}}, {GOOD}]', "gbg", "no valid JSON"),
     ("a.json", f'[{GOOD}, {{"nodes": 1}}, 7, {GOOD}]', "gbbg", "lists 'nodes' and 'edges'"),
     ("a.json", f"[{GOOD}, {GOOD[:-9]}", "gb", "cut off.*Nothing can be read from there on"),
-    ("a.json", f'{{"graphs": [{GOOD}, {{]}}, {GOOD}]}}', "gb", "Nothing can be read from there on"),
+    ("a.json", f'{{"graphs": [{GOOD}, {{]}}, {GOOD}]}}', "gbb", "line 1: no valid JSON"),
     ("a.json", "nonsense", "b", "no graph stands before"),
     ("a.gml", f"{GML}graph [ node [ id 0 ] node [ id 0 ] ]\n{GML}", "gbg", "node 0 stands twice"),
     ("a.gml", f"{GML}graph [ node {{ [ id 0 ] ]\n{GML}", "gbg", "line 2: .* is no GML"),

@@ -111,8 +111,9 @@ def _tokens(source: Source) -> Iterator[tuple[str, str, int]]:
     ended = False
     while place < len(text) or not ended:
         found = TOKEN.match(text, place)
+        # a number may go on with an exponent, of which up to two letters stand there
         blank = found is not None and found.lastgroup is None and text[place] != "#"
-        if not ended and not blank and (found.end() == len(text) if found else _may_go_on(text, place)):
+        if not ended and not blank and (found.end() + 2 >= len(text) if found else _may_go_on(text, place)):
             if len(text) - place > LARGEST_DOCUMENT:
                 raise GraphError(f"line {line}: one text or comment of more than {LARGEST_DOCUMENT} letters")
             text, place = text[place - 1 :], 1

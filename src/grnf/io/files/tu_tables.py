@@ -25,10 +25,10 @@ from grnf.typing import IntArray
 __all__ = ["INDICATOR", "Arcs", "Files", "Rows", "first_nodes", "open_files"]
 
 INDICATOR = "_graph_indicator.txt"
-CHUNK = 2**20
+CHUNK = 2**18
 """Bytes of text that become numbers at a time."""
 
-RUN = 2**16
+RUN = 2**15
 """Arcs that are sorted at a time, where a file does not have them graph by graph."""
 
 FAULTS = {1: "no such node", 2: "an edge between two graphs", 3: "these are no numbers, or too few or many"}
@@ -102,7 +102,8 @@ class Files:
     def count(self, suffix: str) -> int:
         """Return the number of lines that are not blank."""
         stream = self.open(suffix)
-        return sum(sum(1 for line in block.splitlines() if line.strip()) for block in _blocks(stream, suffix))
+        blocks = _blocks(stream, self.name(suffix))
+        return sum(sum(1 for line in io.BytesIO(block) if line.strip()) for block in blocks)
 
     def check_counts(self, item: str, count: int) -> None:
         """Refuse labels or attributes of nodes or edges that are more or fewer than these."""
