@@ -1,4 +1,4 @@
-"""Zip files from strangers: read as streams, members never written to disk, refused when they look like traps."""
+"""Zip files from strangers: read as streams, never unpacked to disk, refused when they look like traps."""
 
 from __future__ import annotations
 

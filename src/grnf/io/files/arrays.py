@@ -101,7 +101,7 @@ class _Spool:
     def __init__(self, name: str, stack: ExitStack) -> None:
         self.name = name
         self.dtype = np.dtype({"f": np.float64, "b": np.bool_, "u": np.uint8, "i": np.int64}[_kind(name)])
-        self.file = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
+        self.file = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
         self.length = 0
 
     def add(self, values: Any) -> None:
@@ -205,8 +205,8 @@ class _Texts:
     def __init__(self, text: ArrayStream, ends: ArrayStream, name: str, stack: ExitStack) -> None:
         self.name = name
         self.count = ends.length
-        self.text = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
-        self.ends = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
+        self.text = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+        self.ends = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
         for start in range(0, text.length, IN_MEMORY):
             self.text.write(text.take(min(IN_MEMORY, text.length - start)).tobytes())
         last = 0

@@ -50,7 +50,7 @@ class _Table:
         self.ordered = True
 
     def survey(self, numbers: GraphNumbers) -> None:
-        """Number the graphs, and see whether they stand in the order of their numbers, each in one piece."""
+        """Give numbers to the graphs, and see whether they stand in that order, each in one piece."""
         last = -1
         for graph_id, _ in groupby(self._rows(only_ids=True), key=lambda pair: pair[0]):
             number = numbers.add(graph_id)

@@ -53,54 +53,69 @@ def read_gml(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGrap
     return each_record(records(), _graph, on_error)
 
 
+class _Nest:
+    """The lists that are open, and the content of the outermost one if it is a graph."""
+
+    def __init__(self) -> None:
+        self.content: Pairs = []
+        self.stack: list[Pairs] = []
+        self.depth = 0
+        self.key: str | None = None
+        self.in_graph = False
+
+    def take(self, kind: str, token: str, line: int) -> None:
+        """Add one token."""
+        if kind == "key" and self.key is None:
+            self.key = token
+        elif kind == "close" and self.key is None and self.depth:
+            self.depth -= 1
+            self.stack.pop()
+        elif kind == "wrong":
+            raise GraphError(f"line {line}: {token!r} is no GML")
+        elif self.key is None or kind in ("key", "close"):
+            raise GraphError(f"line {line}: {token[:40]!r} out of place")
+        elif kind == "open":
+            self._open(self.key, line)
+        else:
+            value = _value(kind, token)
+            if self.in_graph and self.depth:
+                self.stack[-1].append((self.key, value))
+            self.key = None
+
+    def _open(self, key: str, line: int) -> None:
+        if self.depth >= DEEPEST_NESTING:
+            raise GraphError(f"line {line}: lists nested more than {DEEPEST_NESTING} deep")
+        inner: Pairs = []
+        if not self.depth:
+            self.in_graph, self.content = key == "graph", inner
+        elif self.in_graph:
+            self.stack[-1].append((key, inner))
+        self.stack.append(inner)
+        self.depth, self.key = self.depth + 1, None
+
+
 def _graphs(source: Source, on_error: OnError) -> Iterator[Pairs | GraphError]:
     """Yield what stands between the brackets of each "graph [", or the first fault in there.
 
     After a fault only brackets are counted, so that the next graph is found.
     """
-    content: Pairs = []
-    stack: list[Pairs] = []
-    depth = 0
-    key: str | None = None
-    in_graph = False
+    nest = _Nest()
     fault: GraphError | None = None
     for kind, token, line in _tokens(source):
         try:
-            if fault is not None:
-                depth += (kind == "open") - (kind == "close")
-            elif kind == "key" and key is None:
-                key = token
-            elif kind == "close" and key is None and depth:
-                depth -= 1
-                stack.pop()
-            elif kind == "wrong":
-                raise GraphError(f"line {line}: {token!r} is no GML")
-            elif key is None or kind in ("key", "close"):
-                raise GraphError(f"line {line}: {token[:40]!r} out of place")
-            elif kind == "open":
-                if depth >= DEEPEST_NESTING:
-                    raise GraphError(f"line {line}: lists nested more than {DEEPEST_NESTING} deep")
-                inner: Pairs = []
-                if not depth:
-                    in_graph, content = key == "graph", inner
-                elif in_graph:
-                    stack[-1].append((key, inner))
-                stack.append(inner)
-                depth, key = depth + 1, None
+            if fault is None:
+                nest.take(kind, token, line)
             else:
-                value = _value(kind, token)
-                if in_graph and depth:
-                    stack[-1].append((key, value))
-                key = None
+                nest.depth += (kind == "open") - (kind == "close")
         except GraphError as error:
-            if on_error == "raise" or not (in_graph and depth):
+            if on_error == "raise" or not (nest.in_graph and nest.depth):
                 raise
-            fault, key = error, None
-            depth += (kind == "open") - (kind == "close")
-        if in_graph and depth == 0:
-            yield content if fault is None else fault
-            in_graph, fault, stack = False, None, []
-    if depth or key is not None:
+            fault = error
+            nest.depth += (kind == "open") - (kind == "close")
+        if nest.in_graph and nest.depth == 0:
+            yield nest.content if fault is None else fault
+            nest, fault = _Nest(), None
+    if nest.depth or nest.key is not None:
         raise fault or GraphError("the file ends within a list: cut off?")
 
 

@@ -1,4 +1,4 @@
-"""Rows of tables brought together by graph, in memory for one graph: the rest waits in a temporary database."""
+"""Rows of tables brought together by graph; those that must wait do so in a temporary database."""
 
 from __future__ import annotations
 

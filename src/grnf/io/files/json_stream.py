@@ -63,7 +63,7 @@ def _entries(text: _Text) -> Iterator[Entry]:
         value: Any
         try:
             value = text.value()
-        except _WrongValue as error:
+        except _ValueFaultError as error:
             text.pass_over()
             value = GraphError(str(error))
         yield where, value
@@ -97,7 +97,7 @@ def _members(text: _Text) -> Iterator[Entry]:
         yield start, document
 
 
-class _WrongValue(GraphError):
+class _ValueFaultError(GraphError):
     """A value that is no valid JSON, of which the beginning is known."""
 
 
@@ -171,11 +171,11 @@ class _Text:
                 problem = f"line {line}: no valid JSON: {error.msg}"
                 if cut_off and not self.text[error.pos :].strip():
                     raise GraphError(f"{problem}: cut off?") from None
-                raise _WrongValue(problem) from None
+                raise _ValueFaultError(problem) from None
             except RecursionError:
                 raise GraphError(f"{self.where()}: JSON nested too deeply for a graph") from None
             except ValueError as error:  # a number of more digits than Python converts
-                raise _WrongValue(f"{self.where()}: no valid JSON: {error}") from None
+                raise _ValueFaultError(f"{self.where()}: no valid JSON: {error}") from None
             if end == len(self.text) and not self.ended:  # a number may go on
                 self._hold_more()
                 continue

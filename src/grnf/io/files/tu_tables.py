@@ -132,8 +132,7 @@ def _blocks(stream: Readable, name: str) -> Iterator[bytes]:
 class Rows:
     """Lines of numbers with commas between, from first to last.
 
-    With on_error="yield", lines that are none become zeros and are listed in `faults` by their numbers from 0,
-    until `take` has passed them.
+    With on_error="yield", lines that are none become zeros; `faults` has their numbers, from 0.
     """
 
     def __init__(
@@ -294,7 +293,7 @@ class Arcs:
         self.name = files.name("A")
         self.node_ptr = node_ptr
         self.on_error = on_error
-        self.file: IO[bytes] = files.stack.enter_context(tempfile.TemporaryFile())
+        self.file: IO[bytes] = files.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self.counts = _zeros(len(node_ptr) - 1)
         self.length = 0
         self.ordered = True
