@@ -75,7 +75,7 @@ class Samples:
             return Z
         if _get_output_config("transform", estimator)["dense"] != "pandas":
             return Z
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 
         return pd.DataFrame(Z, index=self.index.delete([row for row, _ in self.errors]))
 

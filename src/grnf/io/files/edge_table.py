@@ -8,7 +8,7 @@ order; rows that do not are sorted on disk, so that tables of any length and ord
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class _Table:
     """A table whose rows belong to graphs; its columns are known once the first row is read."""
 
     def __init__(
-        self, source: Source, roles: dict[str, tuple[str | None, Sequence[str]]], on_error: OnError
+        self, source: Source, roles: Mapping[str, tuple[str | None, Sequence[str]]], on_error: OnError
     ) -> None:
         self.source = source
         self.roles = roles
@@ -64,8 +64,8 @@ class _Table:
             for graph_id, group in groupby(self._rows(), key=lambda pair: pair[0]):
                 yield _Part(numbers.add(graph_id), graph_id, [row for _, row in group])
             return
-        for number, group in groupby(sorted_rows(rows), key=lambda entry: entry[0]):
-            entries = list(group)
+        for number, together in groupby(sorted_rows(rows), key=lambda entry: entry[0]):
+            entries = list(together)
             yield _Part(number, entries[0][1], [row for _, _, row in entries])
 
     def _rows(self, *, only_ids: bool = False) -> Iterator[tuple[str, Row]]:

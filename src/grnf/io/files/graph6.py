@@ -156,7 +156,7 @@ def _entries(array: ArrayStream) -> Iterator[bytes]:
         texts = array.take(array.length).reshape(array.shape, order="F")
         yield from map(bytes, _as_bytes(np.ascontiguousarray(texts).reshape(-1)))
         return
-    step = max(1, CHUNK // max(array.dtype.itemsize, 1))
+    step = max(1, CHUNK // 8 // max(array.dtype.itemsize, 1))
     for start in range(0, array.length, step):
         yield from map(bytes, _as_bytes(array.take(min(step, array.length - start))))
 

@@ -237,10 +237,14 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
     node_columns = {name: _array(values) for name, values in graph.node_columns.items()}
     carried = edge_columns
     if "attributes" not in kept:
-        carried = {name: values for name, values in edge_columns.items() if name == "weight" and name in kept}
-        lost = [*node_columns, *(name for name in edge_columns if name not in carried)]
+        carried = {name: values for name, values in edge_columns.items() if _keeps(entry, name, values)}
+        nodes = {
+            name: values for name, values in node_columns.items() if entry.fits and entry.fits(name, values)
+        }
+        lost = [name for name in node_columns if name not in nodes]
+        lost += [name for name in edge_columns if name not in carried]
         _refuse(f"columns {lost}" if lost else None, entry, lossy)
-        node_columns = {}
+        node_columns = nodes
     _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
     _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
     return checked_raw(
@@ -251,6 +255,13 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         graph.directed and "directed" in kept,
         graph.graph_id,
         graph.y if "y" in kept else None,
+    )
+
+
+def _keeps(entry: Format, name: str, values: Any) -> bool:
+    """Whether a format that carries few edge columns carries this one."""
+    return (name == "weight" and name in entry.carries) or (
+        entry.fits is not None and entry.fits(name, values)
     )
 
 
