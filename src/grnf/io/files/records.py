@@ -60,4 +60,5 @@ def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | Bad
             count += 1
     except GraphError as error:
         lost = f"what follows graph {count - 1}, if anything, is lost" if count else "no graph stands before"
-        yield BadGraph(None, count, f"{error}. Nothing can be read from there on: {lost}")
+        stop = "" if str(error).endswith("?") else "."
+        yield BadGraph(None, count, f"{error}{stop} Nothing can be read from there on: {lost}")
