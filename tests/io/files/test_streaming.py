@@ -73,7 +73,7 @@ def write(name, path, count):
     return path.stat().st_size
 
 
-COUNTS = {"tu": 1500, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "parquet": 1000}
+COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "parquet": 1000}
 MANY = [name for name, entry in FORMATS.items() if not entry.one_graph]
 
 
@@ -99,11 +99,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path, name):
 
 
 def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path):
-    for name, text in tu_files(1500).items():
+    for name, text in tu_files(1300).items():
         (tmp_path / f"DS_{name}.txt").write_text(text)
     tracemalloc.start()
     try:
-        assert sum(1 for _ in read_graphs(tmp_path)) == 1500
+        assert sum(1 for _ in read_graphs(tmp_path)) == 1300
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -103,7 +103,7 @@ class Files:
         """Return the number of lines that are not blank."""
         stream = self.open(suffix)
         blocks = _blocks(stream, self.name(suffix))
-        return sum(sum(1 for line in io.BytesIO(block) if line.strip()) for block in blocks)
+        return sum(map(_lines_with_text, blocks))
 
     def check_counts(self, item: str, count: int) -> None:
         """Refuse labels or attributes of nodes or edges that are more or fewer than these."""
@@ -112,6 +112,12 @@ class Files:
                 found = self.count(f"{item}_{kind}")
                 if found != count:
                     raise GraphError(f"{self.source}: {found} lines of {item} attributes for {count} {item}s")
+
+
+def _lines_with_text(block: bytes) -> int:
+    if block[:1].isspace() or any(blank in block for blank in (b"\n\n", b"\n\r", b"\n ", b"\n\t")):
+        return sum(1 for line in io.BytesIO(block) if line.strip())
+    return block.count(b"\n") + (not block.endswith(b"\n"))
 
 
 def _blocks(stream: Readable, name: str) -> Iterator[bytes]:
