@@ -21,7 +21,8 @@ from grnf.graphs import GraphBatch
 from grnf.io.columns import undirected_once
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
-from grnf.io.files.tu_tables import INDICATOR, Arcs, Rows, first_nodes, open_files
+from grnf.io.files.tu_arcs import Arcs
+from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
