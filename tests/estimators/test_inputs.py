@@ -1,5 +1,7 @@
 """Bad samples: raised, NaN or skipped, with rows and reasons."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,22 @@ def test_fit_needs_one_good_sample():
 def test_bad_policies_are_refused_at_fit(policies, message):
     with pytest.raises(ValueError, match=message):
         GRNF(8, **policies).fit([cycle(3)])
+
+
+@pytest.mark.parametrize("on_error", ["skip", "nan"])
+def test_dataframes_keep_the_index_of_their_rows(on_error):
+    guest("rdkit")
+    pd = guest("pandas")
+    samples = pd.Series(BAD, index=list("abcde"))
+    grnf = GRNF(8, random_state=0, on_error=on_error).set_output(transform="pandas")
+    kept = ["a", "c", "e"] if on_error == "skip" else list("abcde")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GrnfWarning)
+        tables = [grnf.fit_transform(samples), grnf.transform(samples)]
+        plain = grnf.set_output(transform="default").transform(samples)
+    for table in tables:
+        assert table.index.tolist() == kept
+        assert table.columns.tolist() == [f"grnf{i}" for i in range(8)]
+        np.testing.assert_array_equal(table.to_numpy(), plain)
+    assert isinstance(plain, np.ndarray)
+    assert grnf.set_output(transform="pandas").transform(samples.iloc[[0, 2]]).index.tolist() == ["a", "c"]

@@ -71,7 +71,8 @@ def convert(
             readable = _good(graphs, on_error.value, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)
         if not count:
-            raise GraphError(f"{graphs.name} holds no graphs")
+            why = f" that can be read: {bad[0]['reason']}" if bad else ""
+            raise GraphError(f"{graphs.name} holds no graphs{why}")
         lost = _lost(graphs, Source(made, output, to), on_error.value, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")

@@ -19,9 +19,10 @@ def fit(grnf: GRNF, items: Iterable[RawGraph | BadGraph], on_error: str = "raise
 
     Graphs that cannot be used have no say; what becomes of them is decided when they are embedded.
     """
-    chosen = list(_telling(items))
+    reasons: list[str] = []
+    chosen = list(_telling(items, reasons))
     if not chosen:
-        raise GraphError("there is no graph that can be used")
+        raise GraphError("there is no graph that can be used" + "".join(f": {why}" for why in reasons))
     policy = grnf.on_error
     grnf.on_error = "raise" if on_error == "raise" else "nan"
     try:
@@ -30,14 +31,19 @@ def fit(grnf: GRNF, items: Iterable[RawGraph | BadGraph], on_error: str = "raise
         grnf.on_error = policy
 
 
-def _telling(items: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph]:
-    """Yield the graphs that show an attribute or a category for the first time, or else the first graph."""
+def _telling(items: Iterable[RawGraph | BadGraph], reasons: list[str]) -> Iterator[RawGraph]:
+    """Yield the graphs that show an attribute or a category for the first time, or else the first graph.
+
+    `reasons` gets that of the first bad one.
+    """
     from grnf import Graph
     from grnf.io import RawGraph
 
     seen: set[Any] = set()
     for item in items:
         if not isinstance(item, RawGraph):
+            if not reasons:
+                reasons.append(item.reason)
             continue
         shown = {"a graph", *_shown("node", item.node_columns), *_shown("edge", item.edge_columns)}
         if shown <= seen:

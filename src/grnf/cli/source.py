@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,13 @@ class Source:
 
     def read(self, *, yield_bad: bool = False) -> Iterator[RawGraph | BadGraph]:
         """Yield the graphs one by one; with `yield_bad`, bad records too, in their places."""
+        from grnf.io import BadGraph
+
         try:
-            yield from _read(self.path, self.format, yield_bad)
+            for item in _read(self.path, self.format, yield_bad):
+                if isinstance(item, BadGraph):
+                    item = replace(item, reason=item.reason.replace(str(self.path), self.name))
+                yield item
         except GraphError as error:
             raise GraphError(str(error).replace(str(self.path), self.name)) from None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
@@ -37,6 +38,8 @@ class Samples:
     errors : list of (int, str)
         Row and reason of each sample that cannot be used.
     on_error : "raise", "nan" or "skip"
+    index : pandas Index, optional
+        What a pandas Series of samples calls its rows.
     """
 
     batch: GraphBatch
@@ -44,6 +47,7 @@ class Samples:
     n_rows: int
     errors: list[tuple[int, str]]
     on_error: str
+    index: Any = None
 
     def embedded(self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any) -> FloatArray:
         """Return one row per sample: vectors, and NaN for bad ones; or only those that are not skipped."""
@@ -61,6 +65,19 @@ class Samples:
         skipped = [row for row, _ in self.errors]
         warnings.warn(_skipped_message(skipped, self.n_rows, self.errors[0][1]), GrnfWarning, stacklevel=4)
         return np.delete(Z, skipped, axis=0)
+
+    def container(self, Z: FloatArray, estimator: Any) -> Any:
+        """Return a dataframe with the index of the rows that are left, where one was asked for.
+
+        scikit-learn makes dataframes of whatever rows come out, but gives them the index of all that went in.
+        """
+        if self.index is None or len(Z) == self.n_rows:
+            return Z
+        if _get_output_config("transform", estimator)["dense"] != "pandas":
+            return Z
+        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+
+        return pd.DataFrame(Z, index=self.index.delete([row for row, _ in self.errors]))
 
     def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
         """Embed a part of the batch. If it fails, halve it, until the graphs that fail stand alone."""
@@ -89,11 +106,12 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
         else:
             policies = {"unseen": encoder.unseen, "missing": encoder.missing}
             encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
-            return encoder, _all_good(batch, on_error)
+            return encoder, _all_good(batch, on_error, X)
     raws = [_raw_or_error(sample, index, on_error) for index, sample in enumerate(objects)]
     encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
     known = [sample if isinstance(sample, Graph) else raw for sample, raw in zip(objects, raws, strict=True)]
     samples = _encoded(known, encoder, on_error, _known_raw)
+    samples.index = _index(X)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
     return encoder, samples
@@ -106,11 +124,13 @@ def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples
     if _are_graphs(objects) and encoder.unnamed:
         try:
             batch = check_graphs(objects, node_width=encoder.node_width, edge_width=encoder.edge_width)
-            return _all_good(batch, on_error)
+            return _all_good(batch, on_error, X)
         except GraphError:
             if on_error == "raise":
                 raise
-    return _encoded(objects, encoder, on_error, to_raw)
+    samples = _encoded(objects, encoder, on_error, to_raw)
+    samples.index = _index(X)
+    return samples
 
 
 def _raw_or_error(sample: Any, index: int, on_error: str) -> RawGraph | GraphError:
@@ -173,12 +193,17 @@ def _collected(X: Any) -> Any:
     return objects
 
 
+def _index(X: Any) -> Any:
+    """Return the index of a pandas object, known by name so that pandas need not be imported."""
+    return X.index if type(X).__module__.partition(".")[0] == "pandas" else None
+
+
 def _are_graphs(objects: Any) -> bool:
     return isinstance(objects, GraphBatch) or all(isinstance(sample, Graph) for sample in objects)
 
 
-def _all_good(batch: GraphBatch, on_error: str) -> Samples:
-    return Samples(batch, list(range(len(batch))), len(batch), [], on_error)
+def _all_good(batch: GraphBatch, on_error: str, X: Any) -> Samples:
+    return Samples(batch, list(range(len(batch))), len(batch), [], on_error, _index(X))
 
 
 def _check_on_error(on_error: Any) -> None:

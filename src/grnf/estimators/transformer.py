@@ -278,7 +278,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def _embedded(self, samples: Samples) -> FloatArray:
         self.errors_ = samples.errors
-        return samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
+        Z = samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
+        return samples.container(Z, self)  # type: ignore[no-any-return]
 
     def _fit(self, node_width: int, edge_width: int, seed: int) -> Self:
         target = self._law(self.orders, "orders")

@@ -12,7 +12,7 @@ import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, read_tu, write_graphs
-from grnf.io.files import archives, limits, streams
+from grnf.io.files import gml, json_stream, limits, streams
 
 INDICATOR = "DS_graph_indicator.txt"
 
@@ -43,19 +43,10 @@ def test_links_in_archives(tmp_path):
         read_tu(path)
 
 
-def test_zip_bombs(tmp_path, monkeypatch):
+def test_zip_bombs(tmp_path):
     path = archive(tmp_path / "a.zip", {INDICATOR: "1\n", "DS_A.txt": b" " * 2 * limits.SMALL_MEMBER})
     with pytest.raises(GraphError, match="looks like a zip bomb"):
         read_tu(path)
-    for name, message in (
-        ("LARGEST_MEMBER", "'DS_A.txt' unpacks to"),
-        ("LARGEST_ARCHIVE", "a.zip unpacks to"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(archives, "LARGEST_RATIO", 10**6)
-            patch.setattr(archives, name, 1000)
-            with pytest.raises(GraphError, match=message):
-                read_tu(path)
 
 
 def test_archives_that_lie_about_sizes(tmp_path):
@@ -120,7 +111,7 @@ def test_npz_whose_numbers_do_not_fit(tmp_path, change):
     for name, value in change.items():
         arrays[name] = np.full(1, value)
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(GraphError, match=r"a.npz: .*(beyond|negative|speak of)"):
+    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|speak of)"):
         list(read_graphs(tmp_path / "a.npz"))
 
 
@@ -160,24 +151,37 @@ def test_truncated_and_damaged_gzip(tmp_path):
             list(read_graphs(path))
 
 
-def test_documents_that_unpack_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "LARGEST_DOCUMENT", 1000)
-    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b" " * 10**6))
-    with pytest.raises(GraphError, match="more than 1000 bytes"):
+def test_one_graph_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "LARGEST_DOCUMENT", 10**6)
+    monkeypatch.setattr(gml, "LARGEST_DOCUMENT", 10**6)
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'[{"nodes": [' + b"0," * 10**7))
+    with pytest.raises(GraphError, match="one graph of more than 1000000 characters"):
         list(read_graphs(tmp_path / "a.json.gz"))
+    (tmp_path / "a.gml.gz").write_bytes(gzip.compress(b'graph [ label "' + b"0," * 10**7))
+    with pytest.raises(GraphError, match="one text or comment of more than 1000000 letters"):
+        list(read_graphs(tmp_path / "a.gml.gz"))
 
 
-def test_a_large_edge_list_with_one_bad_line_near_its_end(tmp_path):
-    """50 MB, and the error names the line."""
+def test_an_edge_list_of_a_gigabyte_with_one_bad_line_near_its_end(tmp_path):
+    """The error names the line, and only edges are held, not the gigabyte of text."""
+    import tracemalloc
+
     path = tmp_path / "large.edgelist"
-    block = b"".join(b"%024d %024d\n" % (i, i + 1) for i in range(10_000))
+    block = b"".join(b"%04999d %04999d\n" % (i, i + 1) for i in range(100))
     with path.open("wb") as file:
-        for _ in range(100):
+        for _ in range(1000):
             file.write(block)
-        file.write(b"1 2 3 4\n" + block[:500])
-    assert path.stat().st_size > 49_000_000
-    with pytest.raises(GraphError, match=r"large.edgelist, line 1000001: 4 fields"):
-        list(read_graphs(path))
+        file.write(b"1 2 3 4\n" + block)
+    assert path.stat().st_size > 10**9
+    tracemalloc.start()
+    try:
+        with pytest.raises(GraphError, match=r"large.edgelist, line 100001: 4 fields"):
+            list(read_graphs(path))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        path.unlink()  # pytest keeps what tests leave behind
+    assert peak < 50_000_000
 
 
 def test_a_long_file_is_read_in_little_memory(tmp_path):

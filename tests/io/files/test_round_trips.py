@@ -165,3 +165,76 @@ def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
     (found,) = read_graphs(tmp_path / f"a{suffix}")
     assert list(found.node_columns) == sorted(found.node_columns)
     np.testing.assert_array_equal(np.column_stack(list(found.node_columns.values())), graph.node_columns["x"])
+
+
+@pytest.mark.parametrize("name", ["MUTAG", "ENZYMES", "IMDB-BINARY", "PTC_MR"])
+def test_real_tu_sets_are_written_without_loss(shared, tmp_path, name):
+    graphs = list(read_graphs(shared / "data" / "tu" / f"{name}.zip"))
+    assert write_graphs(tmp_path / "a.zip", graphs) == len(graphs)
+    for found, wanted in zip(read_graphs(tmp_path / "a.zip"), graphs, strict=True):
+        assert_same(found, wanted)
+
+
+@st.composite
+def tu_graphs(draw):
+    """Graphs as a TU set has them: one kind of direction, labels and target for all."""
+    directed, target = draw(st.booleans()), draw(st.sampled_from([None, "whole", "real"]))
+    numbers = {None: st.none(), "whole": st.integers(-5, 5), "real": st.floats(-9, 9)}[target]
+    graphs = draw(st.lists(raw_graphs(directed=directed, repeats=False, y=False), max_size=4))
+    labels = st.integers(-9, 99).map(str)
+
+    def column(count):
+        array = np.empty(count, dtype=object)
+        array[:] = draw(st.lists(labels, min_size=count, max_size=count))
+        return {"label": array, "attributes": np.arange(2.0 * count).reshape(count, 2) / 3} if count else {}
+
+    last = RawGraph(2, np.array([[0, 1]]), directed=directed)
+    return [
+        replace(
+            graph,
+            graph_id=str(index + 1),
+            y=draw(numbers),
+            node_columns=column(graph.n_nodes),
+            edge_columns={"label": column(len(graph.edges))["label"]} if len(graph.edges) else {},
+        )
+        for index, graph in enumerate([*graphs, last])
+    ]
+
+
+@settings(max_examples=50)
+@given(graphs=tu_graphs())
+def test_tu_sets_carry_labels_attributes_and_targets(graphs):
+    def in_order(graph):
+        edges = graph.edges if graph.directed else np.sort(graph.edges, axis=1)
+        order = np.lexsort((edges[:, 1], edges[:, 0]))
+        columns = {name: values[order] for name, values in graph.edge_columns.items()}
+        return replace(graph, edges=edges[order], edge_columns=columns)
+
+    for found, wanted in zip(through(graphs, ".zip"), map(in_order, graphs), strict=True):
+        if not len(wanted.edges):  # the columns of the set, with no entries
+            found = replace(found, edge_columns={})
+        if not wanted.n_nodes:
+            found = replace(found, node_columns={})
+        assert_same(found, wanted)
+
+
+EDGE = np.array([[0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        ([RawGraph(2, EDGE, {"element": np.array(["C", "O"], dtype=object)})], "cannot be written as tu"),
+        ([RawGraph(2, EDGE), RawGraph(2, EDGE, directed=True)], "direction must be the same"),
+        ([RawGraph(2, EDGE, y=1), RawGraph(2, EDGE)], "y must be the same for all"),
+        ([RawGraph(2, EDGE, y="a")], "TU sets carry numbers"),
+        ([RawGraph(2, np.array([[0, 1], [1, 0]]))], "repeated edges"),
+        ([RawGraph(2, np.array([[0, 1], [1, 0]]), directed=True)], "would read as undirected"),
+        ([RawGraph(2, EDGE), RawGraph(0, np.empty((0, 2), dtype=np.int64))], "the last graph has no nodes"),
+        ([RawGraph(2, EDGE, {"label1": np.array(["1", "2"], dtype=object)})], "labels of a TU set are label"),
+    ],
+)
+def test_what_a_tu_set_cannot_carry(tmp_path, graphs, message):
+    with pytest.raises(GraphError, match=message):
+        write_graphs(tmp_path / "a.zip", graphs)
+    assert not list(tmp_path.iterdir())

@@ -113,11 +113,6 @@ def test_columns_can_be_named(tmp_path):
 @pytest.mark.parametrize(
     ("edges", "nodes", "message"),
     [
-        (
-            "graph_id,source,target\na,1,2\nb,1,2\na,2,3\n",
-            None,
-            "line 4: the rows of graph 'a' do not stand together",
-        ),
         ("graph_id,source,target\na,1,\n", None, "line 2: no node in column 'target'"),
         ("graph_id,source,target\n,1,2\n", None, "line 2: no id of a graph"),
         ("graph_id,source,target\na,1\n", None, "line 2: 2 fields for the 3 columns"),
@@ -126,9 +121,13 @@ def test_columns_can_be_named(tmp_path):
         ('graph_id,source,target\na,1,"2\n', None, "line 2: unexpected end of data"),
         ("graph_id,source,target\na,1,2\n", "graph_id,node\na,1\n", "there is no node '2'"),
         ("graph_id,source,target\na,1,1\n", "graph_id,node\na,1\na,1\n", "node '1' stands twice"),
-        ("graph_id,source,target\na,1,1\n", "graph_id,node\nb,1\n", "graph 'a' is not in the table of nodes"),
+        (
+            "graph_id,source,target\na,1,1\n",
+            "graph_id,node\nb,1\n",
+            "graph 'a': this graph is not in the table",
+        ),
         ("source,target\n1,2\n", None, "no column of graph"),
-        ("x," * 10**6 + "source,target\n", None, "line 1 is longer than"),
+        ("x," * 10**6 + "source,target\n", None, "line 1: the line is longer than"),
     ],
 )
 def test_damage_in_edge_tables(tmp_path, edges, nodes, message):

@@ -1,4 +1,4 @@
-"""Zip files from strangers: read in memory, never unpacked to disk, refused when they look like traps."""
+"""Zip files from strangers: read as streams, never unpacked to disk, refused when they look like traps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from grnf.errors import GraphError
-from grnf.io.files.limits import LARGEST_ARCHIVE, LARGEST_MEMBER, LARGEST_RATIO, SMALL_MEMBER
+from grnf.io.files.limits import LARGEST_RATIO, SMALL_MEMBER
 
-__all__ = ["open_archive", "read_member"]
+__all__ = ["Member", "open_archive"]
+
+DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error)
 
 
 def open_archive(file: IO[bytes], name: str) -> zipfile.ZipFile:
@@ -20,12 +22,11 @@ def open_archive(file: IO[bytes], name: str) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise GraphError(f"{name}: damaged zip file: {error}") from None
-    members = archive.infolist()
-    for member in members:
+    size = file.seek(0, 2)
+    for member in archive.infolist():
         _check_member(member, name)
-    total = sum(member.file_size for member in members)
-    if total > LARGEST_ARCHIVE:
-        raise GraphError(f"{name} unpacks to {total} bytes; up to {LARGEST_ARCHIVE} are read")
+        if member.header_offset + member.compress_size > size:
+            raise GraphError(f"{name}: {member.filename!r} is damaged: it would end behind the archive")
     return archive
 
 
@@ -38,8 +39,6 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
         raise GraphError(f"{where} is a symbolic link; pack the file itself")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise GraphError(f"{where} is packed by method {member.compress_type}; use deflate or store")
-    if member.file_size > LARGEST_MEMBER:
-        raise GraphError(f"{where} unpacks to {member.file_size} bytes; up to {LARGEST_MEMBER} are read")
     if member.file_size > max(SMALL_MEMBER, LARGEST_RATIO * member.compress_size):
         raise GraphError(
             f"{where} unpacks from {member.compress_size} to {member.file_size} bytes, which looks like a "
@@ -47,12 +46,26 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
         )
 
 
-def read_member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
-    """Return the bytes of one member, no more than its directory entry says."""
-    try:
-        with archive.open(member) as stream:
-            return stream.read(archive.getinfo(member).file_size)
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error) as error:
-        raise GraphError(f"{name}: {member!r} is damaged: {error}") from None
-    except RuntimeError:
-        raise GraphError(f"{name}: {member!r} is encrypted; unpack it first") from None
+class Member:
+    """One file of an archive, read from front to back; several can be open at a time."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: str, name: str) -> None:
+        self.where = f"{name}: {member!r}"
+        try:
+            self.size = archive.getinfo(member).file_size
+            self.stream = archive.open(member)
+        except DAMAGE as error:
+            raise GraphError(f"{self.where} is damaged: {error}") from None
+        except RuntimeError:
+            raise GraphError(f"{self.where} is encrypted; unpack it first") from None
+
+    def read(self, count: int = -1) -> bytes:
+        """Return the next bytes, fewer only at the end."""
+        try:
+            return self.stream.read(count)
+        except DAMAGE as error:
+            raise GraphError(f"{self.where} is damaged: {error}") from None
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.stream.close()

@@ -6,51 +6,38 @@ Every text (ids, categories, descriptions of columns) stands once in a common vo
 
 from __future__ import annotations
 
-import io
-import math
+import shutil
+import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, cast
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import open_archive, read_member
+from grnf.io.files.archives import Member, open_archive
+from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["read_array", "read_npz", "write_npz"]
+__all__ = ["read_npz", "write_npz"]
 
 COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "edge_texts", "y_size")
 FLAGS = ("directed", "graph_id", "grnf_columns")
 LONG = ("edges", "node_feat", "edge_attr", "node_text", "edge_text", "y")
 KINDS = {"node_feat": "f", "edge_attr": "f", "y": "f", "directed": "b", "text": "u"}
+AT_ONCE = 4096
+"""Graphs whose numbers of nodes and edges are in memory at a time."""
 
+IN_MEMORY = 2**20
+"""Bytes of a temporary file below which there is none."""
 
-def read_array(file: IO[bytes], name: str) -> npt.NDArray[Any]:
-    """Load a .npy file whose header agrees with its size; never a pickle."""
-    try:
-        version = np.lib.format.read_magic(file)
-        read_header = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        shape, _, dtype = read_header(file)
-    except Exception as error:  # the header is Python code, and numpy lets many kinds of errors through
-        raise GraphError(f"{name}: no .npy array, or a damaged one: {error}") from None
-    if dtype.hasobject or any(length < 0 for length in shape):
-        raise GraphError(f"{name} holds Python objects or negative lengths; plain arrays are read")
-    start = file.tell()
-    available = file.seek(0, 2) - start
-    wanted = math.prod(shape) * dtype.itemsize
-    if wanted > available or math.prod(shape) > available:
-        raise GraphError(f"{name}: the header speaks of {wanted} bytes, {available} follow: cut off?")
-    file.seek(0)
-    try:
-        return cast("npt.NDArray[Any]", np.load(file, allow_pickle=False))
-    except (ValueError, TypeError, OverflowError, EOFError, MemoryError) as error:
-        raise GraphError(f"{name}: damaged array: {error}") from None
+FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+"""So that equal graphs make equal files."""
 
 
 class _Vocabulary:
@@ -62,133 +49,215 @@ class _Vocabulary:
     def code(self, text: str | None) -> int:
         return -1 if text is None else self.codes.setdefault(text, len(self.codes))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        texts = [text.encode("utf-8", "surrogatepass") for text in self.codes]
-        return {
-            "text": np.frombuffer(b"".join(texts), dtype=np.uint8),
-            "text_ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
-        }
+    def texts(self) -> Iterator[bytes]:
+        return (text.encode("utf-8", "surrogatepass") for text in self.codes)
 
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
-    """Write all graphs; their arrays are in memory until the end."""
+    """Write all graphs. Arrays wait in temporary files until their lengths are known; texts in memory."""
     vocabulary = _Vocabulary()
-    short: dict[str, list[int]] = {name: [] for name in (*COUNTS, *FLAGS)}
-    long: dict[str, list[npt.NDArray[Any]]] = {name: [np.empty(0)] for name in LONG}
-    for graph in graphs:
-        row = row_of_graph(graph, both_arcs=False)
-        short["num_nodes"].append(row["num_nodes"])
-        short["num_edges"].append(row["edge_index"].shape[1])
-        short["node_width"].append(row["node_feat"].shape[1])
-        short["edge_width"].append(row["edge_attr"].shape[1])
-        short["y_size"].append(len(row["y"]))
-        short["directed"].append(row["directed"])
-        short["graph_id"].append(vocabulary.code(row["graph_id"]))
-        short["grnf_columns"].append(vocabulary.code(row["grnf_columns"]))
-        long["edges"].append(row["edge_index"].T.ravel())
-        for name in ("node_feat", "edge_attr", "y"):
-            long[name].append(row[name].ravel())
-        for name in ("node_text", "edge_text"):
-            short[f"{name}s"].append(len(row[name]))
-            long[name].append(np.array([vocabulary.code(text) for texts in row[name] for text in texts]))
-    arrays: dict[str, Any] = {name: np.array(values, dtype=np.int64) for name, values in short.items()}
-    arrays["directed"] = arrays["directed"].astype(np.bool_)
-    for name, parts in long.items():
-        arrays[name] = np.concatenate(parts).astype(np.float64 if name in KINDS else np.int64)
-    np.savez_compressed(file, allow_pickle=False, grnf_format=np.array(1), **arrays, **vocabulary.arrays())
+    with ExitStack() as stack:
+        spools = {name: _Spool(name, stack) for name in (*COUNTS, *FLAGS, *LONG, "text", "text_ends")}
+        for graph in graphs:
+            for name, values in _arrays(row_of_graph(graph, both_arcs=False), vocabulary).items():
+                spools[name].add(values)
+        end = 0
+        for text in vocabulary.texts():
+            end += len(text)
+            spools["text"].add(np.frombuffer(text, dtype=np.uint8))
+            spools["text_ends"].add([end])
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            version = _Spool("grnf_format", stack)
+            version.add([1])
+            version.write(archive, shape=())
+            for spool in spools.values():
+                spool.write(archive, shape=(spool.length,))
+
+
+def _arrays(row: dict[str, Any], vocabulary: _Vocabulary) -> dict[str, Any]:
+    """Return what one graph adds to each array."""
+    arrays: dict[str, Any] = {
+        "num_nodes": [row["num_nodes"]],
+        "num_edges": [row["edge_index"].shape[1]],
+        "node_width": [row["node_feat"].shape[1]],
+        "edge_width": [row["edge_attr"].shape[1]],
+        "y_size": [len(row["y"])],
+        "directed": [row["directed"]],
+        "edges": row["edge_index"].T.ravel(),
+    }
+    for name in ("graph_id", "grnf_columns"):
+        arrays[name] = [vocabulary.code(row[name])]
+    for name in ("node_feat", "edge_attr", "y"):
+        arrays[name] = row[name].ravel()
+    for name in ("node_text", "edge_text"):
+        arrays[f"{name}s"] = [len(row[name])]
+        arrays[name] = [vocabulary.code(text) for texts in row[name] for text in texts]
+    return arrays
+
+
+class _Spool:
+    """An array in the making, on disk where it is long."""
+
+    def __init__(self, name: str, stack: ExitStack) -> None:
+        self.name = name
+        self.dtype = np.dtype({"f": np.float64, "b": np.bool_, "u": np.uint8, "i": np.int64}[_kind(name)])
+        self.file = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+        self.length = 0
+
+    def add(self, values: Any) -> None:
+        data = np.asarray(values, dtype=self.dtype)
+        self.length += len(data)
+        self.file.write(data.tobytes())
+
+    def write(self, archive: zipfile.ZipFile, shape: tuple[int, ...]) -> None:
+        """Write the array as a member of an archive."""
+        self.file.seek(0)
+        entry = zipfile.ZipInfo(f"{self.name}.npy", FIXED_DATE)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        with archive.open(entry, "w", force_zip64=True) as member:
+            np.lib.format.write_array_header_1_0(member, header)
+            shutil.copyfileobj(self.file, member)
+
+
+def _kind(key: str) -> str:
+    return KINDS.get(key, "i")
 
 
 def read_npz(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of an npz file that `write_graphs` wrote."""
-    with source.open_seekable() as file:
-        arrays = _members(file, str(source))
-    texts = _texts(arrays, str(source))
-    ends = _ends(arrays, str(source))
-    records = (
-        (f"{source}, graph {index}", _lookup(texts, arrays["graph_id"][index]), index)
-        for index in range(len(arrays["num_nodes"]))
-    )
-    yield from each_record(records, lambda index: graph_of_row(_row(arrays, ends, texts, index)), on_error)
-
-
-def _members(file: IO[bytes], name: str) -> dict[str, npt.NDArray[Any]]:
-    arrays = {}
-    with open_archive(file, name) as archive:
+    """Yield the graphs of an npz file that `write_graphs` wrote, some numbers of each array at a time."""
+    name = str(source)
+    with source.open_seekable() as file, open_archive(file, name) as archive, ExitStack() as stack:
         members = set(archive.namelist())
         for key in ("grnf_format", *COUNTS, *FLAGS, *LONG, "text", "text_ends"):
             if f"{key}.npy" not in members:
                 raise GraphError(f"{name} has no array {key!r}: it was not written by grnf.io.write_graphs")
-            array = read_array(io.BytesIO(read_member(archive, f"{key}.npy", name)), f"{name}: {key}")
-            if array.dtype.kind != KINDS.get(key, "i") or array.ndim != (key != "grnf_format"):
-                raise GraphError(f"{name}: {key} has type {array.dtype} and {array.ndim} dimensions")
-            arrays[key] = array
-    if arrays["grnf_format"] != 1:
-        raise GraphError(f"{name} has format {arrays['grnf_format']}; this version reads 1: update grnf")
-    return arrays
+
+        def opened(key: str) -> ArrayStream:
+            member = Member(archive, f"{key}.npy", name)
+            stack.callback(member.close)
+            array = ArrayStream(member, member.size, f"{name}: {key}")
+            if array.dtype.kind != _kind(key) or len(array.shape) != (key != "grnf_format"):
+                raise GraphError(f"{name}: {key} has type {array.dtype} and {len(array.shape)} dimensions")
+            return array
+
+        version = opened("grnf_format").take(1)[0]
+        if version != 1:
+            raise GraphError(f"{name} has format {version}; this version reads 1: update grnf")
+        streams = {key: opened(key) for key in (*COUNTS, *FLAGS, *LONG)}
+        _check_lengths(streams, {key: opened(key) for key in COUNTS}, name)
+        texts = _Texts(opened("text"), opened("text_ends"), name, stack)
+        records = (
+            (f"{source}, graph {index}", texts.get(row["graph_id"]), row)
+            for index, row in enumerate(_rows(streams))
+        )
+        yield from each_record(records, lambda row: graph_of_row(_with_texts(row, texts)), on_error)
 
 
-def _texts(arrays: dict[str, npt.NDArray[Any]], name: str) -> list[str]:
-    data, ends = arrays["text"].tobytes(), arrays["text_ends"]
-    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-    if (starts > ends).any() or (len(ends) and (ends[-1] != len(data))):
-        raise GraphError(f"{name}: text_ends does not fit to text")
-    pieces = (data[start:stop] for start, stop in zip(starts.tolist(), ends.tolist(), strict=True))
-    try:
-        return [piece.decode("utf-8", "surrogatepass") for piece in pieces]
-    except UnicodeDecodeError as error:
-        raise GraphError(f"{name}: text is not UTF-8: {error}") from None
-
-
-def _ends(arrays: dict[str, npt.NDArray[Any]], name: str) -> dict[str, npt.NDArray[Any]]:
-    """Return where each graph's part of each long array ends, checked against the lengths."""
-    n_graphs = len(arrays["num_nodes"])
+def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStream], name: str) -> None:
+    """Go through the numbers of nodes, edges and columns, and compare with the lengths of the arrays."""
+    n_graphs = streams["num_nodes"].length
     for key in (*COUNTS, *FLAGS):
-        if len(arrays[key]) != n_graphs:
-            raise GraphError(f"{name}: {key} has {len(arrays[key])} entries for {n_graphs} graphs")
-    if any((arrays[key] < 0).any() or (arrays[key] >= 2**31).any() for key in COUNTS):
-        raise GraphError(f"{name}: a negative number of nodes, edges or columns, or one beyond 2**31")
-    for key in ("graph_id", "grnf_columns", "node_text", "edge_text"):
-        if (arrays[key] < -1).any() or (arrays[key] >= len(arrays["text_ends"])).any():
-            raise GraphError(f"{name}: {key} points beyond the texts")
-    nodes, edges = arrays["num_nodes"], arrays["num_edges"]
-    sizes = {
-        "edges": 2 * edges,
-        "node_feat": nodes * arrays["node_width"],
-        "edge_attr": edges * arrays["edge_width"],
-        "node_text": nodes * arrays["node_texts"],
-        "edge_text": edges * arrays["edge_texts"],
-        "y": arrays["y_size"],
-    }
-    for key, size in sizes.items():
-        if size.astype(np.float64).sum() != len(arrays[key]):
-            raise GraphError(
-                f"{name}: {key} has {len(arrays[key])} entries, the graphs speak of {size.sum()}"
-            )
-    return {key: np.concatenate([[0], np.cumsum(size)]) for key, size in sizes.items()}
+        if streams[key].length != n_graphs:
+            raise GraphError(f"{name}: {key} has {streams[key].length} entries for {n_graphs} graphs")
+    totals = dict.fromkeys(LONG, 0)
+    for start in range(0, n_graphs, AT_ONCE):
+        block = {key: array.take(min(AT_ONCE, n_graphs - start)) for key, array in counts.items()}
+        if any((values < 0).any() or (values >= 2**31).any() for values in block.values()):
+            raise GraphError(f"{name}: a negative number of nodes, edges or columns, or one beyond 2**31")
+        for key, sizes in _sizes(block).items():
+            totals[key] += int(sizes.astype(object).sum()) if sizes.max() >= 2**40 else int(sizes.sum())
+    for key, total in totals.items():
+        if total != streams[key].length:
+            raise GraphError(f"{name}: {key} has {streams[key].length} entries, the graphs speak of {total}")
 
 
-def _lookup(texts: list[str], code: int) -> str | None:
-    return None if code == -1 else texts[code]
-
-
-def _row(
-    arrays: dict[str, npt.NDArray[Any]], ends: dict[str, npt.NDArray[Any]], texts: list[str], index: int
-) -> dict[str, Any]:
-    part = {key: arrays[key][ends[key][index] : ends[key][index + 1]] for key in LONG}
-    n_nodes, n_edges = int(arrays["num_nodes"][index]), int(arrays["num_edges"][index])
-
-    def codes(key: str, columns: int, count: int) -> list[list[str | None]]:
-        return [[_lookup(texts, code) for code in row] for row in part[key].reshape(columns, count).tolist()]
-
+def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
+    """Return how many entries of each long array belong to each graph."""
+    nodes, edges = counts["num_nodes"].astype(np.int64), counts["num_edges"].astype(np.int64)
     return {
-        "graph_id": _lookup(texts, arrays["graph_id"][index]),
-        "directed": bool(arrays["directed"][index]),
-        "num_nodes": n_nodes,
-        "edge_index": part["edges"].reshape(n_edges, 2).T,
-        "node_feat": part["node_feat"].reshape(n_nodes, int(arrays["node_width"][index])),
-        "edge_attr": part["edge_attr"].reshape(n_edges, int(arrays["edge_width"][index])),
-        "node_text": codes("node_text", int(arrays["node_texts"][index]), n_nodes),
-        "edge_text": codes("edge_text", int(arrays["edge_texts"][index]), n_edges),
-        "y": part["y"],
-        "grnf_columns": _lookup(texts, arrays["grnf_columns"][index]),
+        "edges": 2 * edges,
+        "node_feat": nodes * counts["node_width"],
+        "edge_attr": edges * counts["edge_width"],
+        "node_text": nodes * counts["node_texts"],
+        "edge_text": edges * counts["edge_texts"],
+        "y": counts["y_size"],
     }
+
+
+def _rows(streams: dict[str, ArrayStream]) -> Iterator[dict[str, Any]]:
+    """Yield what each graph has of each array."""
+    left = streams["num_nodes"].length
+    while left:
+        block = {key: streams[key].take(min(AT_ONCE, left)) for key in (*COUNTS, *FLAGS)}
+        sizes = {key: values.tolist() for key, values in _sizes(block).items()}
+        columns = {key: values.tolist() for key, values in block.items()}
+        for index in range(len(columns["num_nodes"])):
+            row = {key: values[index] for key, values in columns.items()}
+            row.update((key, streams[key].take(sizes[key][index])) for key in LONG)
+            yield row
+        left -= len(columns["num_nodes"])
+
+
+class _Texts:
+    """The vocabulary of a file: on disk where it is long, with what was used lately in memory."""
+
+    def __init__(self, text: ArrayStream, ends: ArrayStream, name: str, stack: ExitStack) -> None:
+        self.name = name
+        self.count = ends.length
+        self.text = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+        self.ends = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
+        for start in range(0, text.length, IN_MEMORY):
+            self.text.write(text.take(min(IN_MEMORY, text.length - start)).tobytes())
+        last = 0
+        self.ends.write(np.zeros(1, dtype=np.int64).tobytes())
+        for start in range(0, ends.length, AT_ONCE):
+            block = ends.take(min(AT_ONCE, ends.length - start)).astype(np.int64)
+            if (np.diff(block, prepend=last) < 0).any():
+                raise GraphError(f"{name}: text_ends does not fit to text")
+            last = int(block[-1])
+            self.ends.write(block.tobytes())
+        if last != text.length:
+            raise GraphError(f"{name}: text_ends does not fit to text")
+        self.known = lru_cache(maxsize=2**15)(self._find)
+
+    def get(self, code: int) -> str | None:
+        """Return the text of a code, or None where there is none."""
+        return self.known(code) if 0 <= code < self.count else None
+
+    def lookup(self, code: int, field: str) -> str | None:
+        """Like `get`, but codes must be in order."""
+        if not -1 <= code < self.count:
+            raise GraphError(f"{field} points beyond the texts")
+        return self.get(code)
+
+    def _find(self, code: int) -> str:
+        self.ends.seek(8 * code)
+        start, stop = np.frombuffer(self.ends.read(16), dtype=np.int64).tolist()
+        self.text.seek(start)
+        return self.text.read(stop - start).decode("utf-8", "surrogatepass")
+
+
+def _with_texts(row: dict[str, Any], texts: _Texts) -> dict[str, Any]:
+    """Return a row as `graph_of_row` wants it."""
+    n_nodes, n_edges = row["num_nodes"], row["num_edges"]
+
+    def columns(key: str, count: int, size: int) -> list[list[str | None]]:
+        codes = row[key].reshape(count, size).tolist()
+        return [[texts.lookup(code, key) for code in column] for column in codes]
+
+    try:
+        return {
+            "graph_id": texts.lookup(row["graph_id"], "graph_id"),
+            "directed": row["directed"],
+            "num_nodes": n_nodes,
+            "edge_index": row["edges"].reshape(n_edges, 2).T,
+            "node_feat": row["node_feat"].reshape(n_nodes, row["node_width"]),
+            "edge_attr": row["edge_attr"].reshape(n_edges, row["edge_width"]),
+            "node_text": columns("node_text", row["node_texts"], n_nodes),
+            "edge_text": columns("edge_text", row["edge_texts"], n_edges),
+            "y": row["y"],
+            "grnf_columns": texts.lookup(row["grnf_columns"], "grnf_columns"),
+        }
+    except UnicodeDecodeError as error:
+        raise GraphError(f"a text is not UTF-8: {error}") from None

@@ -1,18 +1,21 @@
 """Long tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
 
-The rows of one graph stand together, so that tables of any length can be read. Ids of nodes may repeat from
-graph to graph. Isolated nodes and node attributes need the node table, with the graphs in the same order.
+Ids of nodes may repeat from graph to graph. Isolated nodes and node attributes need the node table. A first
+pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs in one
+order; rows that do not are sorted on disk, so that tables of any length and order can be read.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.grouping import GraphNumbers, sorted_rows
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.tables import Row, cell, find_column, read_table
@@ -29,54 +32,90 @@ NODE_NAMES = ("node", "node_id", "nodeid", "id")
 class _Part(NamedTuple):
     """The rows of one graph in one table."""
 
-    graph_id: Any
-    where: str
+    number: int
+    graph_id: str
     rows: list[Row]
 
 
 class _Table:
-    """A table whose rows are grouped by graph; its columns are known once the first row is read."""
+    """A table whose rows belong to graphs; its columns are known once the first row is read."""
 
-    def __init__(self, source: Source, roles: dict[str, tuple[str | None, Sequence[str]]]) -> None:
+    def __init__(
+        self, source: Source, roles: Mapping[str, tuple[str | None, Sequence[str]]], on_error: OnError
+    ) -> None:
         self.source = source
         self.roles = roles
+        self.on_error = on_error
         self.columns: dict[str, str] = {}
+        self.ordered = True
 
-    def parts(self) -> Iterator[_Part]:
-        seen: set[Any] = set()
-        for graph_id, rows in groupby(read_table(self.source, self._choose), key=self._graph_id):
-            part = list(rows)
-            if graph_id in seen:
-                raise GraphError(
-                    f"{part[0].where}: the rows of graph {graph_id!r} do not stand together; "
-                    f"sort the table by {self.columns['graph']!r} first"
-                )
-            seen.add(graph_id)
-            yield _Part(graph_id, part[0].where, part)
+    def survey(self, numbers: GraphNumbers) -> None:
+        """Give numbers to the graphs, and see whether they stand in that order, each in one piece."""
+        last = -1
+        for graph_id, _ in groupby(self._rows(only_ids=True), key=lambda pair: pair[0]):
+            number = numbers.add(graph_id)
+            self.ordered &= number > last
+            last = number
 
-    def _choose(self, names: list[str]) -> list[str]:
-        for role, (given, usual) in self.roles.items():
-            self.columns[role] = find_column(names, given, usual, role, self.source)
-        return names
+    def parts(self, numbers: GraphNumbers) -> Iterator[_Part]:
+        """Yield the rows of each graph, graphs in the order of their numbers."""
+        rows = ((numbers.add(graph_id), graph_id, row) for graph_id, row in self._rows())
+        if self.ordered:
+            for graph_id, group in groupby(self._rows(), key=lambda pair: pair[0]):
+                yield _Part(numbers.add(graph_id), graph_id, [row for _, row in group])
+            return
+        for number, together in groupby(sorted_rows(rows), key=lambda entry: entry[0]):
+            entries = list(together)
+            yield _Part(number, entries[0][1], [row for _, _, row in entries])
 
-    def _graph_id(self, row: Row) -> Any:
+    def _rows(self, *, only_ids: bool = False) -> Iterator[tuple[str, Row]]:
+        """Yield rows with the ids of their graphs.
+
+        A row without an id, which only on_error="yield" lets through, counts to the graph before it, or to
+        the first one.
+        """
+        current: str | None = None
+        waiting: Row | None = None
+
+        def choose(names: list[str]) -> list[str]:
+            for role, (given, usual) in self.roles.items():
+                self.columns[role] = find_column(names, given, usual, role, self.source)
+            return [self.columns["graph"]] if only_ids else names
+
+        for row in read_table(self.source, choose):
+            graph_id = _identifier(row.values.get(self.columns["graph"]))
+            if graph_id is None and not row.problem:
+                problem = f"no id of a graph in column {self.columns['graph']!r}"
+                row = Row(row.where, row.values, problem)
+            if row.problem and self.on_error == "raise":
+                raise GraphError(f"{row.where}: {row.problem}")
+            current = graph_id if graph_id is not None else current
+            if current is None:
+                waiting = waiting or row
+                continue
+            if waiting is not None:
+                yield current, waiting
+                waiting = None
+            yield current, row
+        if waiting is not None:
+            yield "", waiting
+
+    def role(self, row: Row, role: str) -> str:
+        """Return the id of a node; texts are compared as they stand."""
         if row.problem:
             raise GraphError(f"{row.where}: {row.problem}")
-        value = row.values[self.columns["graph"]]
-        if value is None or value == "" or isinstance(value, (list, dict)):
-            raise GraphError(f"{row.where}: no id of a graph in column {self.columns['graph']!r}")
-        return value
-
-    def role(self, row: Row, role: str) -> Any:
-        """Return the id of a node; texts are compared as they stand."""
-        value = row.values[self.columns[role]]
-        if value is None or value == "" or isinstance(value, (list, dict)):
+        name = _identifier(row.values[self.columns[role]])
+        if name is None:
             raise GraphError(f"{row.where}: no node in column {self.columns[role]!r}")
-        return str(value)
+        return name
 
     def attributes(self, row: Row) -> dict[str, Any]:
         taken = set(self.columns.values())
         return {name: cell(value) for name, value in row.values.items() if name not in taken}
+
+
+def _identifier(value: Any) -> str | None:
+    return None if value is None or value == "" or isinstance(value, (list, dict)) else str(value)
 
 
 def read_edge_table(
@@ -90,7 +129,7 @@ def read_edge_table(
     node_column: str | None = None,
     on_error: OnError = "raise",
 ) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a table of edges.
+    """Yield the graphs of a table of edges, in the order in which the table of nodes, or else it, names them.
 
     Parameters
     ----------
@@ -103,58 +142,59 @@ def read_edge_table(
     on_error : {"raise", "yield"}
     """
     graph_role = (graph_id, GRAPH_NAMES)
-    edges = _Table(
-        source,
-        {
-            "graph": graph_role,
-            "source": (source_column, SOURCE_NAMES),
-            "target": (target_column, TARGET_NAMES),
-        },
-    )
-    if nodes is None:
-        pairs: Iterator[tuple[_Part | None, _Part | None]] = ((None, part) for part in edges.parts())
-        table = None
-    else:
-        table = _Table(Source(nodes), {"graph": graph_role, "node": (node_column, NODE_NAMES)})
-        pairs = _joined(table.parts(), edges.parts())
+    edge_roles = {
+        "graph": graph_role,
+        "source": (source_column, SOURCE_NAMES),
+        "target": (target_column, TARGET_NAMES),
+    }
+    with ExitStack() as stack:
+        numbers = GraphNumbers()
+        stack.callback(numbers.close)
+        table: _Table | None = None
+        if nodes is not None:
+            opened = stack.enter_context(Source(nodes).reopenable())
+            table = _Table(opened, {"graph": graph_role, "node": (node_column, NODE_NAMES)}, on_error)
+            table.survey(numbers)
+        n_listed = numbers.count
+        edges = _Table(stack.enter_context(source.reopenable()), edge_roles, on_error)
+        edges.survey(numbers)
 
-    def build(pair: tuple[_Part | None, _Part | None]) -> RawGraph:
-        node_part, edge_part = pair
-        builder = GraphBuilder()
-        if table is not None and node_part is not None:
-            for row in node_part.rows:
-                builder.node(table.role(row, "node"), table.attributes(row))
-        for row in edge_part.rows if edge_part else ():
-            values = edges.attributes(row)
-            builder.edge(edges.role(row, "source"), edges.role(row, "target"), values)
-        name = _name(pair)
-        return builder.build(directed=directed, graph_id=name, new_nodes=table is None)
+        def build(pair: tuple[_Part | None, _Part | None]) -> RawGraph:
+            node_part, edge_part = pair
+            builder = GraphBuilder()
+            if table is not None:
+                if node_part is None or node_part.number >= n_listed:
+                    raise GraphError("this graph is not in the table of nodes")
+                for row in node_part.rows:
+                    builder.node(table.role(row, "node"), table.attributes(row))
+            for row in edge_part.rows if edge_part else ():
+                ends = edges.role(row, "source"), edges.role(row, "target")
+                builder.edge(*ends, edges.attributes(row))
+            return builder.build(directed=directed, graph_id=_one(pair).graph_id, new_nodes=table is None)
 
-    records = ((f"{_where(pair)}: graph {_name(pair)!r}", _name(pair), pair) for pair in pairs)
-    return each_record(records, build, on_error)
+        pairs = _joined(iter(()) if table is None else table.parts(numbers), edges.parts(numbers))
+        records = (
+            (
+                f"{(pair[1] or _one(pair)).rows[0].where}: graph {_one(pair).graph_id!r}",
+                _one(pair).graph_id,
+                pair,
+            )
+            for pair in pairs
+        )
+        yield from each_record(records, build, on_error)
 
 
-def _name(pair: tuple[_Part | None, _Part | None]) -> str:
-    part = pair[0] or pair[1]
-    return "" if part is None else str(part.graph_id)
-
-
-def _where(pair: tuple[_Part | None, _Part | None]) -> str:
-    part = pair[1] or pair[0]
-    return "" if part is None else part.where
+def _one(pair: tuple[_Part | None, _Part | None]) -> _Part:
+    return pair[0] or pair[1] or _Part(0, "", [])
 
 
 def _joined(nodes: Iterator[_Part], edges: Iterator[_Part]) -> Iterator[tuple[_Part | None, _Part | None]]:
-    """Pair the parts of two tables that have the graphs in one order; a graph may have no edges."""
-    edge_part = next(edges, None)
-    for node_part in nodes:
-        if edge_part is not None and str(edge_part.graph_id) == str(node_part.graph_id):
-            yield node_part, edge_part
-            edge_part = next(edges, None)
-        else:
-            yield node_part, None
-    if edge_part is not None:
-        raise GraphError(
-            f"{edge_part.where}: graph {edge_part.graph_id!r} is not in the table of nodes, or not at its "
-            "place: both tables must have the graphs in the same order"
-        )
+    """Pair the parts of two tables, both in the order of the numbers; a graph may be in one of them only."""
+    node_part, edge_part = next(nodes, None), next(edges, None)
+    while node_part is not None or edge_part is not None:
+        number = min(part.number for part in (node_part, edge_part) if part is not None)
+        of_node = node_part if node_part is not None and node_part.number == number else None
+        of_edge = edge_part if edge_part is not None and edge_part.number == number else None
+        yield of_node, of_edge
+        node_part = next(nodes, None) if of_node is not None else node_part
+        edge_part = next(edges, None) if of_edge is not None else edge_part

@@ -17,6 +17,7 @@ from grnf.io.files.molecules import read_smiles, read_smiles_lines
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
 from grnf.io.files.parquet import read_parquet, write_parquet
 from grnf.io.files.tu import read_tu_graphs
+from grnf.io.files.tu_write import fits_tu, write_tu
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["FORMATS", "TABLE_SUFFIXES", "Format"]
@@ -46,6 +47,8 @@ class Format:
         Whether a file holds one graph.
     record_wise : bool
         Whether reading goes on after a bad graph (`on_error="yield"`).
+    fits : callable, optional
+        fits(name, values) tells whether its writer keeps a column, where it keeps some.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Format:
     text: bool = True
     one_graph: bool = False
     record_wise: bool = False
+    fits: Callable[[str, Any], bool] | None = None
 
     @property
     def can_read(self) -> bool:
@@ -106,21 +110,21 @@ FORMATS: dict[str, Format] = _table(
     ),
     _record_wise(
         "json",
-        "node-link JSON of networkx and D3: a graph, or a list of graphs",
+        'node-link JSON of networkx and D3: a graph, a list of graphs, or {"graphs": [...]}',
         (".json",),
         read_json,
         writer=write_json,
         carries=EVERYTHING,
     ),
-    Format(
+    _record_wise(
         "graphml",
         "GraphML",
         (".graphml", ".xml"),
         read_graphml,
-        write_graphml,
-        EVERYTHING,
+        writer=write_graphml,
+        carries=EVERYTHING,
     ),
-    Format("gml", "GML", (".gml",), read_gml, write_gml, EVERYTHING),
+    _record_wise("gml", "GML", (".gml",), read_gml, writer=write_gml, carries=EVERYTHING),
     Format(
         "gexf",
         "GEXF of Gephi",
@@ -172,6 +176,15 @@ FORMATS: dict[str, Format] = _table(
         TABLE_SUFFIXES,
         read_edge_table,
     ),
-    _record_wise("tu", "a TU benchmark set, folder or zip", (".zip",), read_tu_graphs, text=False),
+    _record_wise(
+        "tu",
+        "a TU benchmark set, folder or zip (written as a zip)",
+        (".zip",),
+        read_tu_graphs,
+        writer=write_tu,
+        carries=frozenset({"directed", "y"}),
+        text=False,
+        fits=fits_tu,
+    ),
 )
 """All formats, by name."""

@@ -9,15 +9,16 @@ from typing import IO, Any
 
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
-from grnf.io.files.limits import DEEPEST_NESTING
+from grnf.io.files.limits import DEEPEST_NESTING, LARGEST_DOCUMENT
+from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.values import check_names, plain_rows, scalar_y
-from grnf.io.raw import RawGraph
+from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["read_gml", "write_gml"]
 
 TOKEN = re.compile(
-    r"""\s+ | (?:(?<=\n)|\A)\#[^\n]*
+    r"""\s+ | (?<=\n)\#[^\n]*
     | (?P<key>[A-Za-z][A-Za-z0-9_]*)
     | (?P<real>[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)
     | (?P<whole>[+-]?\d+)
@@ -28,58 +29,128 @@ TOKEN = re.compile(
 ENTITY = re.compile(r"&(#\d{1,7}|[A-Za-z]{2,10});")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 ESCAPE = re.compile(r"[^ !#-%\'-~]")
+NEAR_THE_END = 400
+"""A sign, a point or a number with so many digits may be cut off so close to the end of a piece."""
+
 Pairs = list[tuple[str, Any]]
 
 
-def read_gml(source: Source) -> Iterator[RawGraph]:
-    """Yield the graphs of a GML file."""
-    text = source.document()
-    try:
-        graphs = [value for key, value in _pairs(text) if key == "graph" and isinstance(value, list)]
-        if not graphs:
-            raise GraphError("no 'graph [' in this file; is it GML?")
-        for pairs in graphs:
-            yield _graph(pairs)
-    except GraphError as error:
-        raise GraphError(f"{source}: {error}") from None
+def read_gml(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of a GML file, one of them in memory at a time."""
+    found = False
+
+    def records() -> Iterator[tuple[str, str | None, Pairs | GraphError]]:
+        nonlocal found
+        try:
+            for content in _graphs(source, on_error):
+                found = True
+                yield str(source), None, content
+            if not found:
+                raise GraphError("no 'graph [' in this file; is it GML?")
+        except GraphError as error:
+            raise GraphError(f"{source}: {error}") from None
+
+    return each_record(records(), _graph, on_error)
 
 
-def _pairs(text: str) -> Pairs:
-    """Return the nested lists of a document."""
-    stack: list[Pairs] = [[]]
-    key: str | None = None
-    for kind, token, place in _tokens(text):
-        if kind == "key" and key is None:
-            key = token
-        elif kind == "close" and key is None and len(stack) > 1:
-            stack.pop()
-        elif key is None or kind in ("key", "close"):
-            raise GraphError(f"line {text.count(chr(10), 0, place) + 1}: {token[:40]!r} out of place")
+class _Nest:
+    """The lists that are open, and the content of the outermost one if it is a graph."""
+
+    def __init__(self) -> None:
+        self.content: Pairs = []
+        self.stack: list[Pairs] = []
+        self.depth = 0
+        self.key: str | None = None
+        self.in_graph = False
+
+    def take(self, kind: str, token: str, line: int) -> None:
+        """Add one token."""
+        if kind == "key" and self.key is None:
+            self.key = token
+        elif kind == "close" and self.key is None and self.depth:
+            self.depth -= 1
+            self.stack.pop()
+        elif kind == "wrong":
+            raise GraphError(f"line {line}: {token!r} is no GML")
+        elif self.key is None or kind in ("key", "close"):
+            raise GraphError(f"line {line}: {token[:40]!r} out of place")
         elif kind == "open":
-            if len(stack) > DEEPEST_NESTING:
-                raise GraphError(f"lists nested more than {DEEPEST_NESTING} deep")
-            inner: Pairs = []
-            stack[-1].append((key, inner))
-            stack.append(inner)
-            key = None
+            self._open(self.key, line)
         else:
-            stack[-1].append((key, _value(kind, token)))
-            key = None
-    if len(stack) > 1 or key is not None:
-        raise GraphError("the file ends within a list: cut off?")
-    return stack[0]
+            value = _value(kind, token)
+            if self.in_graph and self.depth:
+                self.stack[-1].append((self.key, value))
+            self.key = None
+
+    def _open(self, key: str, line: int) -> None:
+        if self.depth >= DEEPEST_NESTING:
+            raise GraphError(f"line {line}: lists nested more than {DEEPEST_NESTING} deep")
+        inner: Pairs = []
+        if not self.depth:
+            self.in_graph, self.content = key == "graph", inner
+        elif self.in_graph:
+            self.stack[-1].append((key, inner))
+        self.stack.append(inner)
+        self.depth, self.key = self.depth + 1, None
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    place = 0
-    while place < len(text):
+def _graphs(source: Source, on_error: OnError) -> Iterator[Pairs | GraphError]:
+    """Yield what stands between the brackets of each "graph [", or the first fault in there.
+
+    After a fault only brackets are counted, so that the next graph is found.
+    """
+    nest = _Nest()
+    fault: GraphError | None = None
+    for kind, token, line in _tokens(source):
+        try:
+            if fault is None:
+                nest.take(kind, token, line)
+            else:
+                nest.depth += (kind == "open") - (kind == "close")
+        except GraphError as error:
+            if on_error == "raise" or not (nest.in_graph and nest.depth):
+                raise
+            fault = error
+            nest.depth += (kind == "open") - (kind == "close")
+        if nest.in_graph and nest.depth == 0:
+            yield nest.content if fault is None else fault
+            nest, fault = _Nest(), None
+    if nest.depth or nest.key is not None:
+        raise fault or GraphError("the file ends within a list: cut off?")
+
+
+def _tokens(source: Source) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, text and line of each token; the kind of what is none is "wrong"."""
+    pieces = source.texts()
+    text, place, line = "\n", 1, 1  # one character before `place` is kept: comments begin a line
+    ended = False
+    while place < len(text) or not ended:
         found = TOKEN.match(text, place)
+        # a number may go on with an exponent, of which up to two letters stand there
+        blank = found is not None and found.lastgroup is None and text[place] != "#"
+        if not ended and not blank and (found.end() + 2 >= len(text) if found else _may_go_on(text, place)):
+            if len(text) - place > LARGEST_DOCUMENT:
+                raise GraphError(f"line {line}: one text or comment of more than {LARGEST_DOCUMENT} letters")
+            text, place = text[place - 1 :], 1
+            wanted = 2 * len(text)
+            while len(text) < wanted and not ended:
+                piece = next(pieces, None)
+                ended = piece is None
+                text += piece or ""
+            continue
         if found is None:
-            line = text.count("\n", 0, place) + 1
-            raise GraphError(f"line {line}: {text[place : place + 20]!r} is no GML")
+            yield "wrong", text[place : place + 20], line
+            place += 1
+            continue
         if found.lastgroup is not None:
-            yield found.lastgroup, found[found.lastgroup], place
+            yield found.lastgroup, found[found.lastgroup], line
+        line += text.count("\n", place, found.end())
         place = found.end()
+
+
+def _may_go_on(text: str, place: int) -> bool:
+    """Whether what is no token here might be one if more text were there."""
+    return text[place : place + 1] == '"' or len(text) - place < NEAR_THE_END
 
 
 def _value(kind: str, token: str) -> Any:

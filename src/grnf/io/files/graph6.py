@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.files.arrays import read_array
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
+from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
@@ -131,22 +131,34 @@ def _sparse_edges(n_nodes: int, bits: BoolArray) -> IntArray:
 def read_graph6(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file, line by line; empty lines and lone headers are passed over."""
     records = (
-        (f"{source}, line {number}", None, line.strip())
-        for number, line in source.lines(LONGEST_RECORD)
-        if line.strip() and line.strip() not in HEADERS
+        (f"{source}, line {number}", None, line)
+        for number, line in source.lines_or_errors(LONGEST_RECORD)
+        if isinstance(line, GraphError) or (line.strip() and line.strip() not in HEADERS)
     )
-    return each_record(records, parse_graph6, on_error)
+    return each_record(records, lambda line: parse_graph6(line.strip()), on_error)
 
 
 def read_graph6_array(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a .npy array of graph6 texts or bytes, of any shape, row by row."""
     with source.open_seekable() as file:
-        texts = read_array(file, str(source))
-    if texts.dtype.kind not in "SU":
-        raise GraphError(f"{source} holds {texts.dtype}; an array of graph6 texts or bytes is wanted")
-    lines = _as_bytes(np.ascontiguousarray(texts).reshape(-1))
-    records = ((f"{source}, entry {index}", None, bytes(line)) for index, line in enumerate(lines))
-    yield from each_record(records, parse_graph6, on_error)
+        size = file.seek(0, 2)
+        file.seek(0)
+        array = ArrayStream(file, size, str(source))
+        if array.dtype.kind not in "SU":
+            raise GraphError(f"{source} holds {array.dtype}; an array of graph6 texts or bytes is wanted")
+        records = ((f"{source}, entry {index}", None, line) for index, line in enumerate(_entries(array)))
+        yield from each_record(records, parse_graph6, on_error)
+
+
+def _entries(array: ArrayStream) -> Iterator[bytes]:
+    """Yield the texts of an array row by row, a block of them in memory at a time."""
+    if array.fortran_order and len(array.shape) > 1:  # column by column: held, to be turned
+        texts = array.take(array.length).reshape(array.shape, order="F")
+        yield from map(bytes, _as_bytes(np.ascontiguousarray(texts).reshape(-1)))
+        return
+    step = max(1, CHUNK // 8 // max(array.dtype.itemsize, 1))
+    for start in range(0, array.length, step):
+        yield from map(bytes, _as_bytes(array.take(min(step, array.length - start))))
 
 
 def _as_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.bytes_]:

@@ -8,10 +8,11 @@ from typing import IO, Any
 
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.values import plain_rows, scalar_y
 from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
-from grnf.io.raw import RawGraph
+from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["read_graphml", "write_graphml"]
 
@@ -111,18 +112,37 @@ class _Reader:
         return builder.build(directed=directed, graph_id=graph_id, y=self.graph_values.get("y"))
 
 
-def read_graphml(source: Source) -> Iterator[RawGraph]:
+def read_graphml(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a GraphML file; graph data called "y" is the target."""
+    return each_record(_contents(source, on_error), lambda graph: graph, on_error)
+
+
+def _contents(source: Source, on_error: OnError) -> Iterator[tuple[str, str | None, RawGraph | GraphError]]:
+    """Yield graphs, or what is wrong with one; then the next one begins after its end."""
     reader = _Reader()
     found = False
+    depth = 0
+    fault: tuple[int, GraphError] | None = None
     for event in xml_events(source):
+        outside = depth == 0
+        if event.name == "graph":
+            depth += (event.kind == "start") - (event.kind == "end")
+        graph: RawGraph | GraphError | None = None
+        line = event.line
         try:
-            graph = reader.handle(event)
+            if fault is None:
+                graph = reader.handle(event)
         except GraphError as error:
-            raise GraphError(f"{source}, line {event.line}: {error}") from None
+            if on_error == "raise" or (outside and not depth):
+                raise GraphError(f"{source}, line {event.line}: {error}") from None
+            fault = event.line, error
+        name = reader.graph.attributes.get("id") if reader.graph is not None else None
+        if fault is not None and depth == 0:
+            (line, graph), fault = fault, None
+            reader = _Reader(keys=reader.keys)
         if graph is not None:
             found = True
-            yield graph
+            yield f"{source}, line {line}", name, graph
     if not found:
         raise GraphError(f"{source}: no <graph> in this file; is it GraphML?")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 __all__ = [
     "DEEPEST_NESTING",
-    "LARGEST_ARCHIVE",
     "LARGEST_DOCUMENT",
     "LARGEST_GRAPH",
-    "LARGEST_MEMBER",
     "LARGEST_RATIO",
     "LONGEST_LINE",
     "LONGEST_RECORD",
@@ -26,13 +24,7 @@ LONGEST_RECORD = 2**27
 """Bytes of one line that holds a whole graph: graph6 with 40,000 nodes, or JSON of a million edges."""
 
 LARGEST_DOCUMENT = 2**28
-"""Bytes of a document that is held in memory as a whole (JSON, GML), after decompression."""
-
-LARGEST_MEMBER = 2**32
-"""Unpacked bytes of one file in an archive."""
-
-LARGEST_ARCHIVE = 2**33
-"""Unpacked bytes of all files in an archive together."""
+"""Characters of one graph in a JSON document, or of one text in GML: these are held in memory as a whole."""
 
 LARGEST_RATIO = 300
 """Unpacked bytes per packed byte of a file in an archive. Numbers in text reach 10 to 100, a bomb 1000."""

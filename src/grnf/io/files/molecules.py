@@ -68,8 +68,8 @@ def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterato
     _require_rdkit()
     records = (
         (f"{source}, line {number}", None, line)
-        for number, line in source.lines(LONGEST_LINE)
-        if line.strip()
+        for number, line in source.lines_or_errors(LONGEST_LINE)
+        if isinstance(line, GraphError) or line.strip()
     )
 
     def build(line: bytes) -> RawGraph:

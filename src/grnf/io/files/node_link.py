@@ -1,4 +1,4 @@
-"""Node-link JSON, the form of networkx and D3: one graph (or a list of graphs) a file, or one graph a line.
+"""Node-link JSON, the form of networkx and D3: a graph, a list or {"graphs": [...]} a file, or one a line.
 
     {"directed": false, "multigraph": false, "graph": {"id": "g1", "y": 0},
      "nodes": [{"id": 0, "element": "C"}, ...], "edges": [{"source": 0, "target": 1, "weight": 2.0}, ...]}
@@ -17,6 +17,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
+from grnf.io.files.json_stream import json_graphs, parsed
 from grnf.io.files.limits import LONGEST_RECORD
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.rows import graph_of_row
@@ -28,17 +29,8 @@ __all__ = ["read_json", "read_json_lines", "write_json", "write_json_lines"]
 
 
 def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graph, or the graphs, of a JSON file."""
-    text = source.document()
-    try:
-        document = _parsed(text)
-    except GraphError as error:
-        raise GraphError(f"{source}: {error}") from None
-    several = document if isinstance(document, list) else [document]
-    records = (
-        (f"{source}, graph {index}" if several is document else str(source), _graph_id(item), item)
-        for index, item in enumerate(several)
-    )
+    """Yield the graph, or the graphs, of a JSON file, one of them in memory at a time."""
+    records = ((where, _graph_id(item), item) for where, item in json_graphs(source))
     yield from each_record(records, _graph, on_error)
 
 
@@ -46,19 +38,10 @@ def read_json_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[
     """Yield the graphs of a file with one JSON object a line."""
     records = (
         (f"{source}, line {number}", None, line)
-        for number, line in source.lines(LONGEST_RECORD)
-        if line.strip()
+        for number, line in source.lines_or_errors(LONGEST_RECORD)
+        if isinstance(line, GraphError) or line.strip()
     )
-    return each_record(records, lambda line: _graph(_parsed(decoded(line, "the line"))), on_error)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise GraphError("JSON nested too deeply for a graph") from None
-    except ValueError as error:
-        raise GraphError(f"no valid JSON: {error}") from None
+    return each_record(records, lambda line: _graph(parsed(decoded(line, "the line"))), on_error)
 
 
 def _graph(document: Any) -> RawGraph:

@@ -8,16 +8,18 @@ from typing import Literal, TypeVar
 from grnf.errors import GraphError
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["OnError", "each_record"]
+__all__ = ["OnError", "each_record", "to_the_end"]
 
 T = TypeVar("T")
 OnError = Literal["raise", "yield"]
 
 
 def each_record(
-    records: Iterable[tuple[str, str | None, T]], build: Callable[[T], RawGraph], on_error: OnError
+    records: Iterable[tuple[str, str | None, T | GraphError]],
+    build: Callable[[T], RawGraph],
+    on_error: OnError,
 ) -> Iterator[RawGraph | BadGraph]:
-    """Build a graph from each record (where it stands, its id or None, its content).
+    """Build a graph from each record (where it stands, its id or None, its content or what is wrong with it).
 
     Examples
     --------
@@ -29,6 +31,8 @@ def each_record(
     for index, (where, graph_id, content) in enumerate(records):
         result: RawGraph | BadGraph
         try:
+            if isinstance(content, GraphError):
+                raise content
             result = build(content)
         except GraphError as error:
             reason = f"{where}: {error}"
@@ -36,3 +40,25 @@ def each_record(
                 raise GraphError(reason) from None
             result = BadGraph(graph_id, index, reason)
         yield result
+
+
+def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
+    """Yield graphs, and where reading breaks off one last `BadGraph` that says so.
+
+    Examples
+    --------
+    >>> def cut():
+    ...     yield RawGraph(1, [])
+    ...     raise GraphError("a.json: cut off")
+    >>> list(to_the_end(cut()))[1].reason
+    'a.json: cut off. Nothing can be read from there on: what follows graph 0, if anything, is lost'
+    """
+    count = 0
+    try:
+        for graph in graphs:
+            yield graph
+            count += 1
+    except GraphError as error:
+        lost = f"what follows graph {count - 1}, if anything, is lost" if count else "no graph stands before"
+        stop = "" if str(error).endswith("?") else "."
+        yield BadGraph(None, count, f"{error}{stop} Nothing can be read from there on: {lost}")

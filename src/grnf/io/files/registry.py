@@ -16,7 +16,7 @@ from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
-from grnf.io.files.records import OnError
+from grnf.io.files.records import OnError, to_the_end
 from grnf.io.files.streams import Source, open_sink
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
@@ -41,8 +41,8 @@ def read_graphs(
     format : str, optional
         A name in `FORMATS`; by default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
-        "yield" gives a `BadGraph` in the place of a graph that cannot be read and goes on, where the format
-        is read record by record, and in folders file by file. Files that are damaged as a whole raise.
+        "yield" gives a `BadGraph` in the place of a graph that cannot be read and goes on with the next one.
+        Where no next one can be found, as in a file that is cut off, the last `BadGraph` says so.
     **options
         What the reader of the format takes, for example `nodes=` for a table of edges.
 
@@ -81,8 +81,9 @@ def _read_file(
         if name not in known:
             raise GraphError(f"format {entry.name} has no option {name!r}; it has {known or 'none'}")
     if entry.record_wise:
-        return entry.reader(source, on_error=on_error, **options)
-    return entry.reader(source, **options)
+        options = {**options, "on_error": on_error}
+    graphs = entry.reader(source, **options)
+    return to_the_end(graphs) if on_error == "yield" else graphs
 
 
 def _read_folder(
@@ -101,16 +102,7 @@ def _each_file(
     index = 0
     for file in files:
         stem = _stem_and_suffix(file)[0]
-        graphs = _read_file(Source(file), entry, on_error, options)
-        while True:
-            try:
-                graph = next(graphs, None)
-            except GraphError as error:
-                if on_error == "raise":
-                    raise
-                graph, graphs = BadGraph(stem, index, str(error)), iter(())
-            if graph is None:
-                break
+        for graph in _read_file(Source(file), entry, on_error, options):
             if isinstance(graph, BadGraph):
                 yield BadGraph(graph.graph_id or stem, index, graph.reason)
             else:
@@ -245,10 +237,14 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
     node_columns = {name: _array(values) for name, values in graph.node_columns.items()}
     carried = edge_columns
     if "attributes" not in kept:
-        carried = {name: values for name, values in edge_columns.items() if name == "weight" and name in kept}
-        lost = [*node_columns, *(name for name in edge_columns if name not in carried)]
+        carried = {name: values for name, values in edge_columns.items() if _keeps(entry, name, values)}
+        nodes = {
+            name: values for name, values in node_columns.items() if entry.fits and entry.fits(name, values)
+        }
+        lost = [name for name in node_columns if name not in nodes]
+        lost += [name for name in edge_columns if name not in carried]
         _refuse(f"columns {lost}" if lost else None, entry, lossy)
-        node_columns = {}
+        node_columns = nodes
     _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
     _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
     return checked_raw(
@@ -259,6 +255,13 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         graph.directed and "directed" in kept,
         graph.graph_id,
         graph.y if "y" in kept else None,
+    )
+
+
+def _keeps(entry: Format, name: str, values: Any) -> bool:
+    """Whether a format that carries few edge columns carries this one."""
+    return (name == "weight" and name in entry.carries) or (
+        entry.fits is not None and entry.fits(name, values)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import shutil
@@ -15,12 +16,13 @@ from typing import IO, Any, cast
 
 from grnf.errors import GraphError
 from grnf.files import atomic_write
-from grnf.io.files.limits import LARGEST_DOCUMENT
 
 __all__ = ["Source", "decoded", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CHUNK = 2**18
+"""Bytes that are read at a time."""
 
 
 class Source:
@@ -83,31 +85,63 @@ class Source:
                 copy.seek(0)
                 yield copy
 
+    @contextmanager
+    def reopenable(self) -> Iterator[Source]:
+        """Give a source that can be opened more than once; standard input is copied to a temporary file."""
+        if not self.is_stdin:
+            yield self
+            return
+        with tempfile.NamedTemporaryFile(prefix="grnf-") as copy, self.open() as stream:
+            shutil.copyfileobj(stream, copy)
+            copy.flush()
+            source = Source(copy.name)
+            source.name = self.name
+            yield source
+
     def lines(self, limit: int) -> Iterator[tuple[int, bytes]]:
         """Yield line numbers, from 1, and lines without their ends, of up to `limit` bytes each."""
+        for number, line in self.lines_or_errors(limit):
+            if isinstance(line, GraphError):
+                raise GraphError(f"{self}, line {number}: {line}")
+            yield number, line
+
+    def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
+        """Yield lines, and in the place of one that is too long an error; it is passed over, not held."""
         number = 0
         with self.open() as stream:
             while line := stream.readline(limit + 2):
                 number += 1
                 if number == 1:
                     line = line.removeprefix(BYTE_ORDER_MARK)
-                line = line.rstrip(b"\r\n")
                 if len(line) > limit:
-                    raise GraphError(
-                        f"{self}, line {number} is longer than {limit} bytes: is the format the right one?"
-                    )
-                yield number, line
+                    ended = line.endswith(b"\n")
+                    line = line.rstrip(b"\r\n")
+                    if len(line) > limit:
+                        while not ended and (rest := stream.readline(CHUNK)):
+                            ended = rest.endswith(b"\n")
+                        reason = f"the line is longer than {limit} bytes: is the format the right one?"
+                        yield number, GraphError(reason)
+                        continue
+                yield number, line.rstrip(b"\r\n")
 
-    def document(self) -> str:
-        """Return the whole text."""
+    def texts(self) -> Iterator[str]:
+        """Yield the text piece by piece, without a byte order mark."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        place = 0
         with self.open() as stream:
-            data = stream.read(LARGEST_DOCUMENT + 1)
-        if len(data) > LARGEST_DOCUMENT:
-            raise GraphError(
-                f"{self} has more than {LARGEST_DOCUMENT} bytes and must be read as a whole in this format; "
-                "convert it to Parquet or JSON lines"
-            )
-        return decoded(data.removeprefix(BYTE_ORDER_MARK), str(self))
+            last = False
+            while not last:
+                data = stream.read(CHUNK)
+                last = not data
+                if place == 0:
+                    data = data.removeprefix(BYTE_ORDER_MARK)
+                try:
+                    text = decoder.decode(data, last)
+                except UnicodeDecodeError as error:
+                    raise GraphError(_not_utf8("the text", place + error.start)) from None
+                place += len(data)
+                if text:
+                    yield text
 
 
 def decoded(data: bytes, where: str) -> str:
@@ -115,9 +149,11 @@ def decoded(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise GraphError(
-            f"{where}: byte {error.start} is not UTF-8 text; save or convert the file as UTF-8"
-        ) from None
+        raise GraphError(_not_utf8(where, error.start)) from None
+
+
+def _not_utf8(where: str, place: int) -> str:
+    return f"{where}: byte {place} is not UTF-8 text; save or convert the file as UTF-8"
 
 
 @contextmanager

@@ -33,7 +33,14 @@ def table_columns(source: Source) -> list[str]:
     if is_parquet(source):
         with source.open_seekable() as file:
             return list(open_parquet(file, str(source)).schema_arrow.names)
-    return next(_text_rows(source), _TextRow(0, [])).fields
+    return _header(source, _text_rows(source))
+
+
+def _header(source: Source, rows: Iterator[_TextRow]) -> list[str]:
+    first = next(rows, _TextRow(1, []))
+    if first.problem:
+        raise GraphError(f"{source}, line {first.line}: {first.problem}")
+    return first.fields
 
 
 def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
@@ -42,25 +49,24 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
         yield from _parquet_rows(source, choose)
         return
     rows = _text_rows(source)
-    names = next(rows, _TextRow(0, [])).fields
+    names = _header(source, rows)
     if len(set(names)) < len(names):
         raise GraphError(f"{source}, line 1: two columns have the same name; the header is {names[:20]}")
     wanted = set(choose(names))
     kept = [index for index, name in enumerate(names) if name in wanted]
     for line, fields, problem in rows:
-        if not fields:
+        if not fields and not problem:
             continue
         where = f"{source}, line {line}"
         if len(fields) != len(names):
             problem = problem or f"{len(fields)} fields for the {len(names)} columns of the header"
-            yield Row(where, dict.fromkeys(wanted), problem)
-        else:
-            yield Row(where, {names[index]: fields[index] for index in kept}, problem)
+            fields = [*fields, *[None] * (len(names) - len(fields))]
+        yield Row(where, {names[index]: fields[index] for index in kept}, problem)
 
 
 class _TextRow(NamedTuple):
     line: int
-    fields: list[str]
+    fields: list[Any]
     problem: str = ""
 
 
@@ -71,8 +77,12 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
 
     def lines() -> Iterator[str]:
         nonlocal current, problem
-        for place, line in source.lines(LONGEST_LINE):
+        for place, line in source.lines_or_errors(LONGEST_LINE):
             current = place
+            if isinstance(line, GraphError):
+                problem = str(line)
+                yield "\n"
+                continue
             try:
                 text = decoded(line, "the line")
             except GraphError as error:
@@ -82,12 +92,16 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
     texts = lines()
     header = next(texts, "")
     delimiter = max("\t;,", key=header.count)
-    try:
-        for fields in csv.reader(_chain(header, texts), delimiter=delimiter, strict=True):
-            yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
-            problem = ""
-    except csv.Error as error:
-        raise GraphError(f"{source}, line {current}: {error}") from None
+    reader = csv.reader(_chain(header, texts), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:  # the reader goes on with the next line
+            fields, problem = [], str(error)
+        if fields is None:
+            return
+        yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
+        problem = ""
 
 
 def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
@@ -137,5 +151,15 @@ def find_column(
 
 
 def cell(value: Any) -> Any:
-    """Return the value of a cell: text that is a number as that number, empty text as None."""
-    return number(value.strip()) if isinstance(value, str) else value
+    """Return the value of a cell: text that is a number as that number, empty text as None.
+
+    Dates, decimals and the like count as the text that they print as.
+
+    Examples
+    --------
+    >>> cell(" 1.5"), cell(""), cell(True), cell("C")
+    (1.5, None, True, 'C')
+    """
+    if value is None or isinstance(value, (bool, int, float, list, dict)):
+        return value
+    return number(str(value).strip())

@@ -6,13 +6,11 @@ line is the same edge, so repeats are dropped, not summed.
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +19,17 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.io.columns import undirected_once
-from grnf.io.files.archives import open_archive, read_member
-from grnf.io.files.limits import LARGEST_MEMBER, MOST_EMPTY_GRAPHS
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
+from grnf.io.files.tu_arcs import Arcs
+from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
 
-INDICATOR = "_graph_indicator.txt"
+AT_ONCE = 2**16
+"""Nodes and arcs together that are in memory at a time, unless one graph has more."""
 
 
 class TUData(NamedTuple):
@@ -55,7 +54,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     node_attributes : bool, default=True
         Whether to keep continuous node attributes beside the labels.
     """
-    data = _load(Source(path))
+    data = next(_parts(Source(path), "raise", None))
     node_attr, node_columns = _one_hot(
         data.node_labels, data.node_attributes if node_attributes else None, data.node_ptr[-1]
     )
@@ -72,27 +71,34 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
 
 
 def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a TU set: labels as categories (texts), attributes as one column of vectors."""
-    data = _load(source)
-    node_columns = _columns(data.node_labels, data.node_attributes)
-    edge_columns = _columns(data.edge_labels, data.edge_attributes)
+    """Yield the graphs of a TU set: labels as categories (texts), attributes as one column of vectors.
 
-    def build(index: int) -> RawGraph:
-        nodes = slice(data.node_ptr[index], data.node_ptr[index + 1])
-        edges = slice(data.edge_ptr[index], data.edge_ptr[index + 1])
-        return checked_raw(
-            int(nodes.stop - nodes.start),
-            data.edges[edges],
-            {name: values[nodes] for name, values in node_columns.items()},
-            {name: values[edges] for name, values in edge_columns.items()},
-            data.directed,
-            str(index + 1),
-            None if data.y is None else data.y[index].tolist(),
-        )
+    Two passes over the arcs, since one arc without its reverse makes all graphs of a set directed.
+    """
 
-    numbers = range(len(data.node_ptr) - 1)
-    records = ((f"{source}, graph {index + 1}", str(index + 1), index) for index in numbers)
-    yield from each_record(records, build, on_error)
+    def records() -> Iterator[tuple[str, str | None, tuple[_Set, int] | GraphError]]:
+        for data in _parts(source, on_error, AT_ONCE):
+            for index in range(len(data.node_ptr) - 1):
+                number = data.first + index
+                fault = data.faults.get(number)
+                content = (data, index) if fault is None else GraphError(fault)
+                yield f"{source}, graph {number + 1}", str(number + 1), content
+
+    yield from each_record(records(), lambda content: _graph(*content), on_error)
+
+
+def _graph(data: _Set, index: int) -> RawGraph:
+    nodes = slice(data.node_ptr[index], data.node_ptr[index + 1])
+    edges = slice(data.edge_ptr[index], data.edge_ptr[index + 1])
+    return checked_raw(
+        int(nodes.stop - nodes.start),
+        data.edges[edges],
+        {name: values[nodes] for name, values in data.node_columns.items()},
+        {name: values[edges] for name, values in data.edge_columns.items()},
+        data.directed,
+        str(data.first + index + 1),
+        None if data.y is None else data.y[index].tolist(),
+    )
 
 
 def is_tu_folder(path: Path) -> bool:
@@ -102,8 +108,12 @@ def is_tu_folder(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Set:
-    """The tables of a set: edges without repeats, numbered within their graphs, and where graphs begin."""
+    """Some graphs of a set: edges without repeats, numbered within their graphs, and where graphs begin.
 
+    `first` is the number of the first one, `faults` says why some cannot be used, by number.
+    """
+
+    first: int
     node_ptr: IntArray
     edge_ptr: IntArray
     edges: IntArray
@@ -113,68 +123,120 @@ class _Set:
     node_attributes: FloatArray | None
     edge_labels: IntArray | None
     edge_attributes: FloatArray | None
+    faults: dict[int, str]
+
+    @cached_property
+    def node_columns(self) -> dict[str, npt.NDArray[Any]]:
+        return _columns(self.node_labels, self.node_attributes)
+
+    @cached_property
+    def edge_columns(self) -> dict[str, npt.NDArray[Any]]:
+        return _columns(self.edge_labels, self.edge_attributes)
 
 
-def _load(source: Source) -> _Set:
-    with _open(source) as files:
-        owner = files.integers("graph_indicator").ravel()
-        n_nodes = len(owner)
-        if n_nodes and (owner.min() < 1 or (np.diff(owner) < 0).any()):
-            raise GraphError(f"{source}: graph_indicator must ascend from 1")
-        y = files.graph_targets()
-        n_graphs = _number_of_graphs(owner, y, source)
-        arcs = files.integers("A", columns=2) - 1
-        _check_arcs(arcs, owner, files)
-        node_tables = files.attributes("node", n_nodes)
-        edge_labels, edge_attributes = files.attributes("edge", len(arcs))
-    keep, directed = _edges_once(arcs, edge_labels, edge_attributes, n_nodes)
-    arcs = arcs[keep]
-    graph_of = owner[arcs[:, 0]] - 1
-    node_ptr = np.searchsorted(owner, np.arange(1, n_graphs + 2)).astype(np.int64)
+def _parts(source: Source, on_error: OnError, at_once: int | None) -> Iterator[_Set]:
+    """Yield the graphs in parts of about so many nodes and arcs, or all in one."""
+    with open_files(source) as files:
+        target = next((kind for kind in ("graph_labels", "graph_attributes") if files.has(kind)), None)
+        node_ptr, n_nodes = first_nodes(files, None if target is None else files.count(target))
+        files.check_counts("node", n_nodes)
+        arcs = Arcs(files, node_ptr, on_error)
+        tables = {
+            name: files.rows(name, on_error) for name in ("node_labels", "node_attributes") if files.has(name)
+        }
+        if target is not None:
+            tables[target] = files.rows(target, on_error)
+        directed = None if at_once is None else _is_directed(arcs, at_once)
+        arcs.rewind()
+        for start, stop in _ranges(node_ptr, arcs.counts, at_once):
+            yield _part(arcs, tables, target, (start, stop), directed)
+
+
+def _ranges(node_ptr: IntArray, counts: IntArray, at_once: int | None) -> Iterator[tuple[int, int]]:
+    """Cut the graphs into ranges of about so many nodes and arcs each, one graph at least."""
+    start, n_graphs = 0, len(counts)
+    while start < n_graphs or (start == 0 and at_once is None):
+        stop = n_graphs
+        if at_once is not None:
+            window = slice(start, start + at_once)
+            nodes = np.asarray(node_ptr[start + 1 : start + 1 + at_once]) - node_ptr[start]
+            work = nodes + np.cumsum(counts[window])
+            stop = start + max(1, int(np.searchsorted(work, at_once, side="right")))
+        yield start, stop
+        start = stop
+        if at_once is None:
+            return
+
+
+def _is_directed(arcs: Arcs, at_once: int) -> bool:
+    """Whether a graph without faults has an arc without its reverse."""
+    for start, stop in _ranges(arcs.node_ptr, arcs.counts, at_once):
+        records = arcs.take(stop)
+        records = records[~np.isin(records["graph"], records["graph"][records["fault"] > 0])]
+        if _edges_once(records, int(arcs.node_ptr[start]), int(arcs.node_ptr[stop]), None)[1]:
+            return True
+    return False
+
+
+def _part(
+    arcs: Arcs,
+    tables: dict[str, Rows | None],
+    target: str | None,
+    graphs: tuple[int, int],
+    directed: bool | None,
+) -> _Set:
+    start, stop = graphs
+    node_ptr = np.array(arcs.node_ptr[start : stop + 1])
+    first, end = int(node_ptr[0]), int(node_ptr[-1])
+    records = arcs.take(stop)
+    faults = {int(row["graph"]): arcs.reason(int(row["fault"])) for row in records[records["fault"] > 0]}
+    records = records[records["fault"] == 0]
+    keep, directed = _edges_once(records, first, end, directed)
+    records = records[keep]
+    graph_of = records["graph"]
+    found: dict[str, Any] = dict.fromkeys(("node_labels", "node_attributes"))
+    y = None
+    for name, rows in tables.items():
+        if rows is None:
+            continue
+        low, high = (start, stop) if name == target else (first, end)
+        found[name] = rows.take(high - low)
+        for row in rows.faults_within(low, high):
+            graph = row if name == target else start + int(np.searchsorted(node_ptr, row, side="right")) - 1
+            faults[graph] = f"{rows.name}, line {row + 1}: these are no numbers, or too few or many"
+        if name == target:
+            y = found[name].ravel() if name == "graph_labels" or found[name].shape[1] == 1 else found[name]
+    fields = records.dtype.names or ()
     return _Set(
-        node_ptr=node_ptr,
-        edge_ptr=np.searchsorted(graph_of, np.arange(n_graphs + 1)).astype(np.int64),
-        edges=arcs - node_ptr[graph_of][:, np.newaxis],
+        first=start,
+        node_ptr=node_ptr - first,
+        edge_ptr=np.searchsorted(graph_of, np.arange(start, stop + 1)).astype(np.int64),
+        edges=records["arc"] - node_ptr[graph_of - start][:, np.newaxis],
         directed=directed,
         y=y,
-        node_labels=node_tables[0],
-        node_attributes=node_tables[1],
-        edge_labels=None if edge_labels is None else edge_labels[keep],
-        edge_attributes=None if edge_attributes is None else edge_attributes[keep],
+        node_labels=found["node_labels"],
+        node_attributes=found["node_attributes"],
+        edge_labels=records["label"] if "label" in fields else None,
+        edge_attributes=records["attribute"] if "attribute" in fields else None,
+        faults=faults,
     )
 
 
-def _number_of_graphs(owner: IntArray, y: Any, source: Source) -> int:
-    n_graphs = max(int(owner[-1]) if len(owner) else 0, 0 if y is None else len(y))
-    if y is not None and len(y) != n_graphs:
-        raise GraphError(f"{source}: {len(y)} graph labels for {n_graphs} graphs")
-    if n_graphs > len(owner) + MOST_EMPTY_GRAPHS:
-        raise GraphError(
-            f"{source}: graph number {n_graphs} with {len(owner)} nodes in all; number graphs from 1"
-        )
-    return n_graphs
-
-
-def _check_arcs(arcs: IntArray, owner: IntArray, files: _Files) -> None:
-    outside = (arcs < 0) | (arcs >= len(owner))
-    if outside.any():
-        line = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise GraphError(f"{files.name('A')}, line {line + 1}: no such node ({len(owner)} nodes)")
-    crossing = owner[arcs[:, 0]] != owner[arcs[:, 1]]
-    if crossing.any():
-        line = int(np.flatnonzero(crossing)[0])
-        raise GraphError(f"{files.name('A')}, line {line + 1}: an edge between two graphs")
-
-
 def _edges_once(
-    arcs: IntArray, labels: IntArray | None, attributes: FloatArray | None, n_nodes: int
+    records: npt.NDArray[Any], first: int, end: int, directed: bool | None
 ) -> tuple[IntArray, bool]:
-    """Return which lines to keep, sorted by arc and without repeats, and whether they are directed."""
-    _, first = np.unique(arcs[:, 0] * n_nodes + arcs[:, 1], return_index=True)
-    parts = [part.astype(np.float64) for part in (labels, attributes) if part is not None]
-    values = np.hstack([np.empty((len(arcs), 0)), *parts])
-    one_of_two = undirected_once(arcs[first], values[first])
-    return (first, True) if one_of_two is None else (first[one_of_two], False)
+    """Return which records to keep, sorted by arc and without repeats, and whether they are directed.
+
+    Whether they are is found out where it is not known.
+    """
+    arcs = records["arc"] - first
+    _, once = np.unique(arcs[:, 0] * (end - first) + arcs[:, 1], return_index=True)
+    arcs = arcs[once]
+    if directed is None:
+        parts = [records[name] for name in ("label", "attribute") if name in (records.dtype.names or ())]
+        values = np.hstack([np.empty((len(records), 0)), *parts])[once]
+        directed = undirected_once(arcs, values) is None
+    return (once, True) if directed else (once[arcs[:, 0] <= arcs[:, 1]], False)
 
 
 def _one_hot(
@@ -200,84 +262,3 @@ def _columns(labels: IntArray | None, attributes: FloatArray | None) -> dict[str
     if attributes is not None:
         columns["attributes"] = attributes
     return columns
-
-
-@contextmanager
-def _open(source: Source) -> Iterator[_Files]:
-    if source.is_folder:
-        yield _Files(source, {file.name: str(file) for file in sorted(source.path.iterdir())}, None)
-        return
-    if not source.is_stdin and not source.path.exists():
-        raise GraphError(f"{source} does not exist")
-    with source.open_seekable() as file:
-        if not zipfile.is_zipfile(file):
-            raise GraphError(f"{source} is neither a folder nor a zip file")
-        with open_archive(file, str(source)) as archive:
-            yield _Files(source, {PurePosixPath(name).name: name for name in archive.namelist()}, archive)
-
-
-class _Files:
-    """The files of one data set, in a folder or in a zip, found by the end of their names."""
-
-    def __init__(self, source: Source, members: dict[str, str], archive: zipfile.ZipFile | None) -> None:
-        self.source = source
-        self.members = members
-        self.archive = archive
-        names = [name for name in members if name.endswith(INDICATOR)]
-        if len(names) != 1:
-            raise GraphError(
-                f"{source} is no TU data set: one file NAME_graph_indicator.txt is wanted, found {len(names)}"
-            )
-        self.prefix = names[0].removesuffix("graph_indicator.txt")
-
-    def name(self, suffix: str) -> str:
-        return f"{self.source}: {self.prefix}{suffix}.txt"
-
-    def has(self, suffix: str) -> bool:
-        return f"{self.prefix}{suffix}.txt" in self.members
-
-    def integers(self, suffix: str, columns: int | None = None) -> IntArray:
-        return np.asarray(self._table(suffix, np.int64, columns))
-
-    def reals(self, suffix: str) -> FloatArray:
-        return np.asarray(self._table(suffix, np.float64, None))
-
-    def graph_targets(self) -> Any:
-        if self.has("graph_labels"):
-            return self.integers("graph_labels").ravel()
-        if self.has("graph_attributes"):
-            targets = self.reals("graph_attributes")
-            return targets[:, 0] if targets.shape[1] == 1 else targets
-        return None
-
-    def attributes(self, item: str, count: int) -> tuple[IntArray | None, FloatArray | None]:
-        """Return labels and attributes of nodes or edges."""
-        labels = self.integers(f"{item}_labels") if self.has(f"{item}_labels") else None
-        attributes = self.reals(f"{item}_attributes") if self.has(f"{item}_attributes") else None
-        for part in (labels, attributes):
-            if part is not None and len(part) != count:
-                raise GraphError(f"{self.source}: {len(part)} lines of {item} attributes for {count} {item}s")
-        return labels, attributes
-
-    def _table(self, suffix: str, dtype: Any, columns: int | None) -> Any:
-        member = self.members.get(f"{self.prefix}{suffix}.txt")
-        if member is None:
-            raise GraphError(f"{self.name(suffix)} is missing")
-        text = self._read(member)
-        if not text.strip():
-            return np.empty((0, columns or 1), dtype=dtype)
-        try:
-            table = np.loadtxt(io.BytesIO(text), delimiter=",", dtype=dtype, ndmin=2, comments=None)
-        except (ValueError, OverflowError) as error:
-            raise GraphError(f"{self.name(suffix)}: {error}") from None
-        if columns is not None and table.shape[1] != columns:
-            raise GraphError(f"{self.name(suffix)}: {columns} columns expected, {table.shape[1]} found")
-        return table
-
-    def _read(self, member: str) -> bytes:
-        if self.archive is not None:
-            return read_member(self.archive, member, str(self.source))
-        file = Path(member)
-        if file.stat().st_size > LARGEST_MEMBER:
-            raise GraphError(f"{file} has more than {LARGEST_MEMBER} bytes")
-        return file.read_bytes()

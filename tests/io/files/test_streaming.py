@@ -1,0 +1,347 @@
+"""Files longer than memory: what is held does not grow with the file, for every format of many graphs."""
+
+import json
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grnf import GraphError
+from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
+from grnf.io.files import tu, tu_arcs, tu_tables
+from raw_graphs import assert_same
+
+MEGABYTE = 1_000_000
+N = 400  # nodes of each graph
+
+
+def ring(index, directed=False):
+    edges = np.column_stack([np.arange(N), (np.arange(N) + 1) % N])
+    return RawGraph(
+        N, edges, {"x": np.arange(N) * 0.5}, {"weight": np.ones(N)}, directed, f"graph {index}", 1
+    )
+
+
+def tu_files(count, shuffled=False):
+    nodes = np.arange(count * N)
+    graph = nodes // N
+    after = graph * N + (nodes + 1) % N
+    arcs = np.vstack([np.column_stack([nodes, after]), np.column_stack([after, nodes])]) + 1
+    order = np.random.default_rng(0).permutation(len(arcs)) if shuffled else np.argsort(arcs[:, 0] // N)
+    return {
+        "A": "".join(f"{u}, {v}\n" for u, v in arcs[order].tolist()),
+        "graph_indicator": "".join(f"{g + 1}\n" for g in graph.tolist()),
+        "graph_labels": "".join(f"{g % 7}\n" for g in range(count)),
+        "node_attributes": "".join(f"{node % N}.25, 1.5\n" for node in nodes.tolist()),
+        "edge_labels": "3\n" * len(arcs),
+    }
+
+
+def zipped(path, files, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, text in files.items():
+            archive.writestr(f"DS_{name}.txt", text)
+    return path
+
+
+def edge_table(count, shuffled=False):
+    graphs = np.repeat(np.arange(count), N)
+    source = np.tile(np.arange(N), count)
+    frame = pd.DataFrame({"graph_id": graphs, "source": source, "target": (source + 1) % N, "w": 0.5})
+    return frame.sample(frac=1, random_state=0) if shuffled else frame
+
+
+def write(name, path, count):
+    """Write a file of many graphs; return its size, unpacked."""
+    if name == "tu":
+        zipped(path, tu_files(count), zipfile.ZIP_STORED)
+    elif name in ("smiles", "smi"):
+        path.write_text(("smiles\n" if name == "smiles" else "") + ("C" * 50 + "O\n") * count)
+    elif name == "edge-table":
+        edge_table(count).to_csv(path, index=False)
+    elif name == "graph6-npy":
+        np.save(path, np.array(["g" + "?" * 130] * count))
+    elif name == "npz":
+        write_graphs(path, map(ring, range(count)), format=name)
+        with zipfile.ZipFile(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    else:
+        graphs = (ring(index, name == "digraph6") for index in range(count))
+        write_graphs(path, graphs, format=name, lossy=True)
+    return path.stat().st_size
+
+
+COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "parquet": 1000}
+MANY = [name for name, entry in FORMATS.items() if not entry.one_graph]
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_memory_does_not_grow_with_the_file(tmp_path, name):
+    count = COUNTS.get(name, 40)
+    path = tmp_path / f"graphs{FORMATS[name].suffixes[0]}"
+    size = write(name, path, count)
+    next(iter(read_graphs(path, format=name)))  # what is imported and cached once
+    tracemalloc.start()
+    try:
+        graphs = read_graphs(path, format=name)
+        for _ in range(count // 4):
+            next(graphs)
+        _, early = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        assert sum(1 for _ in graphs) == count - count // 4
+        _, late = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert late < 1.2 * early + 0.3 * MEGABYTE
+    assert max(early, late) < max(0.4 * size, 3 * MEGABYTE)
+
+
+def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path):
+    for name, text in tu_files(1300).items():
+        (tmp_path / f"DS_{name}.txt").write_text(text)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_graphs(tmp_path)) == 1300
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.4 * sum(file.stat().st_size for file in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("at_once", [1, 1000, 2**16])
+def test_arcs_in_any_order(tmp_path, monkeypatch, at_once):
+    """Parts, runs and merging change nothing: the same graphs come from a shuffled list of arcs."""
+    monkeypatch.setattr(tu, "AT_ONCE", at_once)
+    wanted = list(read_graphs(zipped(tmp_path / "a.zip", tu_files(12))))
+    monkeypatch.setattr(tu_arcs, "RUN", 777)
+    monkeypatch.setattr(tu_tables, "CHUNK", 999)
+    path = zipped(tmp_path / "b.zip", tu_files(12, shuffled=True))
+    found = list(read_graphs(path))
+    for one, other in zip(found, wanted, strict=True):
+        assert_same(one, other)
+    batch = read_tu(path).graphs
+    assert np.array_equal(np.concatenate([graph.edges for graph in found]), batch.edges)
+
+
+def test_one_arc_without_its_reverse_makes_all_graphs_directed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tu, "AT_ONCE", 1)
+    files = {"graph_indicator": "1\n1\n2\n2\n", "A": "1, 2\n2, 1\n3, 4\n"}
+    graphs = list(read_graphs(zipped(tmp_path / "a.zip", files)))
+    assert [graph.directed for graph in graphs] == [True, True]
+    assert graphs[0].edges.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_edge_tables_in_any_order(tmp_path, suffix):
+    def save(frame, name):
+        path = tmp_path / f"{name}{suffix}"
+        frame.to_parquet(path, index=False) if suffix == ".parquet" else frame.to_csv(path, index=False)
+        return path
+
+    edges = edge_table(6, shuffled=True)
+    nodes = pd.DataFrame({"graph_id": edges["graph_id"], "node": edges["source"], "x": edges["source"] * 2})
+    for options in ({}, {"nodes": save(nodes.sample(frac=1, random_state=1), "nodes")}):
+        found = list(read_graphs(save(edges, "edges"), **options))
+        order = edges if not options else pd.read_csv(options["nodes"]) if suffix == ".csv" else nodes
+        if not options:
+            assert [int(g.graph_id) for g in found] == list(dict.fromkeys(order["graph_id"]))
+        by_id = {int(graph.graph_id): graph for graph in found}
+        assert sorted(by_id) == list(range(6))
+        for graph in found:
+            assert graph.n_nodes == len(graph.edges) == N
+            assert (graph.edge_columns["w"] == 0.5).all()
+            if options:
+                x = graph.node_columns["x"]
+                ends = x[graph.edges]
+                assert set(map(tuple, (ends // 2).tolist())) == {(i, (i + 1) % N) for i in range(N)}
+
+
+def test_sorting_an_edge_table_takes_little_memory(tmp_path):
+    path = tmp_path / "edges.csv"
+    edge_table(40, shuffled=True).to_csv(path, index=False)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_graphs(path)) == 40
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < MEGABYTE + path.stat().st_size / 4
+
+
+@pytest.mark.parametrize("piece", [1, 7, 64, 2**18])
+@pytest.mark.parametrize("name", ["json", "gml"])
+def test_pieces_of_any_length(tmp_path, monkeypatch, piece, name):
+    """Documents read the same wherever the pieces are cut."""
+    from grnf.io.files import streams
+
+    texts = np.array(['a "b" \\ [{ü', None, "]} # 𝄞"], dtype=object)
+    columns = {"t": texts, "v": np.array([-1.5e-7, 2.0, 12345678.25]), "k": np.array([1, -22, 333])}
+    graphs = [RawGraph(3, np.array([[0, 1], [1, 2]]), columns, graph_id="g", y=y) for y in (1, 2)]
+    path = tmp_path / f"a.{name}"
+    write_graphs(path, graphs)
+    monkeypatch.setattr(streams, "CHUNK", piece)
+    for one, other in zip(read_graphs(path), graphs, strict=True):
+        assert_same(one, other, exact=False)
+
+
+NODE_LINK = {"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1}]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"graphs": [NODE_LINK, NODE_LINK]},
+        {"name": "set", "graphs": [NODE_LINK, NODE_LINK], "version": [1, {"a": "]"}]},
+        [NODE_LINK, NODE_LINK],
+    ],
+)
+def test_documents_of_several_graphs(tmp_path, document):
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    assert [graph.n_nodes for graph in read_graphs(tmp_path / "a.json")] == [2, 2]
+
+
+def read_both(path, **options):
+    """Return what on_error="yield" gives, after on_error="raise" did raise."""
+    with pytest.raises(GraphError):
+        list(read_graphs(path, **options))
+    found = list(read_graphs(path, on_error="yield", **options))
+    assert [graph.index for graph in found if isinstance(graph, BadGraph)] == [
+        index for index, graph in enumerate(found) if isinstance(graph, BadGraph)
+    ]
+    return found
+
+
+def kinds(found):
+    return "".join("b" if isinstance(graph, BadGraph) else "g" for graph in found)
+
+
+GOOD = json.dumps(NODE_LINK)
+GML = "graph [ node [ id 0 ] ]\n"
+XML = '<graph><node id="a"/></graph>'
+FAULTS = [
+    ("a.json", f"[{GOOD}, {{'single': 1}}, {GOOD}]", "gbg", "line 1: no valid JSON"),
+    ("a.json", f'[{GOOD}, {{"a": [tru, "]"]}}, {GOOD}]', "gbg", "no valid JSON"),
+    ("a.json", f'[{GOOD}, {{"nodes": 1}}, 7, {GOOD}]', "gbbg", "lists 'nodes' and 'edges'"),
+    ("a.json", f"[{GOOD}, {GOOD[:-9]}", "gb", "cut off.*Nothing can be read from there on"),
+    ("a.json", f'{{"graphs": [{GOOD}, {{]}}, {GOOD}]}}', "gbb", "line 1: no valid JSON"),
+    ("a.json", "nonsense", "b", "no graph stands before"),
+    ("a.gml", f"{GML}graph [ node [ id 0 ] node [ id 0 ] ]\n{GML}", "gbg", "node 0 stands twice"),
+    ("a.gml", f"{GML}graph [ node {{ [ id 0 ] ]\n{GML}", "gbg", "line 2: .* is no GML"),
+    ("a.gml", f"{GML}graph [ node [ id id 0 ] x [ ] ]\n{GML}", "gbg", "line 2: 'id' out of place"),
+    ("a.gml", f"{GML}graph [ {'a [ ' * 99} {'] ' * 99} ]\n{GML}", "gbg", "nested more than"),
+    ("a.gml", f"{GML}graph [ node [ id 0 ]", "gb", "cut off.*Nothing can be read"),
+    ("a.graphml", f"<graphml>{XML}<graph><node/><graph/></graph>{XML}</graphml>", "gbg", "has no 'id'"),
+    (
+        "a.graphml",
+        f"<graphml>{XML}<graph><edge source='x' target='x'/></graph>{XML}</graphml>",
+        "gbg",
+        "no no",
+    ),
+    ("a.graphml", f"<graphml>{XML}<graph><node id='a'/>", "gb", "no valid XML.*Nothing can be read"),
+    ("a.edgelist", "a b\nc\n", "b", "line 2: 1 fields"),
+    ("a.g6", "Bw\n" + "~" * 3000 + "\nBw\n", "gbg", "line 2: the line is longer than 2000"),
+    ("a.jsonl", f"{GOOD}\n{' ' * 3000}{GOOD}\n{GOOD}\n", "gbg", "line 2: the line is longer than 2000"),
+    ("a.smi", f"C\n{'C' * 3000}\nC\n", "gbg", "line 2: the line is longer than 2000"),
+    ("a.csv", f"smiles\nC\n{'C' * 3000}\nC\n", "gbg", "line 3: the line is longer than 2000"),
+    ("a.csv", 'smiles,y\nC,1\nC,"1"2\nC,3\n', "gbg", "line 3: "),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "wanted", "reason"), FAULTS, ids=range(len(FAULTS)))
+def test_a_fault_is_one_bad_graph(tmp_path, monkeypatch, name, text, wanted, reason):
+    import re
+
+    from grnf.io.files import graph6, molecules, node_link, tables
+
+    for module in (graph6, node_link):
+        monkeypatch.setattr(module, "LONGEST_RECORD", 2000)
+    for module in (molecules, tables):
+        monkeypatch.setattr(module, "LONGEST_LINE", 2000)
+    (tmp_path / name).write_text(text)
+    found = read_both(tmp_path / name)
+    assert kinds(found) == wanted
+    bad = next(graph for graph in found if isinstance(graph, BadGraph))
+    assert re.search(reason, bad.reason)
+    assert name in bad.reason
+
+
+EDGES = "graph_id,source,target,w\na,1,2,1\nb,1,2,1\nc,1,2,1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted", "reason"),
+    [
+        ("b,1,2,1\n", "b,1,2\n", "gbg", "line 3: 3 fields for the 4 columns"),
+        ("b,1,2,1\n", "b,1,2,1\nb,,2,1\n", "gbg", "line 4: no node in column 'source'"),
+        ("b,1,2,1\n", "b,1,2,1\n,2,3,1\n", "gbg", "line 4: no id of a graph"),
+        ("b,1,2,1\n", "b,1,2,inf\n", "gbg", "is infinite"),
+        ("b,1,2,1\n", 'b,"1"1,2,1\nb,1,2,1\n', "bgg", "line 3: "),  # nothing of it is known: graph a
+        ("a,1,2,1\n", ",1\na,1,2,1\n", "bgg", "line 2: 2 fields"),
+    ],
+)
+def test_faults_in_edge_tables(tmp_path, old, new, wanted, reason):
+    (tmp_path / "e.csv").write_text(EDGES.replace(old, new))
+    found = read_both(tmp_path / "e.csv")
+    assert [graph.graph_id for graph in found] == ["a", "b", "c"]
+    assert kinds(found) == wanted
+    assert any(reason in graph.reason for graph in found if isinstance(graph, BadGraph))
+
+
+def test_a_graph_that_the_node_table_lacks(tmp_path):
+    (tmp_path / "e.csv").write_text(EDGES)
+    (tmp_path / "n.csv").write_text("graph_id,node\nc,1\nc,2\na,2\na,1\n")
+    found = read_both(tmp_path / "e.csv", nodes=tmp_path / "n.csv")
+    assert [graph.graph_id for graph in found] == ["c", "a", "b"]
+    assert kinds(found) == "ggb"
+
+
+TU_SET = {
+    "graph_indicator": "1\n1\n2\n2\n3\n",
+    "A": "1, 2\n2, 1\n3, 4\n4, 3\n5, 5\n",
+    "graph_labels": "1\n2\n3\n",
+    "node_labels": "0\n1\n0\n1\n0\n",
+    "edge_labels": "0\n0\n0\n0\n0\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "wanted", "reason"),
+    [
+        ("A", "1, 2\n2, 1\n3, 4\n9, 3\n5, 5\n", "gbg", "A.txt, line 4: no such node"),
+        ("A", "1, 2\n2, 1\n3, 4\n4, 5\n5, 5\n", "gbg", "A.txt, line 4: an edge between two graphs"),
+        ("A", "1, 2\n2, 1\n3, 4\nx, 3\n5, 5\n", "gbg", "A.txt, line 4: these are no numbers"),
+        ("A", "1, 2\n2, 1\n3, 4\n4, 3, 3\n5, 5\n", "gbg", "A.txt, line 4: these are no numbers"),
+        ("node_labels", "0\n1\n0\n\N{SNOWMAN}\n0\n", "gbg", "node_labels.txt, line 4: these are no numbers"),
+        ("edge_labels", "0\n0\n0\nx\n0\n", "gbg", "line 4: these are no numbers"),
+        ("graph_labels", "1\nx\n3\n", "gbg", "graph_labels.txt, line 2: these are no numbers"),
+        ("graph_labels", "1\n99999999999999999999\n3\n", "gbg", "graph_labels.txt, line 2"),
+        ("node_labels", "0\n", "b", "1 lines of node attributes for 5 nodes"),
+        ("edge_labels", "0\n", "b", "1 lines of edge attributes for 5 edges"),
+        ("edge_labels", "0\n" * 6, "b", "6 lines of edge attributes for 5 edges"),
+        ("graph_indicator", "1\n1\n2\nx\n3\n", "b", "graph_indicator.txt: "),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 2**16])
+def test_faults_in_tu_sets(tmp_path, monkeypatch, file, text, wanted, reason, at_once):
+    monkeypatch.setattr(tu, "AT_ONCE", at_once)
+    found = read_both(zipped(tmp_path / "a.zip", {**TU_SET, file: text}))
+    assert kinds(found) == wanted
+    (bad,) = [graph for graph in found if isinstance(graph, BadGraph)]
+    assert reason in bad.reason
+    if wanted == "gbg":
+        assert (bad.graph_id, bad.index) == ("2", 1)
+        assert not any(graph.directed for graph in (found[0], found[2]))
+        assert [found[0].y, found[2].y] == [1, 3]
+
+
+def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):
+    import gzip
+
+    lines = (GOOD + "\n").encode() * 3000
+    data = gzip.compress(lines, mtime=0)
+    (tmp_path / "a.jsonl.gz").write_bytes(data[: len(data) // 2])
+    found = read_both(tmp_path / "a.jsonl.gz")
+    assert kinds(found[:3]) == "ggg"
+    assert "cut off" in found[-1].reason
