@@ -118,20 +118,17 @@ def pair_slopes(
 ) -> None:
     """Add the derivatives of `pair_sums` to da and db."""
     width = a.shape[1]
-    zero = a.dtype.type(0)
     row, partial = np.empty(width, a.dtype), np.empty(width, a.dtype)
     for g in graphs:
         for i in range(ptr[g], ptr[g + 1]):
             partial[:] = 0
-            for j in range(ptr[g], ptr[g + 1]):
-                if j == i:
-                    continue
-                if code == RELU:
-                    for h in range(width):
-                        v = dU[g, h] if a[i, h] + b[j, h] > zero else zero
-                        partial[h] += v
-                        db[j, h] += v
-                else:
+            if code == RELU:
+                _add_relu_slopes(a[i], b, ptr[g], i, dU[g], partial, db)
+                _add_relu_slopes(a[i], b, i + 1, ptr[g + 1], dU[g], partial, db)
+            else:
+                for j in range(ptr[g], ptr[g + 1]):
+                    if j == i:
+                        continue
                     for h in range(width):
                         row[h] = a[i, h] + b[j, h]
                     activate(code, row)
@@ -145,6 +142,37 @@ def pair_slopes(
 
 
 @kernel
+def _add_relu_slopes(
+    x: FloatArray,
+    b: FloatArray,
+    start: int,
+    stop: int,
+    d: FloatArray,
+    partial: FloatArray,
+    db: FloatArray,
+) -> None:
+    """Add d where x + b_j > 0 to partial and to db_j, for start <= j < stop, four j at a time."""
+    zero = x.dtype.type(0)
+    whole = start + (stop - start) // 4 * 4
+    for j in range(start, whole, 4):
+        for h in range(len(x)):
+            v0 = d[h] if x[h] + b[j, h] > zero else zero
+            v1 = d[h] if x[h] + b[j + 1, h] > zero else zero
+            v2 = d[h] if x[h] + b[j + 2, h] > zero else zero
+            v3 = d[h] if x[h] + b[j + 3, h] > zero else zero
+            db[j, h] += v0
+            db[j + 1, h] += v1
+            db[j + 2, h] += v2
+            db[j + 3, h] += v3
+            partial[h] += (v0 + v1) + (v2 + v3)
+    for j in range(whole, stop):
+        for h in range(len(x)):
+            v = d[h] if x[h] + b[j, h] > zero else zero
+            db[j, h] += v
+            partial[h] += v
+
+
+@kernel
 def edge_sums(
     code: int,
     a: FloatArray,
@@ -155,18 +183,30 @@ def edge_sums(
     U: FloatArray,
 ) -> None:
     """U[g] += sum over edges, in both directions, of rho(a_i + b_j + e) - rho(a_i + b_j)."""
-    width = a.shape[1]
+    width, zero = a.shape[1], a.dtype.type(0)
     without, row = np.empty(width, a.dtype), np.empty(width, a.dtype)
+    partial = np.zeros(width, a.dtype)  # short sums in single precision, long ones in double
     for place in range(2 * len(pairs)):
         i, j = _ends(pairs, place)
-        for h in range(width):
-            without[h] = a[i, h] + b[j, h]
-            row[h] = without[h] + e[place, h]
-        activate(code, without)
-        activate(code, row)
-        g = graph_of[i]
-        for h in range(width):
-            U[g, h] += row[h] - without[h]
+        if code == RELU:
+            for h in range(width):
+                t = a[i, h] + b[j, h]
+                partial[h] += max(t + e[place, h], zero) - max(t, zero)
+        else:
+            for h in range(width):
+                without[h] = a[i, h] + b[j, h]
+                row[h] = without[h] + e[place, h]
+            activate(code, without)
+            activate(code, row)
+            for h in range(width):
+                partial[h] += row[h] - without[h]
+        g, after = graph_of[i], -1
+        if place % 16 < 15 and place + 1 < 2 * len(pairs):
+            after = graph_of[_ends(pairs, place + 1)[0]]
+        if after != g:
+            for h in range(width):
+                U[g, h] += partial[h]
+            partial[:] = 0
 
 
 @kernel
@@ -182,10 +222,20 @@ def edge_slopes(
     db: FloatArray,
 ) -> None:
     """Add the derivatives of `edge_sums` to da and db; overwrites e with its own."""
-    width = a.shape[1]
+    width, zero = a.shape[1], a.dtype.type(0)
     without, row = np.empty(width, a.dtype), np.empty(width, a.dtype)
     for place in range(2 * len(pairs)):
         i, j = _ends(pairs, place)
+        g = graph_of[i]
+        if code == RELU:
+            for h in range(width):
+                t = a[i, h] + b[j, h]
+                v = dU[g, h] if t + e[place, h] > zero else zero
+                e[place, h] = v
+                v -= dU[g, h] if t > zero else zero
+                da[i, h] += v
+                db[j, h] += v
+            continue
         for h in range(width):
             without[h] = a[i, h] + b[j, h]
             row[h] = without[h] + e[place, h]
@@ -193,7 +243,6 @@ def edge_slopes(
         slope(code, without)
         activate(code, row)
         slope(code, row)
-        g = graph_of[i]
         for h in range(width):
             e[place, h] = dU[g, h] * row[h]
             v = dU[g, h] * (row[h] - without[h])

@@ -3,9 +3,9 @@
 `grnf.basis.block_map` turns theta_F into coefficients of the statistics. It is linear, so it may as well be applied
 to the statistics: on tuples of distinct nodes v_1 .. v_B
 
-    t(v) = sum_p X_p[v_p] . W_p + sum_{p < q} Q_pq[v_p, v_q] . W_pq + bias
+    t(v) = sum_p X_p[v_p] . W_p + sum_{p < q} Q_pq[v_p, v_q] . W_pq 
 
-where each column of a design X_p or Q_pq is a combination of statistics, and each row of W a sum of theta. Columns
+where each column of a design X_p or Q_pq is a combination of statistics (or 1, for the bias), and each row of W a sum of theta. Columns
 that are 0 or equal are left out: most of those of node channels, since their free sums are empty.
 """
 
@@ -98,13 +98,14 @@ def weights(theta: Tensor, parts: tuple[Part | None, Part], node_channels: int) 
     return torch.cat(found)
 
 
-def node_design(s: Statistics, parts: tuple[Part, Part]) -> Tensor:
-    """Return X_p, shape (N, columns): columns of node channels, then of edge channels."""
+def node_design(s: Statistics, parts: tuple[Part, Part], *, constant: bool) -> Tensor:
+    """Return X_p, shape (N, columns): columns of node channels, of edge channels, and of ones for the bias."""
     graph_of = s.layout.graph_of
     u = _powers(s.u)[graph_of]
     on_nodes = torch.stack([s.x, s.node_totals[graph_of]], dim=1)
     on_edges = torch.cat([s.sums, s.edge_totals[graph_of]], dim=1)
-    return torch.cat([_combined(u, parts[0], on_nodes), _combined(u, parts[1], on_edges)], dim=1)
+    columns = [_combined(u, parts[0], on_nodes), _combined(u, parts[1], on_edges)]
+    return torch.cat([*columns, u[:, :1]] if constant else columns, dim=1)
 
 
 def edge_design(s: Statistics, part: Part) -> Tensor:
@@ -117,7 +118,7 @@ def edge_design(s: Statistics, part: Part) -> Tensor:
 def _combined(u: Tensor, part: Part, values: Tensor) -> Tensor:
     """Return sum_s (c_0 + c_1 u + c_2 u^2)_s values_s, shape (rows, columns x channels)."""
     shape = part.n_statistics, part.n_columns
-    coefficient = (u @ _tensor(part.powers, u).view(3, shape[0] * shape[1])).view(-1, *shape)
+    coefficient = (u @ _tensor(part.powers, u).view(3, shape[0] * shape[1])).view(len(u), *shape)
     return torch.einsum("nsr,nsf->nrf", coefficient, values).reshape(len(values), shape[1] * values.shape[2])
 
 

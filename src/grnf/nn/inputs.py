@@ -24,7 +24,14 @@ class Inputs(NamedTuple):
 
 def is_data(x: Any) -> bool:
     """Whether this is a PyTorch Geometric `Data` or `Batch`, and not a tensor of node attributes."""
-    return not isinstance(x, Tensor) and hasattr(x, "num_nodes") and hasattr(x, "edge_index")
+    if x is None or isinstance(x, Tensor):
+        return False
+    if hasattr(x, "num_nodes"):
+        return True
+    raise GraphError(
+        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. Other graphs go "
+        "through grnf.GRNF"
+    )
 
 
 def parts_of_data(data: Any) -> dict[str, Any]:

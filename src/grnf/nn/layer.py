@@ -247,13 +247,13 @@ class GRNFLayer(nn.Module):
         for index, parts in enumerate(self._blocks[k]):
             bias, head = biases[:, index].T, heads[:, index].T  # F_h, m: features run fastest
             some = equivariant[:, list(parts.columns)]
-            nodes = parts.nodes
+            on_nodes = [weights(some, part, self.node_channels) for part in parts.nodes]
+            on_nodes[0] = torch.cat([on_nodes[0], bias.reshape(1, -1)])
             U = block_sums(
-                [node_design(s, part) for part in nodes],
-                [weights(some, part, self.node_channels) for part in nodes],
+                [node_design(s, part, constant=p == 0) for p, part in enumerate(parts.nodes)],
+                on_nodes,
                 [edge_design(s, part) for part in parts.edges],
                 [weights(some, (None, part), self.node_channels) for part in parts.edges],
-                bias.reshape(-1),
                 s.layout,
                 self._hidden_code,
             )

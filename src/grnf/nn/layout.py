@@ -81,7 +81,7 @@ def statistics(inputs: Inputs, *, adjacency: bool, normalize: bool) -> Statistic
         Layout(ptr, batch, pairs),
         x,
         sums,
-        found.view(2, size, -1),
+        found.view(2, size, found.shape[1]),
         x.new_zeros(n_graphs, x.shape[1]).index_add(0, batch, x),
         x.new_zeros(n_graphs, 2, sums.shape[2]).index_add(0, batch, sums[:, :2]),
         1.0 / sizes.clamp(min=1.0) if normalize else torch.ones_like(sizes),
