@@ -1,6 +1,6 @@
 """A network with GRNF as its first layer, without training of that layer, beside one with GIN.
 
-Two classes of graphs of a stochastic block model, which differ in their communities only: same loaders, same head,
+Two classes of Delaunay triangulations, whose nodes have their coordinates as attributes: same loaders, same head,
 same number of epochs.
 
     python examples/first_layer.py
@@ -12,20 +12,17 @@ import time
 import torch
 from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
-from torch_geometric.nn import GIN, global_mean_pool
+from torch_geometric.nn import GIN, global_add_pool
 
-from grnf.datasets import make_sbm
+from grnf.datasets import make_delaunay
 from grnf.nn import GRNFLayer
 
 
 def as_data(graph, label):
-    """A graph of `grnf` for PyTorch Geometric; the constant attribute is for GIN, which needs one."""
+    """A graph of `grnf` for PyTorch Geometric, which lists both arcs of each edge."""
     edges = torch.from_numpy(graph.edges.copy()).T
-    return Data(
-        x=torch.ones(graph.n_nodes, 1),
-        edge_index=torch.cat([edges, edges.flip(0)], dim=1),
-        y=torch.tensor([int(label)]),
-    )
+    x = torch.from_numpy(graph.node_attr.copy()).float()
+    return Data(x=x, edge_index=torch.cat([edges, edges.flip(0)], dim=1), y=torch.tensor([int(label)]))
 
 
 def head(width):
@@ -35,7 +32,7 @@ def head(width):
 class WithGRNF(torch.nn.Module):
     def __init__(self, n_features=256):
         super().__init__()
-        self.grnf = GRNFLayer(n_features, node_channels=1, orders={1: 0.4, 2: 0.4, 3: 0.2}, random_state=0)
+        self.grnf = GRNFLayer(n_features, node_channels=2, random_state=0)
         self.norm = torch.nn.BatchNorm1d(n_features)
         self.head = head(n_features)
 
@@ -46,16 +43,16 @@ class WithGRNF(torch.nn.Module):
 class WithGIN(torch.nn.Module):
     def __init__(self, channels=32, num_layers=3):
         super().__init__()
-        self.gin = GIN(1, channels, num_layers)
+        self.gin = GIN(2, channels, num_layers, norm="batch_norm")
         self.head = head(channels)
 
     def forward(self, batch):
         nodes = self.gin(batch.x, batch.edge_index)
-        return self.head(global_mean_pool(nodes, batch.batch, batch.num_graphs))
+        return self.head(global_add_pool(nodes, batch.batch, batch.num_graphs))
 
 
 def train(model, loader, epochs):
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.005)
     model.train()
     for _ in range(epochs):
         for batch in loader:
@@ -71,8 +68,8 @@ def accuracy(model, loader):
     return right / len(loader.dataset)
 
 
-def main(n_graphs=300, epochs=10):
-    graphs, labels = make_sbm(n_graphs, random_state=0)
+def main(n_graphs=300, epochs=30):
+    graphs, labels = make_delaunay(n_graphs, random_state=0)
     data = [as_data(graph, label) for graph, label in zip(graphs, labels, strict=True)]
     split = 2 * n_graphs // 3
     found = {}
@@ -91,5 +88,5 @@ def main(n_graphs=300, epochs=10):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n-graphs", type=int, default=300)
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=30)
     main(**vars(parser.parse_args()))
