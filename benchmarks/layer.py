@@ -133,7 +133,9 @@ def bench_layer():
         "peak_memory_mb": {name: measure.peak_memory(step) for name, step in steps.items()},
         "largest_difference": {
             "from dense": float((ours - dense).abs().max()),
-            "from double precision": float(np.abs(ours[:8].numpy() * M**0.5 - (exact - null)).max() * M**-0.5),
+            "from double precision": float(
+                np.abs(ours[:8].numpy() * M**0.5 - (exact - null)).max() * M**-0.5
+            ),
         },
     }
 

@@ -244,7 +244,7 @@ def bench_crossing():
 
 
 def bench_layer():
-    """A training step on 128 ENZYMES graphs, one thread: the layer, dense torch, and GIN (5 layers, 64 channels)."""
+    """A training step on 128 ENZYMES graphs, one thread: the layer, dense torch, GIN (5 layers of 64)."""
     import layer  # torch is loaded for this one alone
 
     return layer.bench_layer()

@@ -1,7 +1,7 @@
 """A network with GRNF as its first layer, without training of that layer, beside one with GIN.
 
-Two classes of Delaunay triangulations, whose nodes have their coordinates as attributes: same loaders, same head,
-same number of epochs.
+Two classes of Delaunay triangulations, whose nodes have their coordinates as attributes: same loaders, same
+head, same number of epochs.
 
     python examples/first_layer.py
 """
@@ -81,7 +81,9 @@ def main(n_graphs=300, epochs=30):
         seconds = time.perf_counter() - start
         found[name] = accuracy(model, DataLoader(data[split:], batch_size=64))
         trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-        print(f"{name:4}: accuracy {found[name]:.3f}, {trained} trained parameters, {seconds:.1f} s of training")
+        print(
+            f"{name:4}: accuracy {found[name]:.3f}, {trained} trained parameters, {seconds:.1f} s of training"
+        )
     return found
 
 

@@ -1,6 +1,6 @@
 """Graphs in a scikit-learn Pipeline: embed, scale, classify, with the parameters chosen by cross-validation.
 
-    python examples/pipeline.py
+python examples/pipeline.py
 """
 
 import argparse

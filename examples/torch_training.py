@@ -1,6 +1,6 @@
 """A training loop of PyTorch with loaders of PyTorch Geometric: GRNF with trained coefficients and weights.
 
-    python examples/torch_training.py
+python examples/torch_training.py
 """
 
 import argparse

@@ -76,9 +76,7 @@ def test_gradients_where_rows_are_sorted(hidden_activation, monkeypatch):
             trainable=True, dtype=torch.float64,
         )  # fmt: skip
         z = layer(*arguments)
-        found.append(
-            [z, *torch.autograd.grad(z.square().sum(), (arguments[0], arguments[2], layer.theta_2))]
-        )
+        found.append([z, *torch.autograd.grad(z.square().sum(), (arguments[0], arguments[2], layer.theta_2))])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 

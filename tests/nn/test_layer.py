@@ -13,7 +13,7 @@ from random_graphs import graphs, random_graph
 torch = guest("torch")
 data = guest("torch_geometric.data")
 
-from grnf.nn import GRNFLayer  # noqa: E402
+from grnf.nn import GRNFLayer, loops  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402
 
 ORDERS = {1: 0.4, 2: 0.3, 3: 0.3}
@@ -34,9 +34,7 @@ def test_same_numbers_as_the_transformer(widths, basis, normalize):
     graphs = some_graphs(*widths)
     found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
-    found, expected = both(
-        graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize, dtype="float32"
-    )
+    found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize, dtype="float32")
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if normalize else 5e-5)
 
 
@@ -114,7 +112,10 @@ def test_a_row_does_not_depend_on_its_company():
 def test_large_graphs_are_sorted(hidden_activation):
     """Around the size from which rows are sorted, beside small graphs."""
     generator = np.random.default_rng(0)
-    graphs = [random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n) for n in (383, 4, 384, 385, 700)]
+    graphs = [
+        random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n)
+        for n in (loops.SORTED_FROM - 1, 4, loops.SORTED_FROM, 1500)
+    ]
     found, expected = both(graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0})
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
     found, expected = both(

@@ -1,8 +1,9 @@
 """Sums over nodes, pairs and triples of rows that are multiplied out, and their derivatives.
 
-For learning by gradients: rows a_i (and b_j, c_k), one entry per hidden channel, and rows e that pairs with an
-edge add, in; the sums U of each graph out, or from the derivatives of U those of the rows. Graph g has the nodes
-ptr[g] .. ptr[g + 1] - 1; `pairs` lists i < j, sorted; row p of e belongs to (i, j), row len(pairs) + p to (j, i).
+For learning by gradients: rows a_i (and b_j, c_k), one entry per hidden channel, and rows e that pairs with
+an edge add, in; the sums U of each graph out, or from the derivatives of U those of the rows. Graph g has
+the nodes ptr[g] .. ptr[g + 1] - 1; `pairs` lists i < j, sorted; row p of e belongs to (i, j), row len(pairs)
++ p to (j, i).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """U_3 of rows that are multiplied out, and its derivatives: see `grnf.engine.slopes`.
 
-Of one graph at a time, with tables of n^2 rows: T_12[i, j] = a_i + b_j + e_12(i, j), T_13[i, k] = c_k + e_13(i, k)
-and T_23[j, k] = e_23(j, k), so that t = T_12[i, j] + T_13[i, k] + T_23[j, k].
+Of one graph at a time, with tables of n^2 rows: T_12[i, j] = a_i + b_j + e_12(i, j), T_13[i, k] = c_k +
+e_13(i, k) and T_23[j, k] = e_23(j, k), so that t = T_12[i, j] + T_13[i, k] + T_23[j, k].
 """
 
 from __future__ import annotations
@@ -89,6 +89,13 @@ def triple_slopes(
                     dT[1, i, k, h] += row[h]
                     dT[2, j, k, h] += row[h]
             dT[0, i, j] = partial
+    _reduce(dT, pairs, first, rows, e)
+
+
+@kernel
+def _reduce(dT: FloatArray, pairs: IntArray, first: int, rows: FloatArray, e: FloatArray) -> None:
+    """Set rows and e to what the derivatives of the tables add up to."""
+    n, width = rows.shape[1], rows.shape[2]
     rows[:] = 0
     for i in range(n):
         for j in range(n):

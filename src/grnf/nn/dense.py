@@ -1,11 +1,13 @@
-"""U_B of some hidden channels and its derivatives on any device: tables of bounded size, graphs of like size together.
+"""U_B of some hidden channels and its derivatives on any device, by tables of bounded size.
 
-The same functions as in `grnf.nn.loops`, in operations of torch alone.
+The same functions as in `grnf.nn.loops`, in operations of torch alone; graphs of like size are treated
+together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -35,7 +37,7 @@ class Places(NamedTuple):
 def numbers(layout: Layout) -> Places:
     """Return the layout with its sizes as plain numbers."""
     starts = layout.ptr.tolist()
-    return Places(layout, [after - start for start, after in zip(starts[:-1], starts[1:], strict=True)], starts)
+    return Places(layout, [after - start for start, after in pairwise(starts)], starts)
 
 
 def sums_of(code: int, rows: list[Tensor], edges: list[Tensor], at: Places) -> Tensor:
@@ -46,7 +48,7 @@ def sums_of(code: int, rows: list[Tensor], edges: list[Tensor], at: Places) -> T
         return U.index_add_(0, graph_of, rho(code, rows[0]))
     if len(rows) == 2:
         for nodes, mask, graphs in _buckets(code, at, rows[0]):
-            for t, valid, _ in _pair_tables(*rows, nodes, mask):
+            for t, valid, _ in _pair_tables(rows[0], rows[1], nodes, mask):
                 U.index_add_(0, graphs, (rho(code, t) * valid).sum((1, 2)))
         for g, some in _large(code, at):
             U[g] = sorting.pair_sums(code, rows[0][some], rows[1][some]).to(U.dtype)
@@ -70,7 +72,7 @@ def slopes_of(
     found = [torch.zeros_like(row) for row in rows]
     if len(rows) == 2:
         for nodes, mask, graphs in _buckets(code, at, rows[0]):
-            for t, valid, some in _pair_tables(*rows, nodes, mask):
+            for t, valid, some in _pair_tables(rows[0], rows[1], nodes, mask):
                 d = slope(code, rho(code, t)) * valid * dU[graphs][:, None, None]
                 found[0].index_add_(0, nodes[:, some].flatten(), d.sum(2).flatten(0, 1))
                 found[1].index_add_(0, nodes.flatten(), d.sum(1).flatten(0, 1))

@@ -1,12 +1,13 @@
 """The block form, read from the side of the graph: the columns that theta_F multiplies.
 
-`grnf.basis.block_map` turns theta_F into coefficients of the statistics. It is linear, so it may as well be applied
-to the statistics: on tuples of distinct nodes v_1 .. v_B
+`grnf.basis.block_map` turns theta_F into coefficients of the statistics. It is linear, so it may as well be
+applied to the statistics: on tuples of distinct nodes v_1 .. v_B
 
-    t(v) = sum_p X_p[v_p] . W_p + sum_{p < q} Q_pq[v_p, v_q] . W_pq 
+    t(v) = sum_p X_p[v_p] . W_p + sum_{p < q} Q_pq[v_p, v_q] . W_pq
 
-where each column of a design X_p or Q_pq is a combination of statistics (or 1, for the bias), and each row of W a sum of theta. Columns
-that are 0 or equal are left out: most of those of node channels, since their free sums are empty.
+where each column of a design X_p or Q_pq is a combination of statistics (or 1, for the bias), and each row
+of W a sum of theta. Columns that are 0 or equal are left out: most of those of node channels, since their
+free sums are empty.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class BlockParts:
-    """All designs of one partition pi: (node channels, edge channels) of each slot, and of each pair of slots."""
+    """All designs of one partition pi: (node channels, edge channels) of slots, then of pairs of slots."""
 
     B: int
     columns: tuple[int, ...]
@@ -99,7 +100,7 @@ def weights(theta: Tensor, parts: tuple[Part | None, Part], node_channels: int) 
 
 
 def node_design(s: Statistics, parts: tuple[Part, Part], *, constant: bool) -> Tensor:
-    """Return X_p, shape (N, columns): columns of node channels, of edge channels, and of ones for the bias."""
+    """Return X_p, shape (N, columns): those of node channels, of edge channels, and ones for the bias."""
     graph_of = s.layout.graph_of
     u = _powers(s.u)[graph_of]
     on_nodes = torch.stack([s.x, s.node_totals[graph_of]], dim=1)

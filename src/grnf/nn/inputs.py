@@ -29,20 +29,20 @@ def is_data(x: Any) -> bool:
     if hasattr(x, "num_nodes"):
         return True
     raise GraphError(
-        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. Other graphs go "
-        "through grnf.GRNF"
+        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. "
+        "Other graphs go through grnf.GRNF"
     )
 
 
 def parts_of_data(data: Any) -> dict[str, Any]:
-    """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight is the first edge attribute."""
+    """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight comes before edge_attr."""
     if hasattr(data, "node_types"):
         raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
         raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
     x, batch = getattr(data, "x", None), getattr(data, "batch", None)
-    columns = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
-    columns = [_two_axes(column, "edge_attr") for column in columns if column is not None]
+    given = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
+    columns = [_two_axes(column, "edge_attr") for column in given if column is not None]
     return {
         "x": x,
         "edge_index": data.edge_index,
@@ -64,10 +64,12 @@ def checked_inputs(
     like: Tensor,
     n_nodes: int | None = None,
 ) -> Inputs:
-    """Return the inputs in one form, on the device and in the precision of `like`; None stands for nothing."""
+    """Return the inputs in one form, in the precision of `like`; None stands for nothing."""
     device = like.device
     arcs = (
-        torch.empty(2, 0, dtype=torch.long, device=device) if edge_index is None else _checked_arcs(edge_index)
+        torch.empty(2, 0, dtype=torch.long, device=device)
+        if edge_index is None
+        else _checked_arcs(edge_index)
     )
     n = _number_of_nodes(x, arcs, batch, n_nodes)
     x = _attributes(x, n, widths[0], "x", "node", like)
@@ -133,8 +135,8 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
         raise GraphError(f"{name} must have one row per {item}: {count}; got {_of(values)}")
     if values.shape[1] != width:
         raise GraphError(
-            f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; make it "
-            f"with {item}_channels={values.shape[1]}"
+            f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; "
+            f"make it with {item}_channels={values.shape[1]}"
             + ("" if width else f", or pass {name}=None to leave them out")
         )
     return values.to(dtype=like.dtype)
@@ -143,8 +145,8 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
 def _check_numbers(arcs: Tensor, batch: Tensor, n: int, n_graphs: int) -> None:
     if batch.numel() and (int(batch.min()) < 0 or int(batch.max()) >= n_graphs):
         raise GraphError(
-            f"batch holds numbers from {int(batch.min())} to {int(batch.max())}, but there are {n_graphs} graphs"
-            " (batch_size)"
+            f"batch holds numbers from {int(batch.min())} to {int(batch.max())}, but there are "
+            f"{n_graphs} graphs (batch_size)"
         )
     if not arcs.numel():
         return
@@ -156,8 +158,8 @@ def _check_numbers(arcs: Tensor, batch: Tensor, n: int, n_graphs: int) -> None:
     if bool(across.any()):
         edge = int(across.nonzero()[0, 0])
         raise GraphError(
-            f"edge_index[:, {edge}] = {arcs[:, edge].tolist()} joins nodes of two graphs; in a batch the nodes "
-            "of each graph are numbered on from those before it"
+            f"edge_index[:, {edge}] = {arcs[:, edge].tolist()} joins nodes of two graphs; in a batch the "
+            "nodes of each graph are numbered on from those before it"
         )
 
 

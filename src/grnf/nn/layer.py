@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import torch
@@ -27,10 +28,10 @@ LARGEST_ORDER = 3
 class GRNFLayer(nn.Module):
     r"""Graph Random Neural Features as a layer: the vectors of `grnf.GRNF`, with gradients.
 
-    z(g) = [ sqrt(p_m / M) (psi(g; w_m) - psi(0; w_m)) ] for m = 1 .. M, where psi(g; w) is a random graph neural
-    network of hidden order k with coefficients w, and 0 the null graph. With the same seed it has the same
-    coefficients as `GRNF`, and gives the same numbers for the same graphs. Gradients reach the attributes of nodes
-    and edges, with `trainable` the coefficients, with `learn_weights` the weights p_m.
+    z(g) = [ sqrt(p_m / M) (psi(g; w_m) - psi(0; w_m)) ] for m = 1 .. M, where psi(g; w) is a random graph
+    neural network of hidden order k with coefficients w, and 0 the null graph. With the same seed it has the
+    same coefficients as `GRNF`, and gives the same numbers for the same graphs. Gradients reach the
+    attributes of nodes and edges, with `trainable` the coefficients, with `learn_weights` the weights p_m.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ class GRNFLayer(nn.Module):
         Columns of `x`; 0 if there are none.
     edge_channels : int, default=0
         Columns of `edge_attr`; 0 if there are none, and then the adjacency alone is used.
-    orders, proposal, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize, center
+    orders, proposal, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize,
+    center
         As in `grnf.GRNF`. Orders go up to 3.
     random_state : int, numpy Generator or RandomState, torch Generator, optional
         None takes a seed from torch, so that `torch.manual_seed` fixes it.
@@ -65,8 +67,8 @@ class GRNFLayer(nn.Module):
 
     Shapes
     ------
-    x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,),
-    batch (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in PyTorch
+    x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,), batch
+    (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in PyTorch
     Geometric; repeated arcs are summed.
 
     Examples
@@ -76,7 +78,7 @@ class GRNFLayer(nn.Module):
     >>> x, edge_index = torch.ones(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> layer(x, edge_index).shape
     torch.Size([1, 64])
-    >>> layer(x, edge_index[:, :2], batch=torch.tensor([0, 0, 1]), batch_size=3).shape  # the last has no nodes
+    >>> layer(x, edge_index[:, :2], batch=torch.tensor([0, 0, 1]), batch_size=3).shape  # one empty
     torch.Size([3, 64])
     """
 
@@ -146,7 +148,7 @@ class GRNFLayer(nn.Module):
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(16, random_state=0).fit([Graph(2, [(0, 1)])])
         >>> GRNFLayer.from_transformer(grnf, trainable=True)
-        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 10, 2: 6}, seed=0, trainable=True)
+        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 11, 2: 5}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
@@ -221,10 +223,11 @@ class GRNFLayer(nn.Module):
         s = statistics(inputs, adjacency=self._adjacency, normalize=self.normalize)
         found = [self._psi(k, s) for k in self._blocks if len(self.theta(k))]
         place = torch.argsort(torch.argsort(self.orders, stable=True))
-        return torch.cat(found, dim=1)[:, place] * (self._root_weights() * self.out_features**-0.5)
+        psi = torch.cat(found, dim=1)[:, place]
+        return psi * (self._root_weights() / math.sqrt(self.out_features))
 
     def extra_repr(self) -> str:
-        """Return the settings that differ from the defaults, and how many features there are of each order."""
+        """Return the numbers of features of each order, and the settings that are not the defaults."""
         counts = {k: len(self.theta(k)) for k in self._blocks}
         text = (
             f"{self.out_features}, node_channels={self.node_channels}, edge_channels={self.edge_channels}, "
@@ -276,8 +279,8 @@ class GRNFLayer(nn.Module):
         probability = self.proposal.orders.probability
         if any(probability(k) > 0 for k in range(LARGEST_ORDER + 1, 64)):
             raise ValueError(
-                f"the layer has orders up to {LARGEST_ORDER}, but {self.proposal.orders!r} draws larger ones; pass "
-                "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map), or use grnf.GRNF"
+                f"the layer has orders up to {LARGEST_ORDER}, but {self.proposal.orders!r} draws larger "
+                "ones; pass proposal=law.restricted_to({1, 2, 3}) (the bounded-order map), or use grnf.GRNF"
             )
         return [k for k in range(1, LARGEST_ORDER + 1) if probability(k) > 0]
 

@@ -1,8 +1,8 @@
 """Where graphs, nodes and pairs stand in a batch, and the statistics of A, as tensors with gradients.
 
-The same numbers as in `grnf.engine.statistics`: x, and D, R, C of the edge channels, for each node; A_ij and A_ji
-for each pair of nodes i < j with an arc; their sums for each graph. Shapes do not depend on values, so that the
-whole is one graph for `torch.compile`: there the pairs are padded to the number of arcs.
+The same numbers as in `grnf.engine.statistics`: x, and D, R, C of the edge channels, for each node; A_ij and
+A_ji for each pair of nodes i < j with an arc; their sums for each graph. Shapes do not depend on values, so
+that the whole is one graph for `torch.compile`: there the pairs are padded to the number of arcs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Layout(NamedTuple):
 class Statistics(NamedTuple):
     """What the block form is linear in.
 
-    Shapes: x (N, node channels), sums (N, 3, edge channels) with D, R, C, pairs (2, P, edge channels) with A_ij
-    and A_ji, totals of nodes (G, node channels) and of edges (G, 2, edge channels) with d, S; u (G,) is 1 / n,
-    or 1 without normalisation.
+    Shapes: x (N, node channels), sums (N, 3, edge channels) with D, R, C, pairs (2, P, edge channels) with
+    A_ij and A_ji, totals of nodes (G, node channels) and of edges (G, 2, edge channels) with d, S; u (G,) is
+    1 / n, or 1 without normalisation.
     """
 
     layout: Layout

@@ -12,12 +12,12 @@ from grnf.engine import slopes, slopes3
 from grnf.engine.rows import RAMP, RELU
 from grnf.nn import sorting
 from grnf.nn.layout import Layout
-from grnf.typing import IntArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["SORTED_FROM", "Numbers", "numbers", "slopes_of", "sums_of"]
 
-SORTED_FROM = 384
-"""Nodes from which sorting beats the loop over pairs."""
+SORTED_FROM = 1024
+"""Nodes from which sorting beats the loop over pairs, forward and backward together."""
 
 TABLE_BYTES = 2**22
 """Memory of the tables of U_3."""
@@ -51,15 +51,16 @@ def sums_of(code: int, rows: list[Tensor], edges: list[Tensor], at: Numbers) -> 
     """
     U = np.zeros((len(at.ptr) - 1, rows[0].shape[1]))
     arrays, e = [row.numpy() for row in rows], [edge.numpy() for edge in edges]
+    a, b = arrays[0], arrays[-1]
     if len(rows) == 1:
-        slopes.node_sums(code, arrays[0], at.ptr, U)
+        slopes.node_sums(code, a, at.ptr, U)
     elif len(rows) == 2:
         small, large = at.split(code)
-        slopes.pair_sums(code, *arrays, at.ptr, small, U)
+        slopes.pair_sums(code, a, b, at.ptr, small, U)
         for g in large:
             some = slice(int(at.ptr[g]), int(at.ptr[g + 1]))
             U[g] += sorting.pair_sums(code, rows[0][some], rows[1][some]).numpy()
-        slopes.edge_sums(code, *arrays, e[0], at.pairs, at.graph_of, U)
+        slopes.edge_sums(code, a, b, e[0], at.pairs, at.graph_of, U)
     else:
         for g, columns in _tables(at, rows[0]):
             part, edge, pairs = _of_graph(arrays, e, at, g, columns)
@@ -72,30 +73,30 @@ def slopes_of(
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Return the derivatives of rows and edges, given that of U_B. The given rows are overwritten."""
     arrays, e, d = [row.numpy() for row in rows], [edge.numpy() for edge in edges], dU.contiguous().numpy()
+    a, b = arrays[0], arrays[-1]
     if len(rows) == 1:
-        slopes.node_slopes(code, arrays[0], at.ptr, d)
+        slopes.node_slopes(code, a, at.ptr, d)
         return rows, edges
     if len(rows) == 2:
         small, large = at.split(code)
         found = [torch.zeros_like(row) for row in rows]
-        slopes.pair_slopes(code, *arrays, at.ptr, small, d, *(part.numpy() for part in found))
+        da, db = (part.numpy() for part in found)
+        slopes.pair_slopes(code, a, b, at.ptr, small, d, da, db)
         for g in large:
             some = slice(int(at.ptr[g]), int(at.ptr[g + 1]))
             for part, values in zip(
                 found, sorting.pair_slopes(code, rows[0][some], rows[1][some], dU[g]), strict=True
             ):
                 part[some] = values
-        slopes.edge_slopes(
-            code, *arrays, e[0], at.pairs, at.graph_of, d, *(part.numpy() for part in found)
-        )
+        slopes.edge_slopes(code, a, b, e[0], at.pairs, at.graph_of, d, da, db)
         return found, edges
     found, found_e = [torch.zeros_like(row) for row in rows], [torch.zeros_like(edge) for edge in edges]
     for g, columns in _tables(at, rows[0]):
-        part, edge, pairs = _of_graph(arrays, e, at, g, columns)
-        slopes3.triple_slopes(code, part, edge, pairs, at.ptr[g], np.ascontiguousarray(d[g, columns]))
+        table, edge, pairs = _of_graph(arrays, e, at, g, columns)
+        slopes3.triple_slopes(code, table, edge, pairs, at.ptr[g], np.ascontiguousarray(d[g, columns]))
         nodes, both = slice(at.ptr[g], at.ptr[g + 1]), _both(at, g)
         for s in range(3):
-            found[s].numpy()[nodes, columns] = part[s]
+            found[s].numpy()[nodes, columns] = table[s]
             found_e[s].numpy()[both, columns] = edge[s]
     return found, found_e
 
@@ -117,7 +118,10 @@ def _both(at: Numbers, g: int) -> IntArray:
     return np.concatenate([there, there + len(at.pairs)])
 
 
-def _of_graph(rows, edges, at, g, columns):  # type: ignore[no-untyped-def]
+def _of_graph(
+    rows: list[FloatArray], edges: list[FloatArray], at: Numbers, g: int, columns: slice
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return rows (3, n, channels) and edges (3, 2 x pairs, channels) of one graph, and its pairs."""
     nodes, both = slice(at.ptr[g], at.ptr[g + 1]), _both(at, g)
     return (
         np.stack([np.ascontiguousarray(row[nodes, columns]) for row in rows]),

@@ -1,8 +1,8 @@
 """U_B = sum over distinct v_1 .. v_B of rho_e(t(v)) as an operator of torch, with derivatives.
 
-From designs and weights (`grnf.nn.designs`) to U, shape (graphs, channels). Hidden channels are taken a few at a
-time and once more in the backward pass, so that nothing of the size of nodes x channels is kept, let alone of pairs
-x channels. As an operator of its own it is one node for `torch.compile`.
+From designs and weights (`grnf.nn.designs`) to U, shape (graphs, channels). Hidden channels are taken a few
+at a time and once more in the backward pass, so that nothing of the size of nodes x channels is kept, let
+alone of pairs x channels. As an operator of its own it is one node for `torch.compile`.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class _Work:
                 rows = self.rows(some, rows)
                 call(some, rows[: len(self.designs)], rows[len(self.designs) :])
             return
+        B = len(self.designs)
         with ThreadPoolExecutor(workers) as pool:
             for first in range(0, len(chunks), workers):
                 group = chunks[first : first + workers]
                 tasks = [(some, self.rows(some, [])) for some in group]  # products have threads of their own
-                B = len(self.designs)
                 list(pool.map(lambda task: call(task[0], task[1][:B], task[1][B:]), tasks))
 
     def rows(self, some: slice, used: list[Tensor]) -> list[Tensor]:
@@ -204,7 +204,7 @@ def _chain(ctx, dU):  # type: ignore[no-untyped-def]
     found = _slopes(*lists, ptr, graph_of, pairs, ctx.code, dU, of_designs, of_weights)
     dX, dW = found[: B + E], found[B + E :]
 
-    def asked(derivatives, flags):  # type: ignore[no-untyped-def]
+    def asked(derivatives: list[Tensor], flags: list[bool]) -> list[Tensor | None]:
         return [d if flag else None for d, flag in zip(derivatives, flags, strict=True)]
 
     return (
