@@ -18,11 +18,6 @@ SMALL = {
 }
 
 
-def test_each_example_is_run_here():
-    # other tests run the examples that they are about
-    assert {path.stem for path in EXAMPLES.glob("*.py")} >= set(SMALL)
-
-
 @pytest.mark.parametrize("name", list(SMALL))
 def test_example(name):
     if name != "pipeline":
