@@ -52,6 +52,13 @@ def table():
             f"| {name}, order 3: time over the bare triple loop, node by node; twins grouped "
             f"| {row['node_by_node_over_bare_loop']:.2f}; {row['grouped_over_bare_loop']:.2f} |"
         )
+    layer = rows("layer")
+    for kind in ("frozen", "trainable"):
+        lines.append(
+            f"| `GRNFLayer`, {kind}, a training step on 128 ENZYMES graphs: times faster than dense torch; "
+            f"time over that of GIN "
+            f"| {layer['times_faster_than_dense'][kind]:.1f}; {layer['over_GIN'][kind]:.2f} |"
+        )
     return "\n".join(lines)
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_hidden_channels", "memory_size"]
+from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law
+
+__all__ = ["Law", "checked_hidden_channels", "memory_size", "parameter_law"]
+
+Law = OrderLaw | ParameterLaw | Mapping[int, float]
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SMALLEST_MEMORY = 10**6
@@ -35,3 +40,21 @@ def checked_hidden_channels(hidden_channels: Any) -> int:
     if isinstance(hidden_channels, (int, np.integer)) and hidden_channels >= 1:
         return int(hidden_channels)
     raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")
+
+
+def parameter_law(law: Law, hidden_channels: Any, name: str) -> ParameterLaw:
+    """Return the whole law that `law` stands for; `name` is what users call it.
+
+    Examples
+    --------
+    >>> parameter_law({1: 1.0}, 4, "orders")
+    ParameterLaw(Categorical({1: 1}), Gaussian(1), hidden_channels=4)
+    """
+    hidden = checked_hidden_channels(hidden_channels)
+    if not isinstance(law, ParameterLaw):
+        return ParameterLaw(as_order_law(law), Gaussian(), hidden)
+    if law.hidden_channels != hidden:
+        raise ValueError(
+            f"{name} is a law with {law.hidden_channels} hidden channels, but hidden_channels={hidden}"
+        )
+    return law

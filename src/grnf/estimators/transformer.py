@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Literal, Self
 
@@ -15,20 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from grnf.activations import get_activation
 from grnf.errors import GraphError
 from grnf.estimators.inputs import Samples, encoded_samples, first_samples
-from grnf.estimators.parameters import checked_hidden_channels, memory_size
+from grnf.estimators.parameters import Law, memory_size, parameter_law
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects
-from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law, draw_seed
+from grnf.law import draw_seed
 from grnf.metric import DistanceEstimate, distance, required_dimension
 from grnf.metric.bounds import checked_dimension
 from grnf.typing import FloatArray
 
 __all__ = ["GRNF"]
 
-Law = OrderLaw | ParameterLaw | Mapping[int, float]
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
 
 
@@ -282,8 +281,10 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return samples.container(Z, self)  # type: ignore[no-any-return]
 
     def _fit(self, node_width: int, edge_width: int, seed: int) -> Self:
-        target = self._law(self.orders, "orders")
-        proposal = target if self.proposal is None else self._law(self.proposal, "proposal")
+        target = parameter_law(self.orders, self.hidden_channels, "orders")
+        proposal = target
+        if self.proposal is not None:
+            proposal = parameter_law(self.proposal, self.hidden_channels, "proposal")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
         feature_map = FeatureMap(
@@ -318,16 +319,6 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 "risk of missing it, for example eps=0.1, delta=0.05"
             )
         return required_dimension(self.eps, self.delta, activation=self.activation)
-
-    def _law(self, law: Law, name: str) -> ParameterLaw:
-        hidden = checked_hidden_channels(self.hidden_channels)
-        if not isinstance(law, ParameterLaw):
-            return ParameterLaw(as_order_law(law), Gaussian(), hidden)
-        if law.hidden_channels != hidden:
-            raise ValueError(
-                f"{name} is a law with {law.hidden_channels} hidden channels, but hidden_channels={hidden}"
-            )
-        return law
 
     def _largest_term(self) -> float:
         """Bound (psi1 - psi2)^2 p / p-bar, where p / p-bar depends on the order alone."""

@@ -1,0 +1,167 @@
+"""What `forward` takes, brought to one form: tensors of known shapes, or an error that says what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from grnf.errors import GraphError
+
+__all__ = ["Inputs", "checked_inputs", "is_data", "parts_of_data"]
+
+
+class Inputs(NamedTuple):
+    """Shapes: x (N, node channels), arcs (2, E), values (E, edge channels), batch (N,)."""
+
+    x: Tensor
+    arcs: Tensor
+    values: Tensor
+    batch: Tensor
+    n_graphs: int
+
+
+def is_data(x: Any) -> bool:
+    """Whether this is a PyTorch Geometric `Data` or `Batch`, and not a tensor of node attributes."""
+    if x is None or isinstance(x, Tensor):
+        return False
+    if hasattr(x, "num_nodes"):
+        return True
+    raise GraphError(
+        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. "
+        "Other graphs go through grnf.GRNF"
+    )
+
+
+def parts_of_data(data: Any) -> dict[str, Any]:
+    """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight comes before edge_attr."""
+    if hasattr(data, "node_types"):
+        raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
+    if data.edge_index is None and getattr(data, "adj_t", None) is not None:
+        raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
+    x, batch = getattr(data, "x", None), getattr(data, "batch", None)
+    given = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
+    columns = [_two_axes(column, "edge_attr") for column in given if column is not None]
+    return {
+        "x": x,
+        "edge_index": data.edge_index,
+        "edge_attr": torch.cat(columns, dim=1) if columns else None,
+        "batch": batch,
+        "batch_size": None if batch is None else getattr(data, "num_graphs", None),
+        "n_nodes": None if data.num_nodes is None else int(data.num_nodes),
+    }
+
+
+def checked_inputs(
+    x: Tensor | None,
+    edge_index: Tensor | None,
+    edge_attr: Tensor | None,
+    batch: Tensor | None,
+    batch_size: int | None,
+    *,
+    widths: tuple[int, int],
+    like: Tensor,
+    n_nodes: int | None = None,
+) -> Inputs:
+    """Return the inputs in one form, in the precision of `like`; None stands for nothing."""
+    device = like.device
+    arcs = (
+        torch.empty(2, 0, dtype=torch.long, device=device)
+        if edge_index is None
+        else _checked_arcs(edge_index)
+    )
+    n = _number_of_nodes(x, arcs, batch, n_nodes)
+    x = _attributes(x, n, widths[0], "x", "node", like)
+    values = _attributes(edge_attr, arcs.shape[1], widths[1], "edge_attr", "edge", like)
+    if batch is None:
+        if batch_size not in (None, 1):
+            raise GraphError(f"batch_size is {batch_size}, but without batch all nodes are of one graph")
+        batch, n_graphs = torch.zeros(n, dtype=torch.long, device=device), 1
+    else:
+        if batch.shape != (n,) or batch.is_floating_point():
+            raise GraphError(
+                f"batch must hold the number of its graph for each of {n} nodes; got {_of(batch)}"
+            )
+        batch = batch.long()
+        n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
+    if not torch.compiler.is_compiling():
+        _check_numbers(arcs, batch, n, n_graphs)
+    return Inputs(x, arcs, values, batch, n_graphs)
+
+
+def _number_of_graphs(batch: Tensor) -> int:
+    return int(batch.max()) + 1 if batch.numel() else 0
+
+
+def _number_of_nodes(x: Tensor | None, arcs: Tensor, batch: Tensor | None, n_nodes: int | None) -> int:
+    if x is not None:
+        return len(x)
+    if batch is not None:
+        return len(batch)
+    if n_nodes is not None:
+        return n_nodes
+    return int(arcs.max()) + 1 if arcs.numel() else 0
+
+
+def _checked_arcs(edge_index: Tensor) -> Tensor:
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+        hint = (
+            "; transpose it"
+            if edge_index.dim() == 2 and edge_index.shape[1] == 2 and edge_index.shape[0] != 2
+            else ""
+        )
+        raise GraphError(f"edge_index must hold integers, shape (2, n_edges); got {_of(edge_index)}{hint}")
+    return edge_index.long()
+
+
+def _two_axes(values: Tensor, name: str) -> Tensor:
+    if values.dim() == 1:
+        return values[:, None]
+    if values.dim() != 2:
+        raise GraphError(f"{name} must have one or two axes; got {_of(values)}")
+    return values
+
+
+def _attributes(values: Tensor | None, count: int, width: int, name: str, item: str, like: Tensor) -> Tensor:
+    if values is None:
+        if width and count:
+            raise GraphError(
+                f"{name} is None, but the layer was made for {item}_channels={width}; pass {name}"
+            )
+        return like.new_zeros(count, width)
+    values = _two_axes(values, name)
+    if values.shape[0] != count:
+        raise GraphError(f"{name} must have one row per {item}: {count}; got {_of(values)}")
+    if values.shape[1] != width:
+        raise GraphError(
+            f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; "
+            f"make it with {item}_channels={values.shape[1]}"
+            + ("" if width else f", or pass {name}=None to leave them out")
+        )
+    return values.to(dtype=like.dtype)
+
+
+def _check_numbers(arcs: Tensor, batch: Tensor, n: int, n_graphs: int) -> None:
+    if batch.numel() and (int(batch.min()) < 0 or int(batch.max()) >= n_graphs):
+        raise GraphError(
+            f"batch holds numbers from {int(batch.min())} to {int(batch.max())}, but there are "
+            f"{n_graphs} graphs (batch_size)"
+        )
+    if not arcs.numel():
+        return
+    if int(arcs.min()) < 0 or int(arcs.max()) >= n:
+        raise GraphError(
+            f"edge_index names nodes from {int(arcs.min())} to {int(arcs.max())}, but there are {n} nodes"
+        )
+    across = batch[arcs[0]] != batch[arcs[1]]
+    if bool(across.any()):
+        edge = int(across.nonzero()[0, 0])
+        raise GraphError(
+            f"edge_index[:, {edge}] = {arcs[:, edge].tolist()} joins nodes of two graphs; in a batch the "
+            "nodes of each graph are numbered on from those before it"
+        )
+
+
+def _of(values: Tensor) -> str:
+    return f"{values.dtype} of shape {tuple(values.shape)}"

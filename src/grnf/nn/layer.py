@@ -1,0 +1,337 @@
+"""GRNF as a torch module: graphs in, vectors out, gradients back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from grnf.activations import get_activation
+from grnf.basis import check_basis, set_partitions
+from grnf.engine.statistics import edge_channels as channels_of_edges
+from grnf.estimators.parameters import Law, checked_hidden_channels, parameter_law
+from grnf.law import draw_seed, importance_weights
+from grnf.law.draw import n_parameters
+from grnf.nn.designs import block_parts, edge_design, node_design, weights
+from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
+from grnf.nn.layout import Statistics, statistics
+from grnf.nn.rho import rho
+from grnf.nn.sums import block_sums
+
+__all__ = ["GRNFLayer"]
+
+LARGEST_ORDER = 3
+
+
+class GRNFLayer(nn.Module):
+    r"""Graph Random Neural Features as a layer: the vectors of `grnf.GRNF`, with gradients.
+
+    z(g) = [ sqrt(p_m / M) (psi(g; w_m) - psi(0; w_m)) ] for m = 1 .. M, where psi(g; w) is a random graph
+    neural network of hidden order k with coefficients w, and 0 the null graph. With the same seed it has the
+    same coefficients as `GRNF`, and gives the same numbers for the same graphs. Gradients reach the
+    attributes of nodes and edges, with `trainable` the coefficients, with `learn_weights` the weights p_m.
+
+    Parameters
+    ----------
+    out_features : int, default=512
+        M, the number of features.
+    node_channels : int, default=0
+        Columns of `x`; 0 if there are none.
+    edge_channels : int, default=0
+        Columns of `edge_attr`; 0 if there are none, and then the adjacency alone is used.
+    orders, proposal, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize,
+    center
+        As in `grnf.GRNF`. Orders go up to 3.
+    random_state : int, numpy Generator or RandomState, torch Generator, optional
+        None takes a seed from torch, so that `torch.manual_seed` fixes it.
+    trainable : bool, default=False
+        Make the coefficients theta parameters. Otherwise they are buffers: saved and moved, never trained.
+    learn_weights : bool, default=False
+        Make the weights p_m of the features a parameter: positive, and with the mean that they begin with.
+    device, dtype : optional
+        As in other layers of torch. With dtype=torch.float64 the coefficients are those of
+        ``GRNF(dtype="float64")``; a layer that is turned by ``double()`` later keeps their rounding.
+
+    Attributes
+    ----------
+    seed : int
+        Defines the random coefficients.
+    theta_1, theta_2, theta_3 : Tensor, shape (features of that order, coefficients)
+        All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw.
+    orders : Tensor, shape (out_features,)
+        The hidden order k of each feature.
+    importance : Tensor, shape (out_features,)
+        p / p-bar of each feature as drawn.
+
+    Shapes
+    ------
+    x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,), batch
+    (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in PyTorch
+    Geometric; repeated arcs are summed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = GRNFLayer(64, node_channels=2, random_state=0)
+    >>> x, edge_index = torch.ones(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    >>> layer(x, edge_index).shape
+    torch.Size([1, 64])
+    >>> layer(x, edge_index[:, :2], batch=torch.tensor([0, 0, 1]), batch_size=3).shape  # one empty
+    torch.Size([3, 64])
+    """
+
+    orders: Tensor
+    importance: Tensor
+    logits: Tensor | None
+
+    def __init__(
+        self,
+        out_features: int = 512,
+        node_channels: int = 0,
+        edge_channels: int = 0,
+        *,
+        orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed, as in GRNF
+        proposal: Law | None = None,
+        hidden_channels: int = 4,
+        hidden_activation: str = "relu",
+        activation: str = "tanh",
+        basis: str = "indicator",
+        adjacency_channel: bool = True,
+        normalize: bool = True,
+        center: bool = True,
+        random_state: Any = None,
+        trainable: bool = False,
+        learn_weights: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check_basis(basis)
+        self.out_features = _whole(out_features, 1, "out_features")
+        self.node_channels = _whole(node_channels, 0, "node_channels")
+        self.edge_channels = _whole(edge_channels, 0, "edge_channels")
+        self.hidden_channels = checked_hidden_channels(hidden_channels)
+        self.target = parameter_law(orders, self.hidden_channels, "orders")
+        self.proposal = (
+            self.target if proposal is None else parameter_law(proposal, self.hidden_channels, "proposal")
+        )
+        self.hidden_activation = get_activation(hidden_activation).name
+        self.activation = get_activation(activation).name
+        self.basis, self.adjacency_channel = basis, bool(adjacency_channel)
+        self.normalize, self.center = bool(normalize), bool(center)
+        self.trainable, self.learn_weights = bool(trainable), bool(learn_weights)
+        self.seed = _seed(random_state)
+        self._hidden_code = get_activation(hidden_activation).code
+        self._outer_code = get_activation(activation).code
+        n_edge = channels_of_edges(self.edge_channels, self.adjacency_channel)
+        self._channels, self._adjacency = self.node_channels + n_edge, n_edge > self.edge_channels
+        self._blocks = {
+            k: [block_parts(pi, basis) for pi in set_partitions(k)] for k in self._possible_orders()
+        }
+        self._make(device, dtype)
+        self.reset_parameters()
+
+    @classmethod
+    def from_transformer(cls, grnf: Any, **settings: Any) -> Self:
+        """Make the layer that gives the vectors of a fitted `grnf.GRNF`.
+
+        Parameters
+        ----------
+        grnf : fitted GRNF
+        **settings
+            trainable, learn_weights, device, dtype.
+
+        Examples
+        --------
+        >>> from grnf import GRNF, Graph
+        >>> grnf = GRNF(16, random_state=0).fit([Graph(2, [(0, 1)])])
+        >>> GRNFLayer.from_transformer(grnf, trainable=True)
+        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 11, 2: 5}, seed=0, trainable=True)
+        """
+        if not hasattr(grnf, "seed_"):
+            raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
+        shared = ("hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
+        params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
+        return cls(
+            grnf.n_components_,
+            grnf.node_width_,
+            grnf.edge_width_,
+            orders=grnf.target_law_,
+            proposal=grnf.proposal_law_,
+            random_state=grnf.seed_,
+            dtype=settings.pop("dtype", getattr(torch, grnf.dtype)),
+            **params,
+            **settings,
+        )
+
+    def reset_parameters(self) -> None:
+        """Draw the coefficients again from `seed`, and set the weights to p / p-bar."""
+        draw = self.proposal.sample(self.out_features, channels=self._channels, seed=self.seed)
+        ratio = importance_weights(self.target, self.proposal, draw)
+        rows = {group.k: group.theta for group in draw.groups}
+        with torch.no_grad():
+            self.orders.copy_(torch.from_numpy(draw.orders))
+            self.importance.copy_(torch.from_numpy(ratio))
+            for k in self._blocks:
+                theta = self.theta(k)
+                width = n_parameters(k, self._channels, self.hidden_channels)
+                theta.data = theta.new_empty(0, width)
+                if k in rows:
+                    theta.data = torch.from_numpy(rows[k]).to(theta)
+            if self.logits is not None:
+                self.logits.zero_()
+
+    def theta(self, k: int) -> Tensor:
+        """Return the coefficients of the features of order k, one row per feature."""
+        return getattr(self, f"theta_{k}")  # type: ignore[no-any-return]
+
+    def feature_weights(self) -> Tensor:
+        """Return p_m / p-bar_m, shape (out_features,), as learned if `learn_weights`."""
+        return self._root_weights().square()
+
+    def forward(
+        self,
+        x: Any = None,
+        edge_index: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+    ) -> Tensor:
+        """Embed the graphs of a batch: shape (graphs, out_features).
+
+        Parameters
+        ----------
+        x : Tensor, shape (nodes, node_channels), or None, or a PyTorch Geometric `Data` or `Batch`
+            Attributes of nodes; or all of the input, as an object with x, edge_index, edge_attr (edge_weight
+            comes before it) and batch.
+        edge_index : Tensor of int, shape (2, edges)
+        edge_attr : Tensor, shape (edges, edge_channels) or (edges,), optional
+        batch : Tensor of int, shape (nodes,), optional
+            The graph of each node, sorted or not. None: all nodes are of one graph.
+        batch_size : int, optional
+            Number of graphs. None: one more than the largest number in `batch`.
+        """
+        parts = {"x": x, "edge_index": edge_index, "edge_attr": edge_attr}
+        parts |= {"batch": batch, "batch_size": batch_size}
+        if is_data(x):
+            parts = parts_of_data(x)
+        inputs = checked_inputs(
+            **parts, widths=(self.node_channels, self.edge_channels), like=self.importance
+        )
+        s = statistics(inputs, adjacency=self._adjacency, normalize=self.normalize)
+        found = [self._psi(k, s) for k in self._blocks if len(self.theta(k))]
+        place = torch.argsort(torch.argsort(self.orders, stable=True))
+        psi = torch.cat(found, dim=1)[:, place]
+        return psi * (self._root_weights() / math.sqrt(self.out_features))
+
+    def extra_repr(self) -> str:
+        """Return the numbers of features of each order, and the settings that are not the defaults."""
+        counts = {k: len(self.theta(k)) for k in self._blocks}
+        text = (
+            f"{self.out_features}, node_channels={self.node_channels}, edge_channels={self.edge_channels}, "
+            f"orders={counts}, seed={self.seed}"
+        )
+        for name, usual in DEFAULTS.items():
+            if getattr(self, name) != usual:
+                text += f", {name}={getattr(self, name)!r}"
+        return text
+
+    def _psi(self, k: int, s: Statistics) -> Tensor:
+        """Return psi(g; w) - psi(0; w) for all features of order k: shape (graphs, features)."""
+        theta, F_h = self.theta(k), self.hidden_channels
+        m, n_partitions = len(theta), len(self._blocks[k])
+        tail = n_partitions * F_h
+        equivariant = theta[:, : -2 * tail - 1].view(m, -1, F_h, self._channels)
+        biases = theta[:, -2 * tail - 1 : -tail - 1].view(m, n_partitions, F_h)
+        heads = theta[:, -tail - 1 : -1].view(m, n_partitions, F_h)
+        sums, null = theta[:, -1], theta[:, -1]
+        for index, parts in enumerate(self._blocks[k]):
+            bias, head = biases[:, index].T, heads[:, index].T  # F_h, m: features run fastest
+            some = equivariant[:, list(parts.columns)]
+            on_nodes = [weights(some, part, self.node_channels) for part in parts.nodes]
+            on_nodes[0] = torch.cat([on_nodes[0], bias.reshape(1, -1)])
+            U = block_sums(
+                [node_design(s, part, constant=p == 0) for p, part in enumerate(parts.nodes)],
+                on_nodes,
+                [edge_design(s, part) for part in parts.edges],
+                [weights(some, (None, part), self.node_channels) for part in parts.edges],
+                s.layout,
+                self._hidden_code,
+            )
+            scale = s.u**parts.B
+            sums = sums + scale[:, None] * (U.view(-1, F_h, m) * head).sum(1)
+            if parts.B == 1:  # all that the null graph has
+                null = null + (rho(self._hidden_code, bias) * head).sum(0)
+        psi = rho(self._outer_code, sums)
+        return psi - rho(self._outer_code, null) if self.center else psi
+
+    def _root_weights(self) -> Tensor:
+        """Return sqrt(p_m / p-bar_m). Learned ones are p_m e^(logit_m), scaled to the mean of p_m."""
+        root = self.importance.sqrt()
+        if self.logits is None:
+            return root
+        excess = torch.logsumexp(self.logits + self.importance.log(), 0) - self.importance.sum().log()
+        return root * torch.exp(0.5 * (self.logits - excess))
+
+    def _possible_orders(self) -> list[int]:
+        probability = self.proposal.orders.probability
+        if any(probability(k) > 0 for k in range(LARGEST_ORDER + 1, 64)):
+            raise ValueError(
+                f"the layer has orders up to {LARGEST_ORDER}, but {self.proposal.orders!r} draws larger "
+                "ones; pass proposal=law.restricted_to({1, 2, 3}) (the bounded-order map), or use grnf.GRNF"
+            )
+        return [k for k in range(1, LARGEST_ORDER + 1) if probability(k) > 0]
+
+    def _make(self, device: Any, dtype: torch.dtype | None) -> None:
+        """Register all tensors, still without features: `reset_parameters` and loading fill them."""
+        dtype = dtype or torch.get_default_dtype()
+        if not dtype.is_floating_point:
+            raise ValueError(f"dtype must be a floating type of torch; got {dtype}")
+        for k in self._blocks:
+            width = n_parameters(k, self._channels, self.hidden_channels)
+            empty = torch.empty(0, width, device=device, dtype=dtype)
+            if self.trainable:
+                self.register_parameter(f"theta_{k}", nn.Parameter(empty))
+            else:
+                self.register_buffer(f"theta_{k}", empty)
+        M = self.out_features
+        self.register_buffer("orders", torch.zeros(M, dtype=torch.long, device=device))
+        self.register_buffer("importance", torch.ones(M, device=device, dtype=dtype))
+        logits = torch.zeros(M, device=device, dtype=dtype) if self.learn_weights else None
+        self.register_parameter("logits", None if logits is None else nn.Parameter(logits))
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """Make room for the features of another seed, which has more of one order and fewer of another."""
+        for k in self._blocks:
+            saved, theta = state_dict.get(f"{prefix}theta_{k}"), self.theta(k)
+            if saved is not None and saved.dim() == 2 and saved.shape[1] == theta.shape[1]:
+                theta.data = theta.data.new_empty(saved.shape)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+DEFAULTS: dict[str, Any] = {
+    "hidden_channels": 4,
+    "hidden_activation": "relu",
+    "activation": "tanh",
+    "basis": "indicator",
+    "adjacency_channel": True,
+    "normalize": True,
+    "center": True,
+    "trainable": False,
+    "learn_weights": False,
+}
+
+
+def _whole(value: Any, least: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}; got {value!r}")
+    return value
+
+
+def _seed(random_state: Any) -> int:
+    """Return a seed; without a `random_state`, or with a generator of torch, torch draws it."""
+    if random_state is None or isinstance(random_state, torch.Generator):
+        return int(torch.randint(2**62, (), generator=random_state))
+    return draw_seed(random_state)

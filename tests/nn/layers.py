@@ -1,0 +1,26 @@
+"""Graphs as the layer takes them, shared by its tests."""
+
+import numpy as np
+
+from guests import guest, to_pyg
+from random_graphs import random_graph
+
+torch = guest("torch")
+data = guest("torch_geometric.data")
+
+SIZES = (3, 0, 1, 2, 7, 5, 0)  # the last graph is empty
+
+
+def some_graphs(node_width, edge_width, sizes=SIZES, seed=0):
+    """Graphs of each size, undirected and directed, with self-loops and repeated edges."""
+    generator = np.random.default_rng(seed)
+    return [
+        random_graph(generator, n, node_width, edge_width, directed)
+        for n in sizes
+        for directed in (False, True)
+    ]
+
+
+def batch_of(graphs):
+    """A PyTorch Geometric batch, in double precision."""
+    return data.Batch.from_data_list([to_pyg(graph) for graph in graphs])

@@ -1,0 +1,153 @@
+"""The layer against GRNF and the definition: same seed, same numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from grnf import GRNF, Graph
+from grnf.features import psi_of_graph
+from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
+from guests import guest, to_pyg
+from random_graphs import graphs, random_graph
+
+torch = guest("torch")
+data = guest("torch_geometric.data")
+
+from grnf.nn import GRNFLayer, loops  # noqa: E402
+from nn.layers import batch_of, some_graphs  # noqa: E402
+
+ORDERS = {1: 0.4, 2: 0.3, 3: 0.3}
+
+
+def both(graphs, node_width, edge_width, n_features=12, dtype="float64", **settings):
+    """The vectors of the layer and of GRNF."""
+    settings = {"random_state": 1, **settings}
+    expected = GRNF(n_features, dtype=dtype, **settings).fit(graphs).transform(graphs)
+    layer = GRNFLayer(n_features, node_width, edge_width, dtype=getattr(torch, dtype), **settings)
+    return layer(batch_of(graphs)).numpy(), expected
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("basis", ["indicator", "overlapping"])
+@pytest.mark.parametrize("widths", [(0, 0), (2, 0), (0, 1), (2, 3)])
+def test_same_numbers_as_the_transformer(widths, basis, normalize):
+    graphs = some_graphs(*widths)
+    found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize, dtype="float32")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if normalize else 5e-5)
+
+
+@pytest.mark.parametrize("hidden_activation", ["identity", "relu", "ramp", "sigmoid", "tanh"])
+@pytest.mark.parametrize("adjacency_channel", [True, False])
+def test_all_activations_and_tensors(hidden_activation, adjacency_channel):
+    found, expected = both(
+        some_graphs(1, 1),
+        1,
+        1,
+        orders=ORDERS,
+        hidden_activation=hidden_activation,
+        adjacency_channel=adjacency_channel,
+        activation="sigmoid" if adjacency_channel else "identity",
+        center=not adjacency_channel,
+        hidden_channels=3,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@given(graphs(max_nodes=5))
+@settings(max_examples=40)
+def test_the_definition(graph):
+    law = ParameterLaw(ORDERS, hidden_channels=2)
+    layer = GRNFLayer(
+        6,
+        graph.node_width,
+        graph.edge_width,
+        orders=law,
+        hidden_channels=2,
+        random_state=3,
+        center=False,
+        dtype=torch.float64,
+    )
+    draw = law.sample(6, channels=graph.node_width + graph.edge_width + 1, seed=3)
+    expected = psi_of_graph(graph, draw, normalize=True) / np.sqrt(6)
+    np.testing.assert_allclose(layer(to_pyg(graph))[0].numpy(), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_weighted_and_bounded_order_maps():
+    graphs = some_graphs(1, 0)
+    target = ParameterLaw(ShiftedPoisson(0.5))
+    proposals = [
+        target.orders.restricted_to({1, 2}),
+        ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.5)),
+    ]
+    for proposal in proposals:
+        found, expected = both(graphs, 1, 0, orders=target, proposal=proposal)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@given(graphs(max_nodes=6))
+@settings(max_examples=40)
+def test_permuted_nodes_change_nothing(graph):
+    layer = GRNFLayer(
+        8, graph.node_width, graph.edge_width, orders=ORDERS, random_state=0, dtype=torch.float64
+    )
+    order = np.random.default_rng(0).permutation(graph.n_nodes)
+    z, again = layer(to_pyg(graph)), layer(to_pyg(graph.permuted(order)))
+    torch.testing.assert_close(again, z, rtol=1e-12, atol=1e-12)
+
+
+def test_a_row_does_not_depend_on_its_company():
+    graphs = some_graphs(2, 1)
+    layer = GRNFLayer(8, 2, 1, orders=ORDERS, random_state=0, dtype=torch.float64)
+    together = layer(batch_of(graphs))
+    alone = torch.cat([layer(to_pyg(graph)) for graph in graphs])
+    torch.testing.assert_close(together, alone, rtol=1e-12, atol=1e-12)
+    order = np.random.default_rng(0).permutation(len(graphs))
+    mixed = layer(batch_of([graphs[i] for i in order]))
+    torch.testing.assert_close(mixed, together[torch.from_numpy(order)], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("hidden_activation", ["relu", "ramp"])
+def test_large_graphs_are_sorted(hidden_activation):
+    """Around the size from which rows are sorted, beside small graphs."""
+    generator = np.random.default_rng(0)
+    graphs = [
+        random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n)
+        for n in (loops.SORTED_FROM - 1, 4, loops.SORTED_FROM, 1500)
+    ]
+    found, expected = both(graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0})
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    found, expected = both(
+        graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0}, dtype="float32"
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_edge_weights_come_before_other_attributes():
+    arcs = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    weight, attr = torch.tensor([0.5, 0.5, 2.0, 2.0]), torch.randn(2, 2).repeat_interleave(2, 0)
+    graph = data.Data(edge_index=arcs, edge_weight=weight, edge_attr=attr, num_nodes=4)
+    expected = GRNF(16, random_state=0).fit([graph]).transform([graph])
+    layer = GRNFLayer(16, 0, 3, random_state=0)
+    np.testing.assert_allclose(layer(graph).numpy(), expected, rtol=0, atol=1e-5)
+
+
+def test_from_transformer():
+    graphs = some_graphs(2, 1)
+    grnf = GRNF(20, orders={1: 0.5, 3: 0.5}, normalize=False, dtype="float64").fit(graphs)
+    layer = GRNFLayer.from_transformer(grnf, trainable=True)
+    np.testing.assert_allclose(layer(batch_of(graphs)).detach(), grnf.transform(graphs), rtol=0, atol=1e-10)
+    assert layer.theta_3.requires_grad
+    with pytest.raises(ValueError, match="a fitted GRNF is wanted"):
+        GRNFLayer.from_transformer(GRNF())
+
+
+def test_real_graphs(shared):
+    from grnf.io import read_tu
+
+    graphs = read_tu(shared / "data" / "tu" / "ENZYMES.zip").graphs.take(np.arange(0, 600, 5))
+    expected = GRNF(64, random_state=0).fit(graphs).transform(graphs)
+    layer = GRNFLayer(64, graphs.node_width, 0, random_state=0)
+    found = layer(batch_of([Graph(g.n_nodes, g.edges, g.node_attr) for g in graphs]))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-5)

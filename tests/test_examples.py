@@ -1,0 +1,35 @@
+"""Every example runs as a user would run it, with small settings."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guests import guest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SMALL = {
+    "first_layer": ["--n-graphs", "60", "--epochs", "2"],
+    "pipeline": ["--n-graphs", "60", "--n-components", "64"],
+    "torch_training": ["--n-graphs", "60", "--n-features", "16", "--epochs", "2"],
+}
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_example(name):
+    if name != "pipeline":
+        guest("torch_geometric")
+    result = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", *SMALL[name]],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    found = [float(number) for number in re.findall(r"accuracy.*?([01]\.\d{3})", result.stdout)]
+    assert found, result.stdout
+    assert all(0.0 <= value <= 1.0 for value in found)
