@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["checked_hidden_channels", "memory_size"]
+__all__ = ["checked_heads", "checked_hidden_channels", "memory_size"]
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SMALLEST_MEMORY = 10**6
@@ -35,3 +35,10 @@ def checked_hidden_channels(hidden_channels: Any) -> int:
     if isinstance(hidden_channels, (int, np.integer)) and hidden_channels >= 1:
         return int(hidden_channels)
     raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")
+
+
+def checked_heads(heads: Any) -> int:
+    """Return R if it is an integer >= 1."""
+    if isinstance(heads, (int, np.integer)) and not isinstance(heads, bool) and heads >= 1:
+        return int(heads)
+    raise ValueError(f"heads must be an integer >= 1; got {heads!r}")
