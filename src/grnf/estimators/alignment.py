@@ -4,8 +4,8 @@ Given scores v_m >= 0, maximise sum_m q_m v_m over q >= 0 with sum q = 1 and (1/
 The last condition is |q|^2 <= (1 + rho) / M, so the solution is q = (v - tau)_+ / sum (v - tau)_+ : as tau
 falls from the largest score to minus infinity, |q|^2 falls from 1 over the number of largest scores to 1 / M.
 With the scores sorted and the s largest in the support, |q|^2 = 1 / s + S / (s^2 (mean - tau)^2), S being
-their sum of squared deviations from their mean. That gives tau for each s; the right s is the one whose tau lies
-below its smallest score and not below the next one.
+their sum of squared deviations from their mean. That gives tau for each s; the right s is the one whose tau
+lies below its smallest score and not below the next one.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
     return weights, float(M * np.square(weights).sum() - 1)
 
 
-def target_matrix(y: Any, task: str, n_samples: int) -> FloatArray:
+def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) -> FloatArray:
     """Return the labels as centred columns Y, so that the kernel of the target is Y Y^T: shape (n, columns).
 
-    Classes become one column each, divided by the root of the class's size so that small classes count as
+    Of the `n_samples` labels only `rows` are used, those of the samples that can be used. Classes become one column each, divided by the root of the class's size so that small classes count as
     much as large ones; numbers are standardised.
 
     Examples
@@ -95,6 +95,7 @@ def target_matrix(y: Any, task: str, n_samples: int) -> FloatArray:
     labels = np.asarray(y)
     if labels.ndim not in (1, 2) or len(labels) != n_samples:
         raise ValueError(f"y must have one label per graph: {n_samples} graphs, y of shape {labels.shape}")
+    labels = labels[rows]
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y holds NaN or infinity at {np.argwhere(~np.isfinite(labels))[0].tolist()}")
     if task == "auto":
@@ -107,7 +108,7 @@ def target_matrix(y: Any, task: str, n_samples: int) -> FloatArray:
         columns = one_hot / np.sqrt(one_hot.sum(axis=0))
         return np.asarray(columns - columns.mean(axis=0))
     try:
-        values = labels.astype(np.float64).reshape(n_samples, -1)
+        values = labels.astype(np.float64).reshape(len(labels), -1)
     except ValueError:
         raise ValueError("y must hold numbers for a regression") from None
     spread = values.std(axis=0)

@@ -123,8 +123,11 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read what `save` wrote: a fitted transformer that gives the same vectors."""
         state = load_state(path, cls.__name__)
-        loaded = cls(**state.params)
-        loaded._restore(state.fitted)
+        try:
+            loaded = cls(**state.params)
+            loaded._restore(state.fitted)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
         loaded.encoder_, loaded.errors_ = state.encoder, []
         return loaded
 

@@ -169,7 +169,7 @@ class ReweightedGRNF(GraphTransformer):
         keep = checked_dimension(self.n_components)
         n_candidates = self._checked_candidates(keep)
         encoder, samples = self._first_samples(X)
-        target = target_matrix(y, self.task, samples.n_rows)[samples.rows]
+        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
         seed = draw_seed(self.random_state)
         law = self._law(self.orders, "orders")
         candidates = replace(self._feature_map(law, law, n_candidates, seed), center=False)
