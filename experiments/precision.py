@@ -133,7 +133,7 @@ def main(arguments=None):
     settings = {
         "orders": {str(k): p for k, p in ORDERS.items()},
         "sets": ["SBM"] if tiny else ["SBM", "Delaunay", "MUTAG"],
-        "n_graphs": 6 if tiny else 30,
+        "n_graphs": 6 if tiny else 40,
         "hidden": [32] if tiny else [64, 256, 1024],
         "repeats": 2 if tiny else 12,
         "truth": "marginal, 64 hidden draws" if tiny else "marginal, 65536 hidden draws, seed 0",

@@ -85,7 +85,7 @@ def main(arguments=None):
         "candidates": 64 if tiny else 8192,
         "folds": 2 if tiny else 5,
         "repeats": 1 if tiny else 2,
-        "classifier": "SVC, rbf, C from 1, 10, 100 by inner 3-fold cross-validation; vectors scaled by one number",
+        "classifier": "SVC, rbf, C from 1, 10, 100 by 3-fold cross-validation inside the training folds",
     }
     results = {}
     for name in settings["sets"]:

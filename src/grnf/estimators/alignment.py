@@ -79,8 +79,9 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
 def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) -> FloatArray:
     """Return the labels as centred columns Y, so that the kernel of the target is Y Y^T: shape (n, columns).
 
-    Of the `n_samples` labels only `rows` are used, those of the samples that can be used. Classes become one column each, divided by the root of the class's size so that small classes count as
-    much as large ones; numbers are standardised.
+    Classes become one column each, divided by the root of the class's size so that small classes count as
+    much as large ones; numbers are standardised. Of the `n_samples` labels only `rows` are used: those of the
+    samples that can be used.
 
     Examples
     --------

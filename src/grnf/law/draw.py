@@ -130,7 +130,8 @@ class Draw:
     @property
     def n_heads(self) -> int:
         """R, the number of heads of each hidden draw."""
-        return self.groups[0].heads.shape[1] if self.groups else 1
+        more = self.groups[0].more_heads if self.groups else None
+        return 1 if more is None else 1 + more.shape[1]
 
     def feature(self, m: int, head: int = 0) -> OrderDraw:
         """Return w_m alone, with one of its heads."""

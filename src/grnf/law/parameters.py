@@ -28,8 +28,8 @@ BLOCK = 64
 REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(BLOCK)])
 """0 .. BLOCK - 1 with their bits reversed."""
 
-STRATA, SCALES, HEADS = 1, 2, 16
-"""Streams of a block beside that of its features; head r > 0 is drawn from stream HEADS + r."""
+STRATA, SCALES, HEADS = 1, 2, 3
+"""Streams of a block beside that of its features."""
 
 LARGEST_FEATURE = 100_000_000
 """Coefficients that one feature may have: 800 MB. Orders beyond are refused."""
@@ -196,7 +196,8 @@ class ParameterLaw:
     def _sample_block(self, seed: int, block: int, count: int, channels: int, heads: int) -> list[OrderDraw]:
         """Draw the first `count` features of a block, one group per order."""
         generator = block_generator(seed, block)
-        orders = self._block_orders(generator, seed, block)[:count]
+        all_orders = self._block_orders(generator, seed, block)
+        orders = all_orders[:count]
         hidden = self.hidden_channels
         present = {int(k): n_parameters(int(k), channels, hidden) for k in np.unique(orders)}
         for k, size in present.items():
@@ -207,36 +208,21 @@ class ParameterLaw:
                     "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
                 )
         scales = self.coefficients.scales(block_generator(seed, block, SCALES).random(BLOCK)[:count])
-        theta = _normal(generator, orders, present, scales)
-        sizes = {k: n_head_parameters(k, hidden) for k in present}
-        more = [
-            _normal(block_generator(seed, block, HEADS + r), orders, sizes, scales) for r in range(1, heads)
-        ]
-        return [
-            OrderDraw(
-                k,
-                np.flatnonzero(orders == k),
-                theta[k],
-                channels,
-                hidden,
-                np.stack([head[k] for head in more], axis=1) if more else None,
-            )
-            for k in present
-        ]
-
-
-def _normal(
-    generator: np.random.Generator, orders: IntArray, sizes: Mapping[int, int], scales: FloatArray
-) -> dict[int, FloatArray]:
-    """Draw normal numbers feature after feature, and return them by order, one row per feature."""
-    ends = np.cumsum([sizes[int(k)] for k in orders])
-    flat = generator.standard_normal(int(ends[-1]))
-    result: dict[int, FloatArray] = {}
-    for k, size in sizes.items():
-        (members,) = np.nonzero(orders == k)
-        rows = flat[(ends[members] - size)[:, np.newaxis] + np.arange(size)]
-        result[k] = scales[members, np.newaxis] * rows
-    return result
+        ends = np.cumsum([present[int(k)] for k in orders])
+        flat = generator.standard_normal(int(ends[-1]))
+        # one head of all features of the block after the other, so that more of either change none
+        head_ends = np.cumsum([n_head_parameters(int(k), hidden) for k in all_orders])
+        more = block_generator(seed, block, HEADS).standard_normal((heads - 1, int(head_ends[-1])))
+        groups = []
+        for k, size in present.items():
+            (members,) = np.nonzero(orders == k)
+            scale = scales[members, np.newaxis]
+            theta = scale * flat[(ends[members] - size)[:, np.newaxis] + np.arange(size)]
+            head_size = n_head_parameters(k, hidden)
+            places = (head_ends[members] - head_size)[:, np.newaxis] + np.arange(head_size)
+            more_heads = scale[:, np.newaxis] * more[:, places].swapaxes(0, 1) if heads > 1 else None
+            groups.append(OrderDraw(k, members, theta, channels, hidden, more_heads))
+        return groups
 
 
 def _joined(groups: list[OrderDraw]) -> OrderDraw:

@@ -273,19 +273,30 @@ def _distance_terms(
     """Yield squared distances at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
     product = _product(activation)
     for X, Y, weight in _stretches(U1, U2):
-        own = []
-        for Z in (X, Y):
-            variance = np.square(Z[:, :-1]).sum(axis=2)
-            own.append(product(variance, variance, variance))
-        k = _products(product, X[:, :-1], Y[:, :-1])
-        squares = own[0][:, :, np.newaxis] + own[1][:, np.newaxis, :] - 2 * k
+        rows = X[:, :-1]
+        columns = rows if Y is X else Y[:, :-1]
+        c1, c2 = (np.square(Z).sum(axis=2) for Z in (rows, columns))
+        own = product(c1, c1, c1)[:, :, np.newaxis] + product(c2, c2, c2)[:, np.newaxis, :]
+        squares = own - 2 * _products(product, rows, columns)
         yield np.maximum(squares, 0, out=squares), weight
 
 
 def _products(product: Product, X: FloatArray, Y: FloatArray) -> FloatArray:
     """Return E[rho(x) rho(y)] at each hidden draw, for all rows x of X and y of Y."""
+    if X is Y:
+        return _symmetric_products(product, X)
     c1, c2 = (np.square(Z).sum(axis=2) for Z in (X, Y))
     return product(c1[:, :, np.newaxis], c2[:, np.newaxis, :], np.matmul(X, Y.transpose(0, 2, 1)))
+
+
+def _symmetric_products(product: Product, X: FloatArray) -> FloatArray:
+    """Return the products of all rows with all, each pair computed once."""
+    e = np.matmul(X, X.transpose(0, 2, 1))
+    c = np.square(X).sum(axis=2)
+    i, j = np.triu_indices(X.shape[1])
+    e[:, i, j] = product(c[:, i], c[:, j], e[:, i, j])
+    e[:, j, i] = e[:, i, j]
+    return e
 
 
 def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
@@ -302,9 +313,8 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
     for one, two in zip(U1.groups, other.groups, strict=True):
         for start in range(0, len(one.features), step):
             some = slice(start, start + step)
-            X, Y = (
-                U1.scale * _with_null_and_bias(group.sums[:, some], group.null[some]) for group in (one, two)
-            )
+            X = U1.scale * _with_null_and_bias(one.sums[:, some], one.null[some])
+            Y = X if two is one else U1.scale * _with_null_and_bias(two.sums[:, some], two.null[some])
             yield X, Y, U1.weights[one.features[some]]
 
 
