@@ -43,7 +43,7 @@ Product = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def _identity(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:  # noqa: ARG001
-    return e
+    return np.asarray(e)
 
 
 def _relu(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
@@ -296,7 +296,7 @@ def _symmetric_products(product: Product, X: FloatArray) -> FloatArray:
     i, j = np.triu_indices(X.shape[1])
     e[:, i, j] = product(c[:, i], c[:, j], e[:, i, j])
     e[:, j, i] = e[:, i, j]
-    return e
+    return np.asarray(e)
 
 
 def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
