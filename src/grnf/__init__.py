@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from grnf import basis, datasets, io, law, metric, nn, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
-    from grnf.estimators import GRNF
+    from grnf.estimators import GRNF, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __all__ = [
     "GraphError",
     "GrnfWarning",
     "OrderTooLargeError",
+    "ReweightedGRNF",
     "basis",
     "check_graphs",
     "datasets",
@@ -48,6 +49,7 @@ _HOMES = {
     "GraphError": "grnf.errors",
     "GrnfWarning": "grnf.errors",
     "OrderTooLargeError": "grnf.errors",
+    "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
     "null_graph": "grnf.graphs",
 }

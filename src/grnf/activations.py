@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erf
 
 __all__ = ["ACTIVATIONS", "Activation", "get_activation"]
 
@@ -36,6 +37,10 @@ def _sigmoid(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _tanh(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.tanh(x))
+
+
+def _erf(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(erf(x))
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ ACTIVATIONS: dict[str, Activation] = {
         Activation("ramp", 2, _ramp, 0.0, 1.0, True),
         Activation("sigmoid", 3, _sigmoid, 0.0, 1.0, True),
         Activation("tanh", 4, _tanh, -1.0, 1.0, True),
+        Activation("erf", 5, _erf, -1.0, 1.0, True),
     )
 }
 

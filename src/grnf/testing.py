@@ -91,9 +91,10 @@ def check_graph_transformer(transformer: Any) -> None:
     _check_parameters(transformer)
     _check_not_fitted(transformer, graphs)
     Z = _check_fit(transformer, graphs, labels)
-    _check_rows(transformer, graphs, Z)
-    _check_output(transformer, graphs, Z)
-    _check_refusals(transformer, graphs)
+    fitted = clone(transformer).fit(graphs, labels)
+    _check_rows(fitted, graphs, Z)
+    _check_output(transformer, graphs, labels, Z)
+    _check_refusals(transformer, graphs, labels)
 
 
 def _require(condition: Any, message: str) -> None:
@@ -148,8 +149,7 @@ def _check_fit(transformer: Any, graphs: list[Graph], y: Any) -> FloatArray:
     return Z
 
 
-def _check_rows(transformer: Any, graphs: list[Graph], Z: FloatArray) -> None:
-    fitted = clone(transformer).fit(graphs)
+def _check_rows(fitted: Any, graphs: list[Graph], Z: FloatArray) -> None:
     order = np.random.default_rng(0).permutation(len(graphs))
     _same(fitted.transform([graphs[i] for i in order]), Z[order], "rows depend on the order of the graphs")
     for index, graph in enumerate(graphs):
@@ -169,22 +169,22 @@ def _check_rows(transformer: Any, graphs: list[Graph], Z: FloatArray) -> None:
     assert_invariant(fitted.transform, [*graphs, *unseen])
 
 
-def _check_output(transformer: Any, graphs: list[Graph], Z: FloatArray) -> None:
-    fitted = clone(transformer).fit(graphs)
+def _check_output(transformer: Any, graphs: list[Graph], y: Any, Z: FloatArray) -> None:
+    fitted = clone(transformer).fit(graphs, y)
     names = fitted.get_feature_names_out()
     _require(len(names) == Z.shape[1], f"{len(names)} feature names for {Z.shape[1]} features")
     _require(len(set(names)) == len(names), "feature names repeat")
-    frame = clone(transformer).set_output(transform="pandas").fit(graphs).transform(graphs)
+    frame = clone(transformer).set_output(transform="pandas").fit(graphs, y).transform(graphs)
     _require(list(frame.columns) == list(names), "set_output('pandas') does not use the feature names")
     _same(frame.to_numpy(), Z, "set_output('pandas') changes the numbers")
 
 
-def _check_refusals(transformer: Any, graphs: list[Graph]) -> None:
-    fitted = clone(transformer).fit(graphs)
+def _check_refusals(transformer: Any, graphs: list[Graph], y: Any) -> None:
+    fitted = clone(transformer).fit(graphs, y)
     narrow = Graph(2, [(0, 1)], [[1.0], [2.0]])
     calls: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("an empty list", lambda: fitted.transform([])),
-        ("fit on an empty list", lambda: clone(transformer).fit([])),
+        ("fit on an empty list", lambda: clone(transformer).fit([], [])),
         ("a graph with other attributes", lambda: fitted.transform([graphs[0], narrow])),
         ("something that is no graph", lambda: fitted.transform([graphs[0], "graph"])),
     )

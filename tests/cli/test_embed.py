@@ -13,6 +13,7 @@ from grnf import GRNF
 from grnf.cli.app import app
 from grnf.io import read_tu
 from grnf.io.vectors import read_vectors
+from grnf.metric import distance
 
 
 def names(folder):
@@ -235,3 +236,21 @@ def test_no_graphs(call_lines, tmp_path):
         result = call_lines("embed", source, "-o", output)
         assert (result.returncode, result.stderr) == (1, f"grnf: {source} holds no graphs\n")
     assert names(tmp_path) == ["g.lines"]
+
+
+def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
+    output = tmp_path / "z.npy"
+    result = call("embed", tu, "-o", output, "-m", 64, "--heads", 4, "--stratified", "--seed", 3)
+    assert result.returncode == 0, result.stderr
+    grnf = GRNF(64, heads=4, stratified=True, random_state=3)
+    graphs = read_tu(tu).graphs
+    np.testing.assert_allclose(read_vectors(output).Z, grnf.fit_transform(graphs), rtol=1e-6, atol=1e-8)
+    (tmp_path / "pairs.csv").write_text("0,1\n")
+    found = call("distances", output, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1, "--json")
+    z1, z2 = read_vectors(output).Z[:2]
+    low, high = distance(z1, z2, heads=4).interval(0.1)
+    record = json.loads(found.stdout)
+    assert (record["low"], record["high"]) == pytest.approx((low, high), abs=1e-6)
+    refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5)
+    assert refused.returncode == 2
+    assert "multiple of heads" in " ".join(refused.stderr.replace("│", " ").split())

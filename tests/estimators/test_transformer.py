@@ -7,9 +7,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from grnf import GRNF, Graph
+from grnf import GRNF, Graph, GrnfWarning
 from grnf.datasets import make_sbm
-from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
+from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson, importance_weights
 from grnf.metric import distance, required_dimension
 from grnf.testing import check_graph_transformer
 from random_graphs import cycle, random_graph
@@ -23,6 +23,7 @@ from random_graphs import cycle, random_graph
         {"orders": ShiftedPoisson(0.3).restricted_to({1, 2, 3}), "hidden_activation": "sigmoid"},
         {"orders": ParameterLaw({1: 1.0}), "proposal": ParameterLaw({1: 1.0}, Gaussian(1.1))},
         {"n_jobs": 2, "normalize": False},
+        {"heads": 4, "stratified": True, "activation": "erf"},
     ],
 )
 def test_scikit_learn_contract(settings):
@@ -42,6 +43,33 @@ def test_auto_takes_the_dimension_from_eps_and_delta():
     assert grnf.n_components_ == required_dimension(0.5, 0.1, activation="sigmoid")
     assert grnf.transform([cycle(3)]).shape == (1, grnf.n_components_)
     assert len(grnf.get_feature_names_out()) == grnf.n_components_
+
+
+def test_auto_with_heads_counts_hidden_draws():
+    grnf = GRNF("auto", eps=0.5, delta=0.1, heads=4).fit([cycle(3)])
+    assert grnf.n_components_ == 4 * required_dimension(0.5, 0.1)
+    assert grnf.distance(cycle(3), cycle(4)).n_components == required_dimension(0.5, 0.1)
+
+
+def test_effective_sample_size_is_that_of_the_weights():
+    some = [Graph(3, [(0, 1)], [1.0, 2.0, 3.0])]
+    assert GRNF(50).fit(some).ess_ == 50
+    assert GRNF(50, orders=ShiftedPoisson(0.5), proposal={1: 1.0}).fit(some).ess_ == pytest.approx(50)
+    for proposal in (
+        ParameterLaw({1: 0.3, 2: 0.7}),
+        ParameterLaw({1: 0.3, 2: 0.7}, ScaleMixture({1: 0.9, 2: 0.1})),
+    ):
+        grnf = GRNF(200, proposal=proposal, heads=2, random_state=0).fit(some)
+        draw = proposal.sample(100, channels=2, seed=0, heads=2)
+        weights = importance_weights(grnf.target_law_, proposal, draw)
+        assert grnf.ess_ == pytest.approx(weights.sum() ** 2 / np.square(weights).sum())
+        assert grnf.ess_ < 200
+
+
+def test_a_collapsed_proposal_is_told():
+    far = ParameterLaw({1: 1.0}, Gaussian(2.0))
+    with pytest.warns(GrnfWarning, match=r"features are worth .* \(effective sample size\)"):
+        GRNF(256, orders={1: 1.0}, proposal=far, random_state=0).fit([cycle(3)])
 
 
 def test_same_seed_same_bits_other_seed_other_vectors():
@@ -91,6 +119,8 @@ def test_distance_with_error_bars():
         {"n_components": np.int64(7), "orders": ShiftedPoisson(0.1), "proposal": {1: 0.5, 2: 0.5}},
         {"orders": ParameterLaw({1: 1.0}, Gaussian(2.0))},
         {"proposal": ShiftedPoisson(0.5).restricted_to({1, 2})},
+        {"heads": 3, "stratified": True},
+        {"proposal": ParameterLaw({1: 0.5, 2: 0.5}, ScaleMixture({1.0: 0.5, 1.5: 0.5}), stratified=True)},
     ],
 )
 def test_save_and_load(settings, tmp_path):
@@ -148,6 +178,9 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"basis": "maron"}, "unknown basis 'maron'"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'; got 'float16'"),
         ({"random_state": -1}, "random_state must be >= 0"),
+        ({"heads": 0}, "heads must be an integer >= 1; got 0"),
+        ({"heads": 2.0}, "heads must be an integer >= 1; got 2.0"),
+        ({"heads": 3, "n_components": 64}, "n_components must be a multiple of heads"),
     ],
 )
 def test_bad_parameters_are_refused_at_fit(settings, message):

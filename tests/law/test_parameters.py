@@ -137,3 +137,57 @@ def test_seeds_from_every_kind_of_random_state():
 def test_bad_scales_are_refused(scale):
     with pytest.raises(ValueError, match="scale must be a positive number"):
         Gaussian(scale)
+
+
+def test_chosen_features_are_those_of_the_sequence():
+    whole = rows(LAW.sample(300, channels=2, seed=5))
+    chosen = np.array([0, 3, 63, 64, 130, 299])
+    draw = LAW.select(chosen, channels=2, seed=5)
+    assert_same(rows(draw), [whole[m] for m in chosen])
+    np.testing.assert_array_equal(draw.orders, LAW.orders_of(300, seed=5)[chosen])
+
+
+def test_more_heads_change_nothing_but_the_number_of_heads():
+    plain, few, many = (LAW.sample(100, channels=2, seed=5, heads=R) for R in (1, 3, 5))
+    assert_same(rows(plain), rows(many))
+    assert (plain.n_heads, few.n_heads, many.n_heads) == (1, 3, 5)
+    for one, three, five in zip(plain.groups, few.groups, many.groups, strict=True):
+        np.testing.assert_array_equal(one.heads[:, 0], five.heads[:, 0])
+        np.testing.assert_array_equal(three.heads, five.heads[:, :3])
+        shape = (len(one.features), bell(one.k) * 2 + 1)
+        np.testing.assert_array_equal(
+            one.heads[:, 0], np.column_stack([one.invariant.reshape(shape[0], -1), one.invariant_bias])
+        )
+        assert five.heads.shape == (shape[0], 5, shape[1])
+
+
+def test_heads_can_be_drawn_in_any_stretch_and_are_independent():
+    whole = LAW.sample(2000, channels=1, seed=5, heads=3)
+    part = LAW.sample(70, channels=1, seed=5, start=100, heads=3)
+    for m in (0, 31, 69):
+        for r in range(3):
+            np.testing.assert_array_equal(part.feature(m, r).theta, whole.feature(100 + m, r).theta)
+    heads = whole.groups[0].heads.reshape(len(whole.groups[0].features), -1)
+    correlation = np.corrcoef(heads.T) - np.eye(heads.shape[1])
+    assert np.abs(correlation).max() < 5 / np.sqrt(len(heads))
+
+
+STRATIFIED = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=1, stratified=True)
+
+
+def test_stratified_orders_are_spread_evenly():
+    orders = STRATIFIED.orders_of(64 * 50, seed=0)
+    for k, p in {1: 0.5, 2: 0.3, 3: 0.2}.items():
+        counts = (orders.reshape(50, 64) == k).sum(axis=1)
+        assert (np.abs(counts - 64 * p) < 2).all()
+        assert (np.abs((orders.reshape(50, 64)[:, :16] == k).sum(axis=1) - 16 * p) < 2).all()
+    np.testing.assert_array_equal(orders, STRATIFIED.sample(3200, channels=1, seed=0).orders)
+    np.testing.assert_array_equal(orders[:512], STRATIFIED.orders_of(512, seed=0))
+
+
+def test_each_stratified_feature_alone_has_the_law():
+    """Feature m over many seeds: no place in a block prefers an order."""
+    orders = np.array([STRATIFIED.orders_of(64, seed=seed) for seed in range(1500)])
+    for k, p in {1: 0.5, 2: 0.3, 3: 0.2}.items():
+        shares = (orders == k).mean(axis=0)
+        assert np.abs(shares - p).max() < 4.5 * np.sqrt(p * (1 - p) / 1500)

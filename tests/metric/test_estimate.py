@@ -64,3 +64,14 @@ def test_format():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_heads_are_averaged_before_errors_are_estimated():
+    z = np.random.default_rng(0).normal(size=12)
+    estimate = distance(np.zeros(12), z, heads=3)
+    terms = 12 * (z**2).reshape(4, 3).mean(axis=1)
+    assert estimate.squared == pytest.approx(np.sum(z**2))
+    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
+    assert estimate.n_components == 4
+    with pytest.raises(ValueError, match="heads must be an integer >= 1 that divides the length 12; got 5"):
+        distance(np.zeros(12), z, heads=5)

@@ -92,6 +92,7 @@ class _Interval:
             )
         self.activation = grnf.activation
         self.largest_term = grnf.largest_term_
+        self.heads = grnf.heads
 
     def __call__(self, x: FloatArray, y: FloatArray) -> dict[str, Any]:
         import numpy as np
@@ -103,6 +104,8 @@ class _Interval:
         if np.isnan(x).any() or np.isnan(y).any():
             return {"low": None, "high": None, "method": None}
         method = "bernstein" if np.isfinite(self.largest_term) else "clt"
-        estimate = distance(x, y, activation=self.activation, largest_term=self.largest_term)
+        estimate = distance(
+            x, y, activation=self.activation, largest_term=self.largest_term, heads=self.heads
+        )
         low, high = estimate.interval(self.delta, method)
         return {"low": low, "high": high, "method": method}

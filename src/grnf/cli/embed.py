@@ -69,6 +69,12 @@ def embed(
             metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."
         ),
     ] = None,
+    heads: Annotated[
+        int | None, typer.Option(help="Features that share one hidden draw.", show_default="1")
+    ] = None,
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="Spread the orders evenly over the features.")
+    ] = False,
     hidden_channels: Annotated[int | None, typer.Option(help="Hidden channels.", show_default="4")] = None,
     hidden_activation: Annotated[
         ActivationName | None, typer.Option(help="The hidden activation.", show_default="relu")
@@ -119,6 +125,8 @@ def embed(
         "delta": delta,
         "orders": orders,
         "proposal": proposal,
+        "heads": heads,
+        "stratified": True if stratified else None,
         "hidden_channels": hidden_channels,
         "hidden_activation": hidden_activation and hidden_activation.value,
         "activation": activation and activation.value,

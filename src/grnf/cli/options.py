@@ -50,6 +50,7 @@ class ActivationName(StrEnum):
     RAMP = "ramp"
     SIGMOID = "sigmoid"
     TANH = "tanh"
+    ERF = "erf"
 
 
 class BasisName(StrEnum):

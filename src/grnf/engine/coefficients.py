@@ -15,7 +15,7 @@ from grnf.basis import block_map, block_statistics, n_blocks, set_partitions
 from grnf.law import Draw, OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Coefficients", "coefficients"]
+__all__ = ["Coefficients", "coefficients", "single_channels"]
 
 
 class Coefficients(NamedTuple):
@@ -47,6 +47,30 @@ def coefficients(
             parts.setdefault(n_blocks(pi), []).append(part)
         column += len(group.features)
     return {B: _joined(parts[B], dtype) for B in sorted(parts)}
+
+
+def single_channels(
+    draw: Draw, by_blocks: dict[int, Coefficients]
+) -> tuple[dict[int, Coefficients], IntArray]:
+    """Make every hidden channel a feature of its own, with head 1; return also where each of them belongs.
+
+    The place of hidden channel f of partition number i of feature m, in the group of order k, is
+    m Bell(k) F_h + i F_h + f after all earlier groups: the layout of `OrderDraw.invariant`.
+    """
+    places: dict[int, list[IntArray]] = {B: [] for B in by_blocks}
+    base = 0
+    for group in draw.groups:
+        m, F_h = len(group.features), group.hidden_channels
+        layout = base + np.arange(group.invariant.size).reshape(group.invariant.shape)  # m, partition, f
+        for index, pi in enumerate(set_partitions(group.k)):
+            places[n_blocks(pi)].append(layout[:, index].T.reshape(F_h * m))
+        base += layout.size
+    single, start = {}, 0
+    for B, c in by_blocks.items():
+        H = len(c.bias)
+        single[B] = c._replace(head=np.ones_like(c.head), segments=np.array([(0, H, start)], dtype=np.int64))
+        start += H
+    return single, np.concatenate([np.concatenate(places[B]) for B in by_blocks])
 
 
 def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coefficients:

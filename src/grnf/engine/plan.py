@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.basis import stirling
-from grnf.engine.coefficients import Coefficients, coefficients
+from grnf.engine.coefficients import Coefficients, coefficients, single_channels
 from grnf.engine.grouping import grouped
 from grnf.engine.neighbours import neighbours
 from grnf.engine.rows import RAMP, RELU, place_columns
@@ -94,6 +94,15 @@ class Engine(NamedTuple):
             np.concatenate([group.features for group in draw.groups]),
             np.concatenate([group.invariant_bias for group in draw.groups]),
         )
+
+    def hidden_channels(self, draw: Draw, node_width: int, directed: bool) -> Channels:
+        """Leave the heads out, so that `piece_sums` returns the sums U of each hidden channel by itself.
+
+        They stand one group of the draw after the other, and within it as in `OrderDraw.invariant`.
+        """
+        by_blocks = self.channels(draw, node_width, directed).by_blocks
+        single, columns = single_channels(draw, by_blocks)
+        return Channels(draw, single, columns, np.zeros(len(columns)))
 
     def hidden_sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""

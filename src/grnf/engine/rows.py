@@ -6,6 +6,8 @@ registers. Activations are switched outside of it. Their codes: see `grnf.activa
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from grnf.engine.jit import kernel
@@ -13,7 +15,7 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["RAMP", "RELU", "activate", "add_heads", "evaluate", "place_columns", "place_rows", "project"]
 
-RELU, RAMP, SIGMOID, TANH = 1, 2, 3, 4
+RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 
 DENSE = 6
 """Entries of a row that are not 0, on average, from which the product of matrices is faster."""
@@ -104,6 +106,9 @@ def activate(code: int, row: FloatArray) -> None:
     elif code == TANH:
         for h in range(len(row)):
             row[h] = 1.0 - 2.0 / (1.0 + _exp(2.0 * np.float64(row[h])))
+    elif code == ERF:
+        for h in range(len(row)):
+            row[h] = math.erf(np.float64(row[h]))
 
 
 @kernel

@@ -1,5 +1,6 @@
-"""What users hold: scikit-learn estimators over graphs."""
+"""GRNF for scikit-learn: drawn from a law P, or with P fitted to a task."""
 
+from grnf.estimators.reweighted import ReweightedGRNF
 from grnf.estimators.transformer import GRNF
 
-__all__ = ["GRNF"]
+__all__ = ["GRNF", "ReweightedGRNF"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law
 
-__all__ = ["Law", "checked_hidden_channels", "memory_size", "parameter_law"]
+__all__ = ["Law", "checked_heads", "checked_hidden_channels", "memory_size", "parameter_law"]
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float]
 
@@ -42,7 +42,14 @@ def checked_hidden_channels(hidden_channels: Any) -> int:
     raise ValueError(f"hidden_channels must be an integer >= 1; got {hidden_channels!r}")
 
 
-def parameter_law(law: Law, hidden_channels: Any, name: str) -> ParameterLaw:
+def checked_heads(heads: Any) -> int:
+    """Return R if it is an integer >= 1."""
+    if isinstance(heads, (int, np.integer)) and not isinstance(heads, bool) and heads >= 1:
+        return int(heads)
+    raise ValueError(f"heads must be an integer >= 1; got {heads!r}")
+
+
+def parameter_law(law: Law, hidden_channels: Any, name: str, stratified: bool = False) -> ParameterLaw:
     """Return the whole law that `law` stands for; `name` is what users call it.
 
     Examples
@@ -52,9 +59,9 @@ def parameter_law(law: Law, hidden_channels: Any, name: str) -> ParameterLaw:
     """
     hidden = checked_hidden_channels(hidden_channels)
     if not isinstance(law, ParameterLaw):
-        return ParameterLaw(as_order_law(law), Gaussian(), hidden)
+        return ParameterLaw(as_order_law(law), Gaussian(), hidden, stratified)
     if law.hidden_channels != hidden:
         raise ValueError(
             f"{name} is a law with {law.hidden_channels} hidden channels, but hidden_channels={hidden}"
         )
-    return law
+    return ParameterLaw(law.orders, law.coefficients, hidden, law.stratified or stratified)

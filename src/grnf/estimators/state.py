@@ -6,36 +6,46 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grnf.files import atomic_write
 from grnf.io.encode import AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw, as_order_law
 
-__all__ = ["load_state", "save_state"]
+__all__ = ["SavedState", "load_state", "save_state"]
 
 FORMAT = "grnf-transformer"
 VERSION = 1
 EMBEDDING = "grnf-embedding"
 """The format of the file beside an embedding, which holds the transformer that made it."""
+LAWS = {"orders", "proposal"}
+"""Parameters that are laws."""
+DEFAULT_KIND = "GRNF"
+"""The class of a saved transformer that does not say its own."""
 LARGEST_FILE = 32_000_000
 
 
-def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
+class SavedState(NamedTuple):
+    """What a saved transformer is made of."""
+
+    params: dict[str, Any]
+    fitted: dict[str, Any]
+    encoder: AttributeEncoder
+
+
+def save_state(transformer: Any, path: str | os.PathLike[str], fitted: Mapping[str, Any]) -> None:
     """Write the parameters and the fitted state of a transformer."""
     params = transformer.get_params(deep=False)
     params["random_state"] = transformer.seed_
-    for name in ("orders", "proposal"):
+    for name in LAWS & set(params):
         params[name] = _law_config(params[name])
+    kind = type(transformer).__name__
     state = {
         "format": FORMAT,
         "version": VERSION,
+        **({} if kind == DEFAULT_KIND else {"kind": kind}),
         "params": params,
-        "fitted": {
-            "node_width": transformer.node_width_,
-            "edge_width": transformer.edge_width_,
-            "seed": transformer.seed_,
-        },
+        "fitted": fitted,
         "encoder": transformer.encoder_.to_config(),
     }
     text = json.dumps(state, indent=2, default=_plain)
@@ -48,8 +58,8 @@ def save_state(transformer: Any, path: str | os.PathLike[str]) -> None:
         file.write(text + "\n")
 
 
-def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, int], AttributeEncoder]:
-    """Read (parameters, fitted state, encoder), or say what is wrong with the file."""
+def load_state(path: str | os.PathLike[str], kind: str = DEFAULT_KIND) -> SavedState:
+    """Read the state of a transformer of that class, or say what is wrong with the file."""
     path = Path(path)
     if path.stat().st_size > LARGEST_FILE:
         raise ValueError(f"{path} is too large for a saved transformer")
@@ -65,17 +75,21 @@ def load_state(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise ValueError(
             f"{path} has version {state.get('version')!r} of the format; this release reads {VERSION}"
         )
+    found = state.get("kind", DEFAULT_KIND)
+    if found != kind:
+        raise ValueError(f"{path} holds a {found}, not a {kind}: load it with {found}.load")
     try:
         params = dict(state["params"])
-        fitted = {name: int(state["fitted"][name]) for name in ("node_width", "edge_width", "seed")}
-        for name in ("orders", "proposal"):
+        fitted = dict(state["fitted"])
+        fitted |= {name: int(fitted[name]) for name in ("node_width", "edge_width", "seed")}
+        for name in LAWS & set(params):
             params[name] = _law(params[name])
         encoder = AttributeEncoder.from_config(state["encoder"])
         if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
             raise ValueError("the columns of the encoder do not make up the widths")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    return params, fitted, encoder
+    return SavedState(params, fitted, encoder)
 
 
 def _law_config(law: Any) -> Any:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
+import warnings
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
-from grnf.errors import GraphError
-from grnf.estimators.inputs import Samples, encoded_samples, first_samples
-from grnf.estimators.parameters import Law, memory_size, parameter_law
-from grnf.estimators.state import load_state, save_state
-from grnf.features import FeatureMap
-from grnf.graphs import GraphBatch, null_graph
-from grnf.io.encode import AttributeEncoder
-from grnf.io.objects import graph_objects
+from grnf.engine.statistics import edge_channels
+from grnf.errors import GrnfWarning
+from grnf.estimators.base import GraphTransformer
+from grnf.estimators.inputs import Samples
+from grnf.estimators.parameters import Law, checked_heads
+from grnf.features import HiddenSums
 from grnf.law import draw_seed
 from grnf.metric import DistanceEstimate, distance, required_dimension
 from grnf.metric.bounds import checked_dimension
+from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.typing import FloatArray
 
 __all__ = ["GRNF"]
 
-DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+COLLAPSED = 0.1
+"""Effective sample size, as a share of M, below which a warning comes."""
 
 
-class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GRNF(GraphTransformer):
     """Graph Random Neural Features: z(g) = M^(-1/2) [psi(g; w_1) .. psi(g; w_M)], w_m drawn from P.
 
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
@@ -42,17 +38,25 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     Parameters
     ----------
     n_components : int or "auto", default=512
-        M, the number of features. "auto" takes it from `eps` and `delta` by Hoeffding's inequality.
+        M, the number of features. "auto" takes it from `eps` and `delta` by Hoeffding's inequality, for the
+        independent terms: with R heads it is R times as many.
     orders : dict from order to probability, or law, default={1: 2/3, 2: 1/3}
         P: the law of the hidden order k, or a whole `grnf.law.ParameterLaw`. Order k sees patterns of k
         nodes; order 3 tells triangles from a 6-cycle.
     proposal : dict or law, optional
         P-bar, from which features are drawn and then weighted by sqrt(p / p-bar). None: the target itself
         (the plain map). ``law.restricted_to({1, 2})`` gives the bounded-order map.
+    heads : int, default=1
+        R: the M features are M / R hidden draws (k, theta_F) with R heads (theta_H, theta_0) each, one after
+        the other. The hidden sums cost most of the time and the heads next to nothing, so 4 to 16 heads give
+        more precise distances in the same time; `n_components` must be a multiple. Estimates stay unbiased;
+        error bars count hidden draws.
+    stratified : bool, default=False
+        Spread the orders evenly over the features, in place of drawing each by itself.
     hidden_channels : int, default=4
         F_h.
-    hidden_activation : "relu", "ramp", "sigmoid", "tanh" or "identity", default="relu"
-        rho_e. Theorem 1 asks for a squashing one: ramp, sigmoid, tanh.
+    hidden_activation : "relu", "ramp", "sigmoid", "tanh", "erf" or "identity", default="relu"
+        rho_e. Theorem 1 asks for a squashing one: ramp, sigmoid, tanh, erf.
     activation : same choice, default="tanh"
         rho_i. Bounded ones give error bounds.
     basis : "indicator" or "overlapping", default="indicator"
@@ -102,6 +106,9 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
+    ess_ : float
+        Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M where p-bar = p. `fit` warns
+        when it falls below a tenth of M.
     largest_term_ : float
         Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none.
 
@@ -117,15 +124,14 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     True
     """
 
-    encoder_: AttributeEncoder
-    errors_: list[tuple[int, str]]
-
     def __init__(
         self,
         n_components: int | Literal["auto"] = 512,
         *,
         orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
         proposal: Law | None = None,
+        heads: int = 1,
+        stratified: bool = False,
         hidden_channels: int = 4,
         hidden_activation: str = "relu",
         activation: str = "tanh",
@@ -146,6 +152,8 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.n_components = n_components
         self.orders = orders
         self.proposal = proposal
+        self.heads = heads
+        self.stratified = stratified
         self.hidden_channels = hidden_channels
         self.hidden_activation = hidden_activation
         self.activation = activation
@@ -177,140 +185,96 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self._fit_samples(X)
         return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """Embed graphs, seen before or not.
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
+        """Fit, then embed the same graphs."""
+        return self._embedded(self._fit_samples(X))
+
+    def distance(self, g1: Any, g2: Any, *, marginal: bool = False) -> DistanceEstimate:
+        """Estimate d_P between two graphs of any kind, with error bars.
+
+        Parameters
+        ----------
+        g1, g2 : graphs
+        marginal : bool, default=False
+            Integrate theta_H and theta_0 out, see `grnf.metric.marginal_distance`: more precise.
+        """
+        check_is_fitted(self)
+        batch = self._batch([g1, g2])
+        if marginal:
+            return marginal_estimate(HiddenSums.joined(list(self._map.hidden_sums(batch))), self.activation)
+        z1, z2 = self._map(batch)
+        return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads)
+
+    def hidden_sums(self, X: Any) -> HiddenSums:
+        """Return the sums U that theta_H multiplies, for every graph and hidden draw.
+
+        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_blocks` gives
+        some hidden draws at a time.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
-
-        Returns
-        -------
-        array, shape (n_graphs, n_components_)
         """
+        return HiddenSums.joined(list(self.hidden_sums_blocks(X)))
+
+    def hidden_sums_blocks(self, X: Any) -> Iterator[HiddenSums]:
+        """Yield the hidden sums of all graphs, so many hidden draws at a time as `max_memory` allows."""
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
+        return self._map.hidden_sums(self._batch(X))
 
-    def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
-        """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
+    def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
+        """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).
 
-        Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
-        `errors_` counts rows from the beginning of the stream.
+        See `grnf.metric.marginal_kernel`. Memory stays within `max_memory` beside the graphs and the result.
 
         Examples
         --------
         >>> from grnf.datasets import make_sbm
         >>> graphs, _ = make_sbm(10, random_state=0)
-        >>> grnf = GRNF(8, random_state=0).fit(graphs)
-        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
-        [(4, 8), (4, 8), (2, 8)]
+        >>> GRNF(random_state=0).fit(graphs).marginal_kernel(graphs).shape
+        (10, 10)
         """
         check_is_fitted(self)
-        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
-        stream = iter(graph_objects(X))
-        errors: list[tuple[int, str]] = []
-        start = 0
-        while block := list(islice(stream, block_size)):
-            try:
-                Z = self.transform(block)
-            except GraphError as error:
-                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
-            errors += [(start + row, reason) for row, reason in self.errors_]
-            self.errors_ = errors
-            start += len(block)
-            yield Z
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs."""
-        return self._embedded(self._fit_samples(X))
-
-    def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
-        """Estimate d_P between two graphs of any kind, with error bars."""
-        check_is_fitted(self)
-        z1, z2 = self._map(encoded_samples([g1, g2], self.encoder_, "raise").batch)
-        return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_)
-
-    def null_vector(self) -> FloatArray:
-        """Return z(0), the vector of the null graph: zeros if `center`."""
-        check_is_fitted(self)
-        null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
-        return np.asarray(self._map(null)[0])
-
-    def with_policies(self, **policies: Any) -> Self:
-        """Change what a fitted transformer does about unseen categories and missing attributes."""
-        check_is_fitted(self)
-        self.set_params(**policies)
-        config = {**self.encoder_.to_config(), "unseen": self.unseen, "missing": self.missing}
-        self.encoder_ = AttributeEncoder.from_config(config)
-        return self
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
-        check_is_fitted(self)
-        save_state(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote: a fitted transformer that gives the same vectors."""
-        params, fitted, encoder = load_state(path)
-        loaded = cls(**params)._fit(**fitted)
-        loaded.encoder_, loaded.errors_ = encoder, []
-        return loaded
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.non_deterministic = False
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+        first = self._batch(X)
+        if Y is None:
+            return streamed_kernel(self._map.hidden_sums(first), None, self.activation)
+        second = self._batch(Y)
+        return streamed_kernel(
+            self._map.hidden_sums(first, beside=len(second)),
+            self._map.hidden_sums(second, beside=len(first)),
+            self.activation,
+        )
 
     def _fit_samples(self, X: Any) -> Samples:
-        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
-        encoder, samples = first_samples(X, policies, self.on_error)
+        encoder, samples = self._first_samples(X)
         self._fit(encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
         self.encoder_, self.errors_ = encoder, samples.errors
         return samples
 
-    def _embedded(self, samples: Samples) -> FloatArray:
-        self.errors_ = samples.errors
-        Z = samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
-        return samples.container(Z, self)  # type: ignore[no-any-return]
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self._fit(**fitted)
 
-    def _fit(self, node_width: int, edge_width: int, seed: int) -> Self:
-        target = parameter_law(self.orders, self.hidden_channels, "orders")
-        proposal = target
-        if self.proposal is not None:
-            proposal = parameter_law(self.proposal, self.hidden_channels, "proposal")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
-        feature_map = FeatureMap(
-            target,
-            proposal,
-            self._dimension(),
-            seed,
-            hidden_activation=get_activation(self.hidden_activation),
-            activation=get_activation(self.activation),
-            basis=self.basis,
-            adjacency_channel=bool(self.adjacency_channel),
-            normalize=bool(self.normalize),
-            center=bool(self.center),
-            dtype=DTYPES[self.dtype],
-            max_memory=memory_size(self.max_memory),
-            n_jobs=self.n_jobs,
-        )
-        self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
-        self.n_components_ = feature_map.n_components
+    def _fit(self, node_width: int, edge_width: int, seed: int) -> None:
+        target = self._law(self.orders, "orders")
+        proposal = target if self.proposal is None else self._law(self.proposal, "proposal")
+        heads = checked_heads(self.heads)
+        feature_map = self._feature_map(target, proposal, self._dimension(heads), seed, heads=heads)
+        self._set_widths(node_width, edge_width, seed, feature_map)
         self.target_law_, self.proposal_law_ = target, proposal
-        self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
-        self.largest_term_ = self._largest_term()
-        self._map = feature_map
-        return self
+        self.largest_term_ = get_activation(self.activation).spread ** 2 * feature_map.largest_weight()
+        self.ess_ = feature_map.effective_sample_size(
+            node_width + edge_channels(edge_width, bool(self.adjacency_channel))
+        )
+        if self.ess_ < COLLAPSED * self.n_components_:
+            warnings.warn(
+                f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "
+                f"proposal {proposal!r} is far from the target {target!r}. Give the scale of the target some "
+                "mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come closer to its orders",
+                GrnfWarning,
+                stacklevel=4,
+            )
 
-    def _dimension(self) -> int:
+    def _dimension(self, heads: int) -> int:
         if self.n_components != "auto":
             return checked_dimension(self.n_components)
         if self.eps is None or self.delta is None:
@@ -318,13 +282,4 @@ class GRNF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
                 "risk of missing it, for example eps=0.1, delta=0.05"
             )
-        return required_dimension(self.eps, self.delta, activation=self.activation)
-
-    def _largest_term(self) -> float:
-        """Bound (psi1 - psi2)^2 p / p-bar, where p / p-bar depends on the order alone."""
-        if self.target_law_.coefficients != self.proposal_law_.coefficients:
-            return math.inf
-        spread = get_activation(self.activation).spread
-        target, proposal = self.target_law_.orders, self.proposal_law_.orders
-        drawn = {k for k in range(1, 64) if proposal.probability(k) > 0}
-        return spread**2 * max(target.probability(k) / proposal.probability(k) for k in drawn)
+        return heads * required_dimension(self.eps, self.delta, activation=self.activation)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from grnf.activations import Activation, get_activation
-from grnf.basis import check_basis
-from grnf.engine import Channels, Engine, Piece, estimated_seconds, pieces
+from grnf.basis import bell, check_basis
+from grnf.engine import Engine, Piece, estimated_seconds, pieces
 from grnf.engine.rows import place_rows
 from grnf.engine.statistics import edge_channels
-from grnf.errors import CostWarning, GraphError
+from grnf.errors import CostWarning
+from grnf.features.hidden import HiddenGroup, HiddenSums
+from grnf.features.stretch import Stretch
 from grnf.features.workers import n_workers, run
-from grnf.graphs import GraphBatch, null_graph
-from grnf.law import Draw, ParameterLaw, importance_weights
+from grnf.graphs import GraphBatch
+from grnf.law import Draw, ParameterLaw, effective_sample_size, hidden_weights, importance_weights
 from grnf.progress import progress
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["FeatureMap"]
 
@@ -42,7 +46,7 @@ class FeatureMap:
     target, proposal : ParameterLaw
         P, whose distance is meant, and P-bar, from which features are drawn.
     n_components : int
-        M.
+        M, the length of z.
     seed : int
         Defines the sequence w_1, w_2, ...
     hidden_activation, activation : Activation
@@ -55,6 +59,12 @@ class FeatureMap:
         Bytes that may be used beside the graphs and their vectors.
     n_jobs : int, optional
         Threads, as in joblib.
+    heads : int, default=1
+        R: the M features are M / R hidden draws (k, theta_F), each with R heads (theta_H, theta_0).
+    chosen : array of int, optional
+        Which of the infinite sequence of hidden draws to use, ascending; by default the first ones.
+    weights : array, shape (M,), optional
+        Squared weights of the features, in place of p / (M p-bar): a fitted law on the chosen features.
     """
 
     target: ParameterLaw
@@ -70,10 +80,23 @@ class FeatureMap:
     dtype: type[np.floating[Any]] = np.float32
     max_memory: int = 2**30
     n_jobs: int | None = None
+    heads: int = 1
+    chosen: IntArray | None = None
+    weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
         check_basis(self.basis)
         n_workers(self.n_jobs)
+        if self.n_components % self.heads:
+            raise ValueError(
+                f"n_components must be a multiple of heads, so that every hidden draw has all its heads; "
+                f"got n_components={self.n_components} and heads={self.heads}"
+            )
+
+    @property
+    def n_hidden(self) -> int:
+        """M / R, the number of hidden draws: of independent terms in an estimate."""
+        return self.n_components // self.heads
 
     @property
     def engine(self) -> Engine:
@@ -95,10 +118,10 @@ class FeatureMap:
         self._warn_if_long(batch, workers)
         with progress(len(batch) * self.n_components, f"embedding {len(batch)} graphs") as advance:
 
-            def fill(piece: Piece, stretch: _Stretch) -> None:
-                columns = slice(stretch.draw.start, stretch.draw.start + len(stretch.draw))
-                place_rows(stretch.features(batch, piece), piece.members, Z[:, columns])
-                advance(len(piece.members) * len(stretch.draw))
+            def fill(piece: Piece, stretch: Stretch) -> None:
+                first, size = self.heads * stretch.draw.start, self.heads * len(stretch.draw)
+                place_rows(stretch.features(batch, piece), piece.members, Z[:, first : first + size])
+                advance(len(piece.members) * size)
 
             def fill_all(start: int, size: int) -> None:
                 stretch = self._stretch(start, size, batch).prepared_for(parts)
@@ -113,28 +136,109 @@ class FeatureMap:
                     run([partial(fill, piece, stretch) for piece in parts], workers)
         return Z
 
-    def _stretches(self, batch: GraphBatch, at_least: int) -> list[tuple[int, int]]:
-        """Cut the features so that the coefficients, and the sums of a piece, keep within the memory."""
-        most_features = max(64, self.max_memory // (4 * 16 * min(len(batch), 512)))
+    def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
+        """Yield the hidden sums of all graphs, some hidden draws at a time, within `max_memory`.
+
+        With the hidden sums of so many graphs `beside`, they come in the same stretches as those.
+        """
+        n_graphs = len(batch) + beside
+        workers, parts = n_workers(self.n_jobs), pieces(batch, n_workers(self.n_jobs))
+        self._warn_if_long(batch, workers)
+        most = self.max_memory // (32 * self._width * n_graphs)
+        for start, size in self._stretches(batch, 1, n_graphs, most):
+            stretch = self._stretch(start, size, batch).prepared_for(parts, hidden=True)
+            null = stretch.null_hidden_sums()[0]
+            sums = np.empty((len(batch), len(null)))
+
+            def fill(piece: Piece, stretch: Stretch = stretch, sums: FloatArray = sums) -> None:
+                place_rows(stretch.hidden_sums(batch, piece), piece.members, sums)
+
+            run([partial(fill, piece) for piece in parts], workers)
+            yield self._split(stretch.draw, sums, null)
+
+    def squared_weights(self, draw: Draw) -> FloatArray:
+        """Return the squared weights of drawn features: p / (M p-bar), or those of a fitted law."""
+        if self.weights is not None:
+            return self.weights[draw.start : draw.start + len(draw)]
+        return importance_weights(self.target, self.proposal, draw) / self.n_components
+
+    def effective_sample_size(self, channels: int) -> float:
+        """Return how many features of equal weight are worth as much as these M under importance sampling."""
+        target, proposal = self.target, self.proposal
+        if target.coefficients == proposal.coefficients:
+            orders, counts = np.unique(proposal.orders_of(self.n_hidden, seed=self.seed), return_counts=True)
+            ratio = [target.orders.probability(int(k)) / proposal.orders.probability(int(k)) for k in orders]
+            return effective_sample_size(np.repeat(ratio, self.heads * counts))
+        settings: dict[str, Any] = {"channels": channels, "seed": self.seed, "heads": self.heads}
+        most = self.max_memory // (2 * COEFFICIENT_BYTES)
+        stretches = proposal.stretches(self.n_hidden, **settings, max_coefficients=most)
+        draws = (proposal.sample(size, start=start, **settings) for start, size in stretches)
+        return effective_sample_size(
+            np.concatenate([importance_weights(target, proposal, draw) for draw in draws])
+        )
+
+    def _split(self, draw: Draw, sums: FloatArray, null: FloatArray) -> HiddenSums:
+        """Cut hidden sums, laid out as `Engine.hidden_channels` says, into the groups of the draw."""
+        target, proposal = self.target, self.proposal
+        groups, start = [], 0
+        for group in draw.groups:
+            m, width = len(group.features), group.invariant[0].size
+            cut = slice(start, start + m * width)
+            U = sums[:, cut].reshape(len(sums), m, width)
+            groups.append(HiddenGroup(group.k, group.features, U, null[cut].reshape(m, width)))
+            start += m * width
+        return HiddenSums(
+            tuple(groups),
+            hidden_weights(target, proposal, draw),
+            next(iter(target.coefficients.probabilities))
+            if not target.coefficients.random_scale
+            else math.nan,
+            self.largest_weight(),
+        )
+
+    def largest_weight(self) -> float:
+        """Bound p / p-bar over all features that can be drawn; infinite if no bound is known."""
+        target, proposal = self.target.orders, self.proposal.orders
+        drawn = [k for k in range(1, 64) if proposal.probability(k) > 0]
+        orders = max(target.probability(k) / proposal.probability(k) for k in drawn)
+        return orders * self.proposal.coefficients.largest_ratio(self.target.coefficients)
+
+    @property
+    def _width(self) -> int:
+        """Hidden channels of a feature, on average, rounded up."""
+        sample = self.proposal.orders_of(min(self.n_hidden, 1024), seed=self.seed)
+        return math.ceil(self.proposal.hidden_channels * np.mean([bell(int(k)) for k in sample]))
+
+    def _stretches(
+        self, batch: GraphBatch, at_least: int, n_graphs: int | None = None, most: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Cut the hidden draws so that the coefficients, and the sums of a piece, keep within the memory."""
+        entries = 1 if self.heads == 1 else self.heads + self._width
+        most_features = max(64, self.max_memory // (4 * 16 * entries * min(n_graphs or len(batch), 512)))
+        if most is not None:
+            most_features = max(64, min(most_features, most))
         if at_least > 1:
-            most_features = min(most_features, max(64, -(-self.n_components // at_least)))
+            most_features = min(most_features, max(64, -(-self.n_hidden // at_least)))
         return self.proposal.stretches(
-            self.n_components,
+            self.n_hidden,
             channels=self._channels(batch),
             seed=self.seed,
             max_coefficients=self.max_memory // (2 * COEFFICIENT_BYTES * at_least),
             max_features=most_features,
+            heads=self.heads,
         )
 
-    def _stretch(self, start: int, size: int, batch: GraphBatch) -> _Stretch:
+    def _stretch(self, start: int, size: int, batch: GraphBatch) -> Stretch:
         """Draw a stretch of features; one that holds them all is kept for the next call."""
         key = (batch.node_width, batch.edge_width)
         kept = self.__dict__.get("_kept")
-        if kept is not None and kept[0] == key and size == self.n_components:
+        if kept is not None and kept[0] == key and size == self.n_hidden:
             return kept[1]  # type: ignore[no-any-return]
-        draw = self.proposal.sample(size, channels=self._channels(batch), seed=self.seed, start=start)
-        stretch = _Stretch(self, draw, batch.node_width, batch.edge_width)
-        if size == self.n_components:
+        chosen = np.arange(start, start + size) if self.chosen is None else self.chosen[start : start + size]
+        settings = {"channels": self._channels(batch), "seed": self.seed, "heads": self.heads}
+        draw = self.proposal.select(chosen, start=start, **settings)
+        stretch = Stretch(self, draw, batch.node_width, batch.edge_width)
+        if size == self.n_hidden:
             self.__dict__["_kept"] = (key, stretch)
         return stretch
 
@@ -145,9 +249,9 @@ class FeatureMap:
         return batch.node_width + edge_channels(batch.edge_width, self.adjacency_channel)
 
     def _warn_if_long(self, batch: GraphBatch, workers: int) -> None:
-        sample = self.proposal.orders_of(min(self.n_components, 4096), seed=self.seed)
+        sample = self.proposal.orders_of(min(self.n_hidden, 4096), seed=self.seed)
         seconds = estimated_seconds(batch, sample, self.proposal.hidden_channels, self.hidden_activation.code)
-        seconds *= self.n_components / len(sample) / workers
+        seconds *= self.n_hidden / len(sample) / workers
         if seconds > LONG:
             warnings.warn(
                 f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
@@ -175,51 +279,6 @@ class FeatureMap:
             f"the law has full support, {self.hidden_activation.name} is squashing and continuous, "
             f"{self.activation.name} continuous and not constant: d_P is a metric (Theorem 1)"
         )
-
-
-class _Stretch:
-    """Some of the features w_1 .. w_M, ready to be evaluated on pieces of a batch."""
-
-    def __init__(self, owner: FeatureMap, draw: Draw, node_width: int, edge_width: int) -> None:
-        self.draw = draw
-        self.activation, self.engine = owner.activation, owner.engine
-        weights = importance_weights(owner.target, owner.proposal, draw)
-        self.weight = np.sqrt(weights / owner.n_components)
-        self.node_width = node_width
-        self.by_direction: dict[bool, Channels] = {}
-        self.null: FloatArray | float = 0.0
-        if owner.center:
-            null = GraphBatch.from_graphs([null_graph(node_width, edge_width)])
-            self.null = self._psi(null, pieces(null)[0])
-
-    def prepared_for(self, parts: list[Piece]) -> Self:
-        """Bring the parameters into shape before threads ask for them."""
-        for directed in {piece.directed for piece in parts}:
-            self._channels(directed)
-        return self
-
-    def features(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        """Return the columns of z that belong to these features, for the graphs of a piece, in float64.
-
-        Saturated features differ from the null graph's by little: that little is lost if rho_i is rounded.
-        """
-        return (self._psi(batch, piece) - self.null) * self.weight
-
-    def _psi(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        sums = self.engine.piece_sums(batch, piece, self._channels(piece.directed))
-        finite = np.isfinite(sums).all(axis=1)
-        if not finite.all():
-            graph = piece.members[np.flatnonzero(~finite)].min()
-            raise GraphError(
-                f"graph {graph}: its features overflow {np.dtype(self.engine.dtype).name}; "
-                "scale the attributes, or use dtype='float64' or normalize=True"
-            )
-        return self.activation(sums)
-
-    def _channels(self, directed: bool) -> Channels:
-        if directed not in self.by_direction:
-            self.by_direction[directed] = self.engine.channels(self.draw, self.node_width, directed)
-        return self.by_direction[directed]
 
 
 def _spelled(seconds: float) -> str:

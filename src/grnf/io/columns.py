@@ -157,7 +157,7 @@ def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
     True
     """
     n_nodes = int(arcs.max(initial=0)) + 1
-    if values.shape[1] == 0 and 0 <= arcs.min(initial=0) and n_nodes < 2**31:  # numbers sort much faster
+    if values.shape[1] == 0 and arcs.min(initial=0) >= 0 and n_nodes < 2**31:  # numbers sort much faster
         there, back = arcs[:, 0] * n_nodes + arcs[:, 1], arcs[:, 1] * n_nodes + arcs[:, 0]
         same = np.array_equal(np.sort(there), np.sort(back))
         return np.asarray(arcs[:, 0] <= arcs[:, 1]) if same else None

@@ -1,21 +1,26 @@
 """P: laws on w = (k, theta_F, theta_H), draws from them, and the importance weights p / p-bar."""
 
-from grnf.law.coefficients import Gaussian
+from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw
 from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
-from grnf.law.parameters import ParameterLaw, importance_weights
+from grnf.law.parameters import ParameterLaw
 from grnf.law.streams import draw_seed
+from grnf.law.weights import effective_sample_size, hidden_weights, importance_weights
 
 __all__ = [
     "Categorical",
+    "CoefficientLaw",
     "Draw",
     "Gaussian",
     "OrderDraw",
     "OrderLaw",
     "ParameterLaw",
     "Restricted",
+    "ScaleMixture",
     "ShiftedPoisson",
     "as_order_law",
     "draw_seed",
+    "effective_sample_size",
+    "hidden_weights",
     "importance_weights",
 ]

@@ -1,8 +1,9 @@
-"""P: the law of w = (k, theta_F, theta_H), and weights p / p-bar between two such laws.
+"""P: the law of w = (k, theta_F, theta_H).
 
 One seed defines an infinite sequence w_1, w_2, ... Features are drawn in blocks of BLOCK, each from its own
 counter-based stream, so any stretch of the sequence can be drawn alone: the first 512 features of M = 10,000
-are the features of M = 512, whatever the chunks in which they are drawn.
+are the features of M = 512, whatever the chunks in which they are drawn. What is drawn beside the features
+(strata, scales, further heads) has streams of its own, so it changes no number of a plain draw.
 """
 
 from __future__ import annotations
@@ -13,16 +14,22 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import OrderTooLargeError
-from grnf.law.coefficients import Gaussian
-from grnf.law.draw import Draw, OrderDraw, n_parameters
+from grnf.law.coefficients import CoefficientLaw, Gaussian
+from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
 from grnf.law.orders import OrderLaw, as_order_law
 from grnf.law.streams import block_generator
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ParameterLaw", "importance_weights"]
+__all__ = ["ParameterLaw"]
 
 BLOCK = 64
 """Features per random stream. A constant of the format: changing it changes every drawn number."""
+
+REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(BLOCK)])
+"""0 .. BLOCK - 1 with their bits reversed."""
+
+STRATA, SCALES, HEADS = 1, 2, 3
+"""Streams of a block beside that of its features."""
 
 LARGEST_FEATURE = 100_000_000
 """Coefficients that one feature may have: 800 MB. Orders beyond are refused."""
@@ -34,9 +41,13 @@ class ParameterLaw:
     Parameters
     ----------
     orders : OrderLaw or dict from order to probability
-    coefficients : Gaussian, default=Gaussian(1.0)
+    coefficients : Gaussian or ScaleMixture, default=Gaussian(1.0)
     hidden_channels : int, default=4
         F_h, the number of hidden channels.
+    stratified : bool, default=False
+        Spread the orders evenly: the 64 features of a block take theirs from the 64 strata of the law, one
+        each, so that every block has the same mixture of orders up to one feature per order. Each feature
+        alone has the law p(k) as before, so estimates stay unbiased, and their variance cannot grow.
 
     Examples
     --------
@@ -51,19 +62,21 @@ class ParameterLaw:
     def __init__(
         self,
         orders: OrderLaw | Mapping[int, float],
-        coefficients: Gaussian | None = None,
+        coefficients: CoefficientLaw | None = None,
         hidden_channels: int = 4,
+        stratified: bool = False,
     ) -> None:
         self.orders = as_order_law(orders)
         self.coefficients = Gaussian() if coefficients is None else coefficients
         self.hidden_channels = hidden_channels
+        self.stratified = bool(stratified)
 
     @property
     def full_support(self) -> bool:
         """Whether supp(P) is all of W, as Theorem 1 asks."""
         return self.orders.full_support and self.coefficients.full_support
 
-    def sample(self, n_features: int, *, channels: int, seed: int, start: int = 0) -> Draw:
+    def sample(self, n_features: int, *, channels: int, seed: int, start: int = 0, heads: int = 1) -> Draw:
         """Draw features w_start .. w_(start + n_features - 1) of the sequence that the seed defines.
 
         Parameters
@@ -73,37 +86,39 @@ class ParameterLaw:
             F, the number of channels of the graphs.
         seed : int
         start : int, default=0
+        heads : int, default=1
+            R: so many theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
         """
-        parts: dict[int, list[tuple[IntArray, FloatArray]]] = {}
-        stop = start + n_features
-        orders = np.empty(n_features, dtype=np.int64)
-        for block in range(start // BLOCK, -(-stop // BLOCK)):
-            skip = max(start - block * BLOCK, 0)
-            block_orders, rows = self._sample_block(
-                block_generator(seed, block), min(stop - block * BLOCK, BLOCK), channels
-            )
-            first = block * BLOCK - start
-            orders[first + skip : first + len(block_orders)] = block_orders[skip:]
-            for k, members, theta in rows:
-                kept = members >= skip
-                parts.setdefault(k, []).append((members[kept] + first, theta[kept]))
-        groups = [
-            OrderDraw(
-                k,
-                np.concatenate([features for features, _ in parts[k]]),
-                np.concatenate([theta for _, theta in parts[k]]),
-                channels,
-                self.hidden_channels,
-            )
-            for k in sorted(parts)
-        ]
-        return Draw(start, orders, tuple(group for group in groups if len(group.features)))
+        chosen = np.arange(start, start + n_features)
+        return self.select(chosen, channels=channels, seed=seed, start=start, heads=heads)
+
+    def select(self, chosen: IntArray, *, channels: int, seed: int, start: int = 0, heads: int = 1) -> Draw:
+        """Draw the features of these numbers, which must ascend; they become start, start + 1, ...
+
+        Examples
+        --------
+        >>> law = ParameterLaw({1: 2/3, 2: 1/3})
+        >>> law.select(np.array([4, 1000]), channels=1, seed=0).orders
+        array([2, 1])
+        """
+        parts: dict[int, list[OrderDraw]] = {}
+        orders = np.empty(len(chosen), dtype=np.int64)
+        for block in np.unique(chosen // BLOCK):
+            places = np.arange(*np.searchsorted(chosen, [block * BLOCK, (block + 1) * BLOCK]))
+            wanted = chosen[places] - block * BLOCK
+            for group in self._sample_block(seed, int(block), int(wanted[-1]) + 1, channels, heads):
+                kept = np.flatnonzero(np.isin(group.features, wanted))
+                if len(kept):
+                    found = places[np.searchsorted(wanted, group.features[kept])]
+                    orders[found] = group.k
+                    parts.setdefault(group.k, []).append(group.take(kept, found))
+        return Draw(start, orders, tuple(_joined(parts[k]) for k in sorted(parts)))
 
     def orders_of(self, n_features: int, *, seed: int) -> IntArray:
         """Return the orders k of w_1 .. w_M without drawing their coefficients."""
         n_blocks = -(-n_features // BLOCK)
-        uniform = np.concatenate([block_generator(seed, block).random(BLOCK) for block in range(n_blocks)])
-        return self.orders.quantile(uniform[:n_features])
+        blocks = [self._block_orders(block_generator(seed, b), seed, b) for b in range(n_blocks)]
+        return np.concatenate(blocks)[:n_features]
 
     def stretches(
         self,
@@ -113,6 +128,7 @@ class ParameterLaw:
         seed: int,
         max_coefficients: int = 4_000_000,
         max_features: int | None = None,
+        heads: int = 1,
     ) -> list[tuple[int, int]]:
         """Cut w_1 .. w_M into stretches (start, size) of about `max_coefficients` numbers each.
 
@@ -122,7 +138,12 @@ class ParameterLaw:
         [(0, 320), (320, 320), (640, 320), (960, 40)]
         """
         orders = self.orders_of(min(n_features, 16 * BLOCK), seed=seed)
-        size = float(np.mean([n_parameters(int(k), channels, self.hidden_channels) for k in orders]))
+        hidden = self.hidden_channels
+        sizes = [
+            n_parameters(int(k), channels, hidden) + (heads - 1) * n_head_parameters(int(k), hidden)
+            for k in orders
+        ]
+        size = float(np.mean(sizes))
         step = BLOCK * max(1, int(max_coefficients / (BLOCK * size)))
         if max_features is not None:
             step = min(step, max(BLOCK, max_features // BLOCK * BLOCK))
@@ -139,30 +160,46 @@ class ParameterLaw:
 
     def to_config(self) -> dict[str, Any]:
         """Return the law as plain JSON values."""
-        return {
+        config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
             "hidden_channels": self.hidden_channels,
         }
+        return {**config, "stratified": True} if self.stratified else config
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> ParameterLaw:
         """Make the law again from what `to_config` returned."""
         return ParameterLaw(
             OrderLaw.from_config(config["orders"]),
-            Gaussian.from_config(config["coefficients"]),
+            CoefficientLaw.from_config(config["coefficients"]),
             int(config["hidden_channels"]),
+            bool(config.get("stratified", False)),
         )
 
     def __repr__(self) -> str:
-        return f"ParameterLaw({self.orders!r}, {self.coefficients!r}, hidden_channels={self.hidden_channels})"
+        inside = f"{self.orders!r}, {self.coefficients!r}, hidden_channels={self.hidden_channels}"
+        return f"ParameterLaw({inside}{', stratified=True' if self.stratified else ''})"
 
-    def _sample_block(
-        self, generator: np.random.Generator, count: int, channels: int
-    ) -> tuple[IntArray, list[tuple[int, IntArray, FloatArray]]]:
-        """Draw the first `count` features of a block: orders, then (k, members, coefficients) per order."""
-        orders = self.orders.quantile(generator.random(BLOCK))[:count]
-        present = {int(k): n_parameters(int(k), channels, self.hidden_channels) for k in np.unique(orders)}
+    def _block_orders(self, generator: np.random.Generator, seed: int, block: int) -> IntArray:
+        """Draw the orders of a block, the first numbers of its stream.
+
+        Stratified: feature i takes its order from the stratum whose number is i with its bits reversed and
+        a random shift, so that the first 2, 4, 8, .. features of a block are spread evenly too.
+        """
+        uniform = generator.random(BLOCK)
+        if self.stratified:
+            shift = int(block_generator(seed, block, STRATA).integers(BLOCK))
+            uniform = ((REVERSED ^ shift) + uniform) / BLOCK
+        return self.orders.quantile(uniform)
+
+    def _sample_block(self, seed: int, block: int, count: int, channels: int, heads: int) -> list[OrderDraw]:
+        """Draw the first `count` features of a block, one group per order."""
+        generator = block_generator(seed, block)
+        all_orders = self._block_orders(generator, seed, block)
+        orders = all_orders[:count]
+        hidden = self.hidden_channels
+        present = {int(k): n_parameters(int(k), channels, hidden) for k in np.unique(orders)}
         for k, size in present.items():
             if size > LARGEST_FEATURE:
                 raise OrderTooLargeError(
@@ -170,35 +207,33 @@ class ParameterLaw:
                     f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
                     "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
                 )
+        scales = self.coefficients.scales(block_generator(seed, block, SCALES).random(BLOCK)[:count])
         ends = np.cumsum([present[int(k)] for k in orders])
-        flat = self.coefficients.sample(generator, int(ends[-1]))
-        rows = []
+        flat = generator.standard_normal(int(ends[-1]))
+        # one head of all features of the block after the other, so that more of either change none
+        head_ends = np.cumsum([n_head_parameters(int(k), hidden) for k in all_orders])
+        more = block_generator(seed, block, HEADS).standard_normal((heads - 1, int(head_ends[-1])))
+        groups = []
         for k, size in present.items():
             (members,) = np.nonzero(orders == k)
-            rows.append((k, members, flat[(ends[members] - size)[:, np.newaxis] + np.arange(size)]))
-        return orders, rows
+            scale = scales[members, np.newaxis]
+            theta = scale * flat[(ends[members] - size)[:, np.newaxis] + np.arange(size)]
+            head_size = n_head_parameters(k, hidden)
+            places = (head_ends[members] - head_size)[:, np.newaxis] + np.arange(head_size)
+            more_heads = scale[:, np.newaxis] * more[:, places].swapaxes(0, 1) if heads > 1 else None
+            groups.append(OrderDraw(k, members, theta, channels, hidden, more_heads))
+        return groups
 
 
-def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
-    """Return p(w_m) / p-bar(w_m) for features drawn from the proposal.
-
-    With p-bar = p all weights are 1 (the plain map); with p-bar = p given k in K they are P(K) (the
-    bounded-order map); anything else is the weighted map.
-
-    Examples
-    --------
-    >>> target = ParameterLaw({1: 0.5, 2: 0.5})
-    >>> proposal = ParameterLaw(target.orders.restricted_to({1}))
-    >>> importance_weights(target, proposal, proposal.sample(3, channels=1, seed=0))
-    array([0.5, 0.5, 0.5])
-    """
-    weights = np.empty(len(draw))
-    for group in draw.groups:
-        ratio = target.orders.probability(group.k) / proposal.orders.probability(group.k)
-        weights[group.features] = ratio
-        if target.coefficients != proposal.coefficients:
-            difference = target.coefficients.log_density(group.theta) - proposal.coefficients.log_density(
-                group.theta
-            )
-            weights[group.features] *= np.exp(difference)
-    return weights
+def _joined(groups: list[OrderDraw]) -> OrderDraw:
+    """Put features of one order, drawn in several blocks, into one group."""
+    first = groups[0]
+    more = [group.more_heads for group in groups if group.more_heads is not None]
+    return OrderDraw(
+        first.k,
+        np.concatenate([group.features for group in groups]),
+        np.concatenate([group.theta for group in groups]),
+        first.channels,
+        first.hidden_channels,
+        np.concatenate(more) if more else None,
+    )

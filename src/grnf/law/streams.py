@@ -16,8 +16,10 @@ def _key(seed: int) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def block_generator(seed: int, block: int) -> np.random.Generator:
+def block_generator(seed: int, block: int, stream: int = 0) -> np.random.Generator:
     """Return the generator of one block; blocks of one seed never overlap (2^192 numbers apart).
+
+    A block has streams of its own for what is drawn beside its features (2^128 numbers apart).
 
     Examples
     --------
@@ -25,7 +27,7 @@ def block_generator(seed: int, block: int) -> np.random.Generator:
     True
     """
     key = np.array(_key(seed), dtype=np.uint64)
-    counter = np.array([0, 0, 0, block], dtype=np.uint64)
+    counter = np.array([0, 0, stream, block], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 

@@ -2,6 +2,7 @@
 
 from grnf.metric.bounds import error_bound, failure_probability, required_dimension, truncation_bias
 from grnf.metric.estimate import DistanceEstimate, distance
+from grnf.metric.marginal import marginal_distance, marginal_kernel
 from grnf.metric.pairwise import distances_from_kernel, kernel, kernel_from_distances, pairwise_distances
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "failure_probability",
     "kernel",
     "kernel_from_distances",
+    "marginal_distance",
+    "marginal_kernel",
     "pairwise_distances",
     "required_dimension",
     "truncation_bias",

@@ -27,7 +27,7 @@ class DistanceEstimate:
     standard_error : float
         The standard error of `squared`.
     n_components : int
-        M.
+        The number of independent terms: M, or M / R with R heads per hidden draw.
     largest_term : float
         An upper bound of each term; infinite for an unbounded activation.
     """
@@ -90,7 +90,12 @@ class DistanceEstimate:
 
 
 def distance(
-    z1: npt.ArrayLike, z2: npt.ArrayLike, *, activation: str = "tanh", largest_term: float | None = None
+    z1: npt.ArrayLike,
+    z2: npt.ArrayLike,
+    *,
+    activation: str = "tanh",
+    largest_term: float | None = None,
+    heads: int = 1,
 ) -> DistanceEstimate:
     """Estimate d_P(g1, g2) = (E_w[(psi(g1; w) - psi(g2; w))^2])^(1/2) from the vectors of two graphs.
 
@@ -105,6 +110,9 @@ def distance(
     largest_term : float, optional
         A bound of each term (psi1 - psi2)^2 p / p-bar, in place of the one from the activation: that one
         holds for the plain map and the bounded-order map, not for other importance weights.
+    heads : int, default=1
+        R, the heads per hidden draw of that transformer. The features of one hidden draw depend on each
+        other, so error bars come from their means: M / R independent terms.
 
     Examples
     --------
@@ -115,14 +123,24 @@ def distance(
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
         raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
-    M = len(x)
-    terms = M * np.square(x - y)
+    if not isinstance(heads, (int, np.integer)) or heads < 1 or len(x) % heads:
+        raise ValueError(f"heads must be an integer >= 1 that divides the length {len(x)}; got {heads!r}")
+    terms = len(x) * np.square(x - y)
     spread = get_activation(activation).spread
+    return estimate_from_terms(
+        terms.reshape(-1, heads).mean(axis=1) if heads > 1 else terms,
+        spread**2 if largest_term is None else float(largest_term),
+    )
+
+
+def estimate_from_terms(terms: FloatArray, largest_term: float) -> DistanceEstimate:
+    """Return the estimate that independent terms, each of mean d_P^2, give."""
+    n = len(terms)
     return DistanceEstimate(
         squared=float(terms.mean()),
-        standard_error=float(terms.std(ddof=1) / math.sqrt(M)) if M > 1 else math.inf,
-        n_components=M,
-        largest_term=spread**2 if largest_term is None else float(largest_term),
+        standard_error=float(terms.std(ddof=1) / math.sqrt(n)) if n > 1 else math.inf,
+        n_components=n,
+        largest_term=largest_term,
     )
 
 

@@ -118,6 +118,8 @@ class GRNFLayer(nn.Module):
             self.target if proposal is None else parameter_law(proposal, self.hidden_channels, "proposal")
         )
         self.hidden_activation = get_activation(hidden_activation).name
+        if self.hidden_activation == "erf":
+            raise ValueError("the layer has no hidden activation 'erf'; 'tanh' and 'sigmoid' are as smooth")
         self.activation = get_activation(activation).name
         self.basis, self.adjacency_channel = basis, bool(adjacency_channel)
         self.normalize, self.center = bool(normalize), bool(center)
@@ -152,6 +154,8 @@ class GRNFLayer(nn.Module):
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
+        if getattr(grnf, "heads", 1) != 1 or hasattr(grnf, "chosen_"):
+            raise ValueError("the layer has one head per hidden draw and all features: use heads=1")
         shared = ("hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
         return cls(

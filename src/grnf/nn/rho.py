@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grnf.engine.rows import RAMP, RELU, SIGMOID, TANH
+from grnf.engine.rows import ERF, RAMP, RELU, SIGMOID, TANH
 
 __all__ = ["rho", "slope"]
 
@@ -20,11 +20,13 @@ def rho(code: int, x: Tensor) -> Tensor:
         return torch.sigmoid(x)
     if code == TANH:
         return torch.tanh(x)
+    if code == ERF:
+        return torch.erf(x)
     return x
 
 
 def slope(code: int, y: Tensor) -> Tensor:
-    """Return rho'(x), given y = rho(x)."""
+    """Return rho'(x), given y = rho(x), for the hidden activations of the layer."""
     if code == RELU:
         return (y > 0).to(y.dtype)
     if code == RAMP:

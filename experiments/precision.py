@@ -1,0 +1,166 @@
+"""Error of squared distances against time: i.i.d. features, heads, stratified orders, marginal, quasi-random.
+
+Each method estimates all distances among some graphs, from a fresh draw to the matrix, over several seeds.
+The truth is a long run with a seed of its own. Run: python experiments/precision.py
+"""
+
+import time
+
+import numpy as np
+from common import load, parser, save, save_figure
+from scipy.stats import norm, qmc
+
+from grnf.features import FeatureMap, HiddenSums
+from grnf.law import ParameterLaw
+from grnf.metric import marginal_distance, pairwise_distances
+
+ORDERS = {1: 2 / 3, 2: 1 / 3}
+
+
+class SobolLaw(ParameterLaw):
+    """The same law with the coefficients of each order from a scrambled Sobol sequence."""
+
+    def select(self, chosen, **settings):
+        draw = super().select(chosen, **settings)
+        for group in draw.groups:
+            sequence = qmc.Sobol(group.theta.shape[1], rng=settings["seed"])
+            points = sequence.random_base2(int(np.ceil(np.log2(len(group.theta)))))[: len(group.theta)]
+            group.theta[:] = norm.ppf(np.clip(points, 1e-12, 1 - 1e-12))
+        return draw
+
+
+class OrthogonalLaw(ParameterLaw):
+    """The same law with the coefficients of features of one order orthogonal in blocks."""
+
+    def select(self, chosen, **settings):
+        draw = super().select(chosen, **settings)
+        for group in draw.groups:
+            size = group.theta.shape[1]
+            for start in range(0, len(group.theta), size):
+                some = group.theta[start : start + size]
+                lengths = np.linalg.norm(some, axis=1)
+                some[:] = np.linalg.qr(some.T)[0].T * lengths[:, np.newaxis]
+        return draw
+
+
+def features(law, batch, hidden, heads, seed):
+    target = ParameterLaw(ORDERS)
+    return FeatureMap(target, law, hidden * heads, seed, heads=heads, center=False)(batch)
+
+
+def vector_method(make_law, heads):
+    return lambda batch, hidden, seed: (
+        pairwise_distances(features(make_law(), batch, hidden, heads, seed)) ** 2
+    )
+
+
+def marginal(batch, hidden, seed):
+    law = ParameterLaw(ORDERS)
+    feature_map = FeatureMap(law, law, hidden, seed)
+    return marginal_distance(HiddenSums.joined(list(feature_map.hidden_sums(batch)))) ** 2
+
+
+METHODS = {
+    "i.i.d.": vector_method(lambda: ParameterLaw(ORDERS), 1),
+    "4 heads": vector_method(lambda: ParameterLaw(ORDERS), 4),
+    "16 heads": vector_method(lambda: ParameterLaw(ORDERS), 16),
+    "64 heads": vector_method(lambda: ParameterLaw(ORDERS), 64),
+    "marginal": marginal,
+    "stratified": vector_method(lambda: ParameterLaw(ORDERS, stratified=True), 1),
+    "Sobol": vector_method(lambda: SobolLaw(ORDERS), 1),
+    "orthogonal": vector_method(lambda: OrthogonalLaw(ORDERS), 1),
+}
+
+
+def measure(batch, truth, sizes, repeats):
+    """Relative error and seconds of each method and number of hidden draws."""
+    # isomorphic graphs are at distance 0: there is no relative error to speak of
+    above = np.nonzero(np.triu(truth > 1e-6 * truth.max(), 1))
+    rows = []
+    for hidden in sizes:
+        errors, seconds = {name: [] for name in METHODS}, {name: [] for name in METHODS}
+        for seed in range(1, repeats + 1):
+            for name, method in METHODS.items():  # in turn, so that a slow moment hits all alike
+                start = time.process_time()
+                found = method(batch, hidden, seed)
+                seconds[name].append(time.process_time() - start)
+                errors[name].append(np.mean((found[above] / truth[above] - 1) ** 2))
+        for name in METHODS:
+            rows.append(
+                {
+                    "method": name,
+                    "hidden": hidden,
+                    "relative_error": float(np.sqrt(np.mean(errors[name]))),
+                    "seconds": float(np.median(seconds[name])),
+                }
+            )
+            print(f"{hidden:6d} {name:11s} {rows[-1]['relative_error']:.4f} {rows[-1]['seconds']:.4f} s")
+    return rows
+
+
+def draw_figure(results, output):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        1, len(results), figsize=(4.6 * len(results), 4.2), sharey=True, squeeze=False
+    )
+    for axis, (name, rows) in zip(axes[0], results.items(), strict=True):
+        for index, method in enumerate(METHODS):
+            own = [row for row in rows if row["method"] == method]
+            quasi = method in ("stratified", "Sobol", "orthogonal")
+            axis.loglog(
+                [row["seconds"] for row in own],
+                [100 * row["relative_error"] for row in own],
+                "o--" if quasi else "o-",
+                color=f"C{index}",
+                linewidth=1 if quasi else 1.8,
+                markersize=4,
+                label=method,
+            )
+        axis.set_title(name)
+        axis.set_xlabel("CPU seconds, from the draw to all distances")
+        axis.grid(alpha=0.3, which="both")
+    axes[0, 0].set_ylabel("relative error of squared distances (%)")
+    axes[0, -1].legend(fontsize=8, loc="upper right")
+    save_figure(figure, "precision", output)
+
+
+def main(arguments=None):
+    options = parser(__doc__).parse_args(arguments)
+    tiny = options.tiny
+    settings = {
+        "orders": {str(k): p for k, p in ORDERS.items()},
+        "sets": ["SBM"] if tiny else ["SBM", "Delaunay", "MUTAG"],
+        "n_graphs": 6 if tiny else 40,
+        "hidden": [32] if tiny else [64, 256, 1024],
+        "repeats": 2 if tiny else 12,
+        "truth": "marginal, 64 hidden draws" if tiny else "marginal, 65536 hidden draws, seed 0",
+        "seconds": "CPU time of one thread, median over seeds",
+        "error": "root mean square of (estimate / truth - 1) over pairs and seeds",
+    }
+    results = {}
+    for name in settings["sets"]:
+        batch, _ = load(name, settings["n_graphs"], options.data)
+        batch = batch.take(np.linspace(0, len(batch) - 1, settings["n_graphs"]).astype(int))
+        truth = long_run(batch, 64 if tiny else 65536)
+        measure(batch, truth, settings["hidden"][:1], 1)  # compiles the loops
+        print(name)
+        results[name] = measure(batch, truth, settings["hidden"], settings["repeats"])
+        save("precision", options.output, settings, results)
+    draw_figure(results, options.output)
+
+
+def long_run(batch, hidden):
+    """The truth, by stretches of hidden draws."""
+    law = ParameterLaw(ORDERS)
+    total = np.zeros((len(batch), len(batch)))
+    for U in FeatureMap(law, law, hidden, 0, dtype=np.float64, max_memory=10**8).hidden_sums(batch):
+        total += U.n_features / hidden * marginal_distance(U) ** 2
+    return total
+
+
+if __name__ == "__main__":
+    main()

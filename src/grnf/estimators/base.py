@@ -1,0 +1,192 @@
+"""What all transformers of graphs share once their features are fixed: graphs in, vectors out."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.activations import get_activation
+from grnf.errors import GraphError
+from grnf.estimators.inputs import Samples, encoded_samples, first_samples
+from grnf.estimators.parameters import Law, memory_size, parameter_law
+from grnf.estimators.state import load_state, save_state
+from grnf.features import FeatureMap
+from grnf.graphs import GraphBatch, null_graph
+from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import graph_objects
+from grnf.law import ParameterLaw
+from grnf.typing import FloatArray
+
+__all__ = ["DTYPES", "GraphTransformer"]
+
+DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+
+
+class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
+
+    encoder_: AttributeEncoder
+    errors_: list[tuple[int, str]]
+    node_width_: int
+    edge_width_: int
+    seed_: int
+    n_components_: int
+    hidden_channels: int
+    hidden_activation: str
+    activation: str
+    basis: str
+    adjacency_channel: bool
+    normalize: bool
+    center: bool
+    stratified: bool
+    dtype: str
+    n_jobs: int | None
+    unseen: Literal["error", "ignore"]
+    missing: Literal["error", "zero"]
+    on_error: Literal["raise", "nan", "skip"]
+    max_memory: int | str
+    _map: FeatureMap
+
+    def transform(self, X: Any) -> FloatArray:
+        """Embed graphs, seen before or not.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+
+        Returns
+        -------
+        array, shape (n_graphs, n_components_)
+        """
+        check_is_fitted(self)
+        return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
+
+    def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
+        """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
+
+        Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
+        `errors_` counts rows from the beginning of the stream.
+
+        Examples
+        --------
+        >>> from grnf import GRNF
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(10, random_state=0)
+        >>> grnf = GRNF(8, random_state=0).fit(graphs)
+        >>> [Z.shape for Z in grnf.transform_blocks(iter(graphs), block_size=4)]
+        [(4, 8), (4, 8), (2, 8)]
+        """
+        check_is_fitted(self)
+        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
+            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
+        stream = iter(graph_objects(X))
+        errors: list[tuple[int, str]] = []
+        start = 0
+        while block := list(islice(stream, block_size)):
+            try:
+                Z = self.transform(block)
+            except GraphError as error:
+                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
+            errors += [(start + row, reason) for row, reason in self.errors_]
+            self.errors_ = errors
+            start += len(block)
+            yield Z
+
+    def null_vector(self) -> FloatArray:
+        """Return z(0), the vector of the null graph: zeros if `center`."""
+        check_is_fitted(self)
+        null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
+        return np.asarray(self._map(null)[0])
+
+    def with_policies(self, **policies: Any) -> Self:
+        """Change what a fitted transformer does about unseen categories and missing attributes."""
+        check_is_fitted(self)
+        self.set_params(**policies)
+        config = {**self.encoder_.to_config(), "unseen": self.unseen, "missing": self.missing}
+        self.encoder_ = AttributeEncoder.from_config(config)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
+        check_is_fitted(self)
+        save_state(self, path, self._fitted_state())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote: a fitted transformer that gives the same vectors."""
+        state = load_state(path, cls.__name__)
+        try:
+            loaded = cls(**state.params)
+            loaded._restore(state.fitted)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
+        loaded.encoder_, loaded.errors_ = state.encoder, []
+        return loaded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.non_deterministic = False
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    @abstractmethod
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        """Become fitted again from what `_fitted_state` returned."""
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
+
+    def _first_samples(self, X: Any) -> tuple[AttributeEncoder, Samples]:
+        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
+        return first_samples(X, policies, self.on_error)
+
+    def _embedded(self, samples: Samples) -> FloatArray:
+        self.errors_ = samples.errors
+        Z = samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
+        return samples.container(Z, self)  # type: ignore[no-any-return]
+
+    def _batch(self, graphs: Any) -> GraphBatch:
+        return encoded_samples(graphs, self.encoder_, "raise").batch
+
+    def _law(self, law: Law, name: str) -> ParameterLaw:
+        return parameter_law(law, self.hidden_channels, name, bool(self.stratified))
+
+    def _feature_map(
+        self, target: ParameterLaw, proposal: ParameterLaw, n_components: int, seed: int, **more: Any
+    ) -> FeatureMap:
+        """Return the map that the parameters which all transformers have ask for."""
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
+        return FeatureMap(
+            target,
+            proposal,
+            n_components,
+            seed,
+            hidden_activation=get_activation(self.hidden_activation),
+            activation=get_activation(self.activation),
+            basis=self.basis,
+            adjacency_channel=bool(self.adjacency_channel),
+            normalize=bool(self.normalize),
+            center=bool(self.center),
+            dtype=DTYPES[self.dtype],
+            max_memory=memory_size(self.max_memory),
+            n_jobs=self.n_jobs,
+            **more,
+        )
+
+    def _set_widths(self, node_width: int, edge_width: int, seed: int, feature_map: FeatureMap) -> None:
+        self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
+        self.n_components_ = feature_map.n_components
+        self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
+        self._map = feature_map

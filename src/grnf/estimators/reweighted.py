@@ -1,0 +1,244 @@
+"""P fitted to a task: features drawn from a proposal, and weights p_m that align their kernel with a target.
+
+Sinha and Duchi, "Learning Kernels with Random Features", NIPS 2016: among all laws on M drawn features within
+a chi-square ball around the proposal, take the one whose kernel is most aligned with the target. See
+`grnf.estimators.alignment` for the solution, which is exact and sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
+from grnf.estimators.base import GraphTransformer
+from grnf.estimators.inputs import Samples
+from grnf.estimators.parameters import Law
+from grnf.features import FeatureMap
+from grnf.graphs import GraphBatch
+from grnf.law import ParameterLaw, draw_seed
+from grnf.metric import kernel
+from grnf.metric.bounds import checked_dimension, checked_positive
+from grnf.progress import no_progress, progress
+from grnf.typing import FloatArray
+
+__all__ = ["ReweightedGRNF"]
+
+
+class ReweightedGRNF(GraphTransformer):
+    """Graph Random Neural Features with a law P fitted to labels: z(g) = [ sqrt(p_m) psi(g; w_m) ].
+
+    `fit` draws `n_candidates` features from a proposal, scores each by how far it is aligned with the labels,
+    and gives weights p_m to the best `n_components` of them: those that maximise the alignment of the kernel
+    sum_m p_m xi_m xi_m' with the kernel of the labels, over all laws within a chi-square ball around the
+    uniform law on the candidates. `transform` evaluates the kept features alone.
+
+    The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
+    for the law with mass p_m at w_m, so there is no sampling error to put bars on. (With a `radius` of your
+    own, `dropped_` says what mass the features that were not kept had.)
+
+    Parameters
+    ----------
+    n_components : int, default=128
+        M', the largest number of features to keep.
+    n_candidates : int, default=8192
+        M, the number of features drawn and scored.
+    radius : float, optional
+        rho, of the ball D(p || uniform) = (1/M) sum_m (M p_m)^2 - 1 <= rho. None takes the smallest ball
+        whose solution has no more than `n_components` features, so that nothing need be dropped. With a
+        number, the smallest weights beyond `n_components` are dropped and the others rescaled.
+    task : "auto", "classification" or "regression", default="auto"
+        How to read `y`; "auto" takes real numbers with fractions as a regression.
+    orders : dict from order to probability, or law, default={1: 2/3, 2: 1/3}
+        P-bar, the proposal from which candidates are drawn, as in `GRNF`.
+    stratified, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize, center
+        As in `GRNF`.
+    dtype, random_state, n_jobs, unseen, missing, on_error, max_memory
+        As in `GRNF`.
+
+    Attributes
+    ----------
+    chosen_ : array of int, shape (n_components_,)
+        Which candidates are kept, ascending.
+    weights_ : array, shape (n_components_,)
+        p_m of the kept features; they sum to 1.
+    scores_ : array, shape (n_candidates,)
+        Alignment of each candidate with the labels (absent from a loaded transformer).
+    radius_ : float
+        rho.
+    dropped_ : float
+        Mass of the features that were dropped, 0 if `radius` is None.
+    n_components_ : int
+        Number of features kept.
+
+    Examples
+    --------
+    >>> from grnf import ReweightedGRNF
+    >>> from grnf.datasets import make_delaunay
+    >>> graphs, y = make_delaunay(60, random_state=0)
+    >>> grnf = ReweightedGRNF(16, n_candidates=512, random_state=0).fit(graphs, y)
+    >>> grnf.transform(graphs).shape, round(float(grnf.weights_.sum()), 9)
+    ((60, 16), 1.0)
+    """
+
+    chosen_: Any
+    weights_: FloatArray
+
+    def __init__(
+        self,
+        n_components: int = 128,
+        *,
+        n_candidates: int = 8192,
+        radius: float | None = None,
+        task: Literal["auto", "classification", "regression"] = "auto",
+        orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
+        stratified: bool = False,
+        hidden_channels: int = 4,
+        hidden_activation: str = "relu",
+        activation: str = "tanh",
+        basis: str = "indicator",
+        adjacency_channel: bool = True,
+        normalize: bool = True,
+        center: bool = True,
+        dtype: str = "float32",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        unseen: Literal["error", "ignore"] = "error",
+        missing: Literal["error", "zero"] = "error",
+        on_error: Literal["raise", "nan", "skip"] = "raise",
+        max_memory: int | str = "1GB",
+    ) -> None:
+        self.n_components = n_components
+        self.n_candidates = n_candidates
+        self.radius = radius
+        self.task = task
+        self.orders = orders
+        self.stratified = stratified
+        self.hidden_channels = hidden_channels
+        self.hidden_activation = hidden_activation
+        self.activation = activation
+        self.basis = basis
+        self.adjacency_channel = adjacency_channel
+        self.normalize = normalize
+        self.center = center
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.unseen = unseen
+        self.missing = missing
+        self.on_error = on_error
+        self.max_memory = max_memory
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Draw candidates, score them on labelled graphs, and fix the best ones with their weights.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+        y : array-like, one label or number per graph; shape (n, targets) for several numbers each
+        """
+        self._fit_samples(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
+        """Fit, then embed the same graphs."""
+        return self._embedded(self._fit_samples(X, y))
+
+    def distance(self, g1: Any, g2: Any) -> float:
+        """Return d_P between two graphs for the fitted law P: a finite sum, without sampling error."""
+        check_is_fitted(self)
+        z1, z2 = self._map(self._batch([g1, g2])).astype(np.float64)
+        return float(np.linalg.norm(z1 - z2))
+
+    def kernel(self, X: Any, Y: Any = None) -> FloatArray:
+        """Return kappa_P between all graphs for the fitted law P, shape (n1, n2)."""
+        check_is_fitted(self)
+        null = None if self.center else self.null_vector()
+        first = self._map(self._batch(X))
+        return kernel(first, None if Y is None else self._map(self._batch(Y)), null=null)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _fit_samples(self, X: Any, y: Any) -> Samples:
+        keep = checked_dimension(self.n_components)
+        n_candidates = self._checked_candidates(keep)
+        encoder, samples = self._first_samples(X)
+        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
+        seed = draw_seed(self.random_state)
+        law = self._law(self.orders, "orders")
+        candidates = replace(self._feature_map(law, law, n_candidates, seed), center=False)
+        scores = np.concatenate(list(self._scores(candidates, samples.batch, target)))
+        if self.radius is None:
+            weights, radius = sparse_weights(scores, keep)
+        else:
+            radius = checked_positive(self.radius, "radius")
+            weights = aligned_weights(scores, radius)
+        best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
+        kept = weights[best].sum()
+        self._fix(encoder.node_width, encoder.edge_width, seed, law, best, weights[best] / kept)
+        self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
+        self.encoder_, self.errors_ = encoder, samples.errors
+        return samples
+
+    def _checked_candidates(self, keep: int) -> int:
+        try:
+            n_candidates = checked_dimension(self.n_candidates)
+        except ValueError as error:
+            raise ValueError(str(error).replace("n_components", "n_candidates")) from None
+        if n_candidates < keep:
+            raise ValueError(
+                f"n_candidates must be at least n_components; got {n_candidates} candidates, {keep} to keep"
+            )
+        return n_candidates
+
+    def _scores(self, candidates: FeatureMap, batch: GraphBatch, target: FloatArray) -> Iterator[FloatArray]:
+        """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
+        n, M = len(batch), candidates.n_components
+        step = max(64, candidates.max_memory // (32 * n) // 64 * 64)
+        with progress(n * M, f"scoring {M} features on {n} graphs") as advance:
+            for start in range(0, M, step):
+                chosen = np.arange(start, min(start + step, M))
+                with no_progress():
+                    psi = replace(candidates, n_components=len(chosen), chosen=chosen)(batch)
+                yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
+                advance(n * len(chosen))
+
+    def _fix(
+        self,
+        node_width: int,
+        edge_width: int,
+        seed: int,
+        law: ParameterLaw,
+        chosen: Any,
+        weights: FloatArray,
+    ) -> None:
+        fitted = self._feature_map(law, law, len(chosen), seed, chosen=chosen, weights=weights)
+        self._set_widths(node_width, edge_width, seed, fitted)
+        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
+        self.chosen_, self.weights_, self.proposal_law_ = chosen, weights, law
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {
+            **super()._fitted_state(),
+            "chosen": self.chosen_.tolist(),
+            "weights": self.weights_.tolist(),
+            "radius": self.radius_,
+            "dropped": self.dropped_,
+        }
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        chosen = np.array(fitted.pop("chosen"), dtype=np.int64)
+        weights = np.array(fitted.pop("weights"), dtype=np.float64)
+        self.radius_, self.dropped_ = float(fitted.pop("radius")), float(fitted.pop("dropped"))
+        if chosen.ndim != 1 or chosen.shape != weights.shape or not len(chosen) or chosen[0] < 0:
+            raise ValueError("the saved features and weights do not match")
+        if (np.diff(chosen) <= 0).any() or not (weights >= 0).all():
+            raise ValueError("the saved features must ascend, their weights must be >= 0")
+        self._fix(**fitted, law=self._law(self.orders, "orders"), chosen=chosen, weights=weights)

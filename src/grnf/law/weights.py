@@ -1,0 +1,85 @@
+"""p / p-bar: what a feature drawn from the proposal weighs under the target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grnf.law.draw import Draw, OrderDraw, n_head_parameters
+from grnf.law.parameters import ParameterLaw
+from grnf.typing import FloatArray
+
+__all__ = ["effective_sample_size", "hidden_weights", "importance_weights"]
+
+
+def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
+    """Return p(w_m) / p-bar(w_m) for features drawn from the proposal.
+
+    With p-bar = p all weights are 1 (the plain map); with p-bar = p given k in K they are P(K) (the
+    bounded-order map); anything else is the weighted map. With R heads there are R weights for each hidden
+    draw, one after the other.
+
+    Examples
+    --------
+    >>> target = ParameterLaw({1: 0.5, 2: 0.5})
+    >>> proposal = ParameterLaw(target.orders.restricted_to({1}))
+    >>> importance_weights(target, proposal, proposal.sample(3, channels=1, seed=0))
+    array([0.5, 0.5, 0.5])
+    """
+    weights = np.empty((len(draw), draw.n_heads))
+    for group in draw.groups:
+        weights[group.features] = _order_ratio(target, proposal, group)
+        if target.coefficients != proposal.coefficients:
+            hidden, count = _hidden_squares(group)
+            squares = hidden[:, np.newaxis] + np.square(group.heads).sum(axis=2)
+            count += group.heads.shape[2]
+            weights[group.features] *= _coefficient_ratio(target, proposal, squares, count)
+    return weights.reshape(-1)
+
+
+def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
+    """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out.
+
+    Examples
+    --------
+    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
+    >>> hidden_weights(law, law, law.sample(3, channels=1, seed=0))
+    array([1., 1., 1.])
+    """
+    weights = np.empty(len(draw))
+    for group in draw.groups:
+        weights[group.features] = _order_ratio(target, proposal, group)
+        if target.coefficients != proposal.coefficients:
+            weights[group.features] *= _coefficient_ratio(target, proposal, *_hidden_squares(group))
+    return weights
+
+
+def effective_sample_size(weights: FloatArray) -> float:
+    """Return (sum w)^2 / sum w^2: how many features of equal weight are worth as much (Kong 1992).
+
+    Examples
+    --------
+    >>> effective_sample_size(np.ones(5)), effective_sample_size(np.array([1.0, 0.0, 0.0]))
+    (5.0, 1.0)
+    """
+    largest = float(np.max(weights, initial=0.0))
+    if largest <= 0:
+        return 0.0
+    scaled = np.asarray(weights) / largest  # squares of very small weights would vanish
+    return float(scaled.sum() ** 2 / np.square(scaled).sum())
+
+
+def _order_ratio(target: ParameterLaw, proposal: ParameterLaw, group: OrderDraw) -> float:
+    return target.orders.probability(group.k) / proposal.orders.probability(group.k)
+
+
+def _hidden_squares(group: OrderDraw) -> tuple[FloatArray, int]:
+    """Return the sum of the squares of theta_F, and the number of its coefficients."""
+    theta_F = group.theta[:, : -n_head_parameters(group.k, group.hidden_channels)]
+    return np.square(theta_F).sum(axis=1), theta_F.shape[1]
+
+
+def _coefficient_ratio(
+    target: ParameterLaw, proposal: ParameterLaw, squares: FloatArray, count: int
+) -> FloatArray:
+    p, p_bar = (law.coefficients.log_density_of(squares, count) for law in (target, proposal))
+    return np.asarray(np.exp(p - p_bar))

@@ -1,0 +1,157 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from grnf import GRNF, Graph, ReweightedGRNF
+from grnf.datasets import make_delaunay, make_sbm
+from grnf.estimators.alignment import sparse_weights, target_matrix
+from grnf.law import ShiftedPoisson
+from grnf.metric import pairwise_distances
+from grnf.testing import check_graph_transformer
+from random_graphs import cycle
+
+
+@pytest.mark.parametrize("settings", [{}, {"radius": 3.0, "center": False, "dtype": "float64"}])
+def test_scikit_learn_contract(settings):
+    check_graph_transformer(ReweightedGRNF(8, n_candidates=100, random_state=0, **settings))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_delaunay(60, random_state=0)
+
+
+def test_fit_solves_the_alignment_problem_on_the_drawn_features(data):
+    graphs, y = data
+    fitted = ReweightedGRNF(20, n_candidates=300, dtype="float64", random_state=3).fit(graphs, y)
+    Z = GRNF(300, dtype="float64", random_state=3).fit_transform(graphs) * np.sqrt(300)
+    Y = target_matrix(y, "classification", len(y))
+    scores = np.einsum("ij,im,jm->m", Y @ Y.T, Z, Z)
+    np.testing.assert_allclose(fitted.scores_, scores, rtol=1e-8, atol=1e-10)
+    weights, radius = sparse_weights(scores, 20)
+    np.testing.assert_array_equal(fitted.chosen_, np.flatnonzero(weights))
+    np.testing.assert_allclose(fitted.weights_, weights[fitted.chosen_], rtol=1e-6)
+    assert fitted.radius_ == pytest.approx(radius)
+    assert fitted.dropped_ == pytest.approx(0, abs=1e-12)
+    expected = Z[:, fitted.chosen_] * np.sqrt(fitted.weights_)
+    np.testing.assert_allclose(fitted.transform(graphs), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_memory_and_workers_change_nothing(data):
+    graphs, y = data
+    settings = {"n_candidates": 2000, "dtype": "float64", "random_state": 3}
+    one, two = (
+        ReweightedGRNF(16, **settings, **more).fit(graphs, y)
+        for more in ({}, {"max_memory": "1MB", "n_jobs": 2})
+    )
+    np.testing.assert_array_equal(one.chosen_, two.chosen_)
+    np.testing.assert_allclose(one.transform(graphs), two.transform(graphs), rtol=1e-10, atol=1e-12)
+
+
+def test_a_radius_of_ones_own_drops_the_smallest_weights(data):
+    graphs, y = data
+    fitted = ReweightedGRNF(20, n_candidates=300, radius=0.5, random_state=3).fit(graphs, y)
+    assert (fitted.n_components_, fitted.radius_) == (20, 0.5)
+    assert 0 < fitted.dropped_ < 1
+    assert fitted.weights_.sum() == pytest.approx(1)
+    whole = ReweightedGRNF(300, n_candidates=300, radius=0.5, random_state=3).fit(graphs, y)
+    assert whole.dropped_ == pytest.approx(0, abs=1e-12)
+    assert 300 * np.square(whole.weights_).sum() - 1 == pytest.approx(0.5)
+
+
+def test_few_fitted_features_tell_more_than_few_drawn_ones():
+    """Class separation in the fitted kernel, on graphs that the fit has not seen."""
+    graphs, y = make_delaunay(160, random_state=1)
+    accuracy = {"fitted": 0.0, "plain": 0.0}
+    for seed in range(4):
+        fitted = ReweightedGRNF(4, n_candidates=512, random_state=seed).fit(graphs[:80], y[:80])
+        plain = GRNF(4, random_state=seed).fit(graphs[:80])
+        for name, grnf in (("fitted", fitted), ("plain", plain)):
+            model = SVC(C=100, gamma=1 / np.var(grnf.transform(graphs[:80])) / 4)
+            model.fit(grnf.transform(graphs[:80]), y[:80])
+            accuracy[name] += model.score(grnf.transform(graphs[80:]), y[80:]) / 4
+    assert accuracy["fitted"] > accuracy["plain"] + 0.1
+
+
+def test_regression(data):
+    graphs, _ = data
+    density = np.array([graph.n_edges / graph.n_nodes + 0.123 for graph in graphs])
+    model = make_pipeline(ReweightedGRNF(8, n_candidates=256, random_state=0), Ridge(1e-6))
+    assert cross_val_score(model, graphs, density, cv=3).shape == (3,)
+    fitted = ReweightedGRNF(8, n_candidates=256, random_state=0).fit(graphs, density)
+    scaled = clone(fitted).fit(graphs, 5 * density - 3)
+    np.testing.assert_array_equal(fitted.chosen_, scaled.chosen_)
+    counts = np.arange(len(graphs))
+    other = ReweightedGRNF(8, n_candidates=256, task="regression", random_state=0).fit(graphs, counts)
+    assert not np.array_equal(other.chosen_, fitted.chosen_)
+
+
+def test_distance_and_kernel_are_those_of_the_vectors(data):
+    graphs, y = data
+    for center in (True, False):
+        grnf = ReweightedGRNF(12, n_candidates=128, center=center, dtype="float64", random_state=0).fit(
+            graphs, y
+        )
+        Z = grnf.transform(graphs[:6])
+        assert grnf.distance(graphs[0], graphs[1]) == pytest.approx(np.linalg.norm(Z[0] - Z[1]))
+        K = grnf.kernel(graphs[:6])
+        d2 = np.diag(K)[:, np.newaxis] + np.diag(K) - 2 * K
+        np.testing.assert_allclose(np.sqrt(np.maximum(d2, 0)), pairwise_distances(Z), atol=1e-7)
+        np.testing.assert_allclose(grnf.kernel(graphs[:6], graphs[2:4]), K[:, 2:4], rtol=1e-10)
+
+
+def test_save_and_load(data, tmp_path):
+    graphs, y = data
+    grnf = ReweightedGRNF(12, n_candidates=256, orders=ShiftedPoisson(0.3).restricted_to({1, 2})).fit(
+        graphs, y
+    )
+    grnf.save(tmp_path / "grnf.json")
+    again = ReweightedGRNF.load(tmp_path / "grnf.json")
+    np.testing.assert_array_equal(again.transform(graphs), grnf.transform(graphs))
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "grnf.json").read_text()
+    with pytest.raises(
+        ValueError, match=r"holds a ReweightedGRNF, not a GRNF: load it with ReweightedGRNF.load"
+    ):
+        GRNF.load(tmp_path / "grnf.json")
+    state = json.loads((tmp_path / "grnf.json").read_text())
+    for damage in ({"weights": [1.0]}, {"chosen": state["fitted"]["chosen"][::-1]}, {"radius": "wide"}):
+        (tmp_path / "bad.json").write_text(json.dumps({**state, "fitted": {**state["fitted"], **damage}}))
+        with pytest.raises(ValueError, match="is damaged"):
+            ReweightedGRNF.load(tmp_path / "bad.json")
+
+
+def test_works_in_grid_search_and_with_bad_samples():
+    graphs, y = make_sbm(40, random_state=0)
+    model = make_pipeline(ReweightedGRNF(8, n_candidates=128, random_state=0), SVC())
+    grid = {"reweightedgrnf__n_components": [4, 8], "svc__C": [1, 10]}
+    assert GridSearchCV(model, grid, cv=3).fit(graphs, y).predict(graphs[:5]).shape == (5,)
+    kept = ReweightedGRNF(8, n_candidates=128, on_error="nan", random_state=0).fit(
+        [*graphs, "no graph"], [*y, 1]
+    )
+    plain = ReweightedGRNF(8, n_candidates=128, random_state=0).fit(graphs, y)
+    np.testing.assert_array_equal(kept.chosen_, plain.chosen_)
+    assert [row for row, _ in kept.errors_] == [40]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_candidates": 4}, "n_candidates must be at least n_components; got 4 candidates, 8 to keep"),
+        ({"n_candidates": 0.5}, "n_candidates must be an integer"),
+        ({"radius": -1}, "radius must be a positive number"),
+        ({"task": "x"}, "task must be"),
+        ({"dtype": "int8"}, "dtype must be"),
+    ],
+)
+def test_bad_parameters_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ReweightedGRNF(**{"n_components": 8, "n_candidates": 64, **settings}).fit(
+            [cycle(3), Graph(2, [])], [0, 1]
+        )
