@@ -74,7 +74,7 @@ METHODS = {
 
 def measure(batch, truth, sizes, repeats):
     """Relative error and seconds of each method and number of hidden draws."""
-    # isomorphic graphs are at distance 0: there is no relative error to speak of
+    # graphs that are isomorphic, or as good as, have no relative error to speak of
     above = np.nonzero(np.triu(truth > 1e-6 * truth.max(), 1))
     rows = []
     for hidden in sizes:
