@@ -1,4 +1,4 @@
-"""Take the results of `grnf reproduce all` into the repository: JSON, small pictures, the table of the README.
+"""Take the results of `grnf reproduce all` into the repository: JSON, pictures, the table of the README.
 
 python experiments/publish.py grnf-reproduce
 """
