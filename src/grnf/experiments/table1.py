@@ -79,7 +79,10 @@ def tables(results: dict[str, Any]) -> list[Table]:
     """Return our row beside the paper's and those of its competitors."""
     rows = [["GRNF, this library", *(_text((s["mean"], s["std"])) for s in results["sets"].values())]]
     rows.append(
-        ["GRNF, the paper", *(_text(results["paper"][name], "not known") for name in results["sets"])]
+        [
+            "GRNF, the paper",
+            *(_text(results["paper"][name], "not available offline") for name in results["sets"]),
+        ]
     )
     for method, row in results["published"].items():
         rows.append([method, *(_text(row[name], "out of resources") for name in results["sets"])])
