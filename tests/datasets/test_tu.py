@@ -105,10 +105,18 @@ def tiny(tmp_path, monkeypatch):
 
 
 @contextmanager
-def served(folder):
+def served(folder, redirect=None):
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
             pass
+
+        def send_head(self):
+            if redirect is None or self.headers["Host"].startswith("localhost"):
+                return super().send_head()
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}{self.path}")
+            self.end_headers()
+            return None
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -159,6 +167,14 @@ def test_only_https(tmp_path):
     for address in ("http://example.org/x", "file:///etc/passwd", "ftp://example.org/x"):
         with pytest.raises(GraphError, match="only https"):
             store.download(address, tmp_path / "x", print)
+
+
+def test_redirects_away_from_https_are_refused(tiny, tmp_path, monkeypatch):
+    with served(tiny.parent, redirect=True) as address:
+        monkeypatch.setattr(tu, "ADDRESS", address)
+        with pytest.raises(GraphError, match="leads to http://localhost"):
+            load_tu("MUTAG", data=tmp_path / "cache")
+    assert list((tmp_path / "cache" / "tu").iterdir()) == []
 
 
 def test_folds_are_downloaded_and_checked(tmp_path, monkeypatch):

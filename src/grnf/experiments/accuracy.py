@@ -89,7 +89,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
 
 def draw(results: dict[str, Any]) -> Any:
     """Draw one curve for each set, with the best published result as a line."""
-    figure, (axes,) = new_figure(6.5, 4.0)
+    figure, (axes,) = new_figure(7.5, 4.4)
     M = results["dimensions"]
     for index, (name, entry) in enumerate(results["sets"].items()):
         mean, std = np.array(entry["mean"]), np.array(entry["std"])
@@ -107,5 +107,5 @@ def draw(results: dict[str, Any]) -> Any:
     axes.set_xticks(M, [f"{value:,}" for value in M])
     axes.minorticks_off()
     axes.set(xlabel="number of features M", ylabel="test accuracy, %")
-    axes.legend(fontsize=9, loc="lower right")
+    axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return figure
