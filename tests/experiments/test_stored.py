@@ -1,0 +1,45 @@
+"""The stored results: whole, drawn, and the same as in the README."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from grnf.experiments import EXPERIMENTS, table1
+
+ROOT = Path(__file__).parents[2]
+
+
+def stored(name):
+    return json.loads((ROOT / "experiments" / "results" / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_results_are_stored_and_can_be_drawn(name):
+    outcome = stored(name)
+    assert outcome["experiment"] == name
+    assert outcome["settings"] == {"seed": 0, "quick": False}
+    module = importlib.import_module(EXPERIMENTS[name])
+    module.draw(outcome["results"])
+    assert module.tables(outcome["results"])
+    picture = ROOT / "docs" / "figures" / f"{name}.png"
+    assert 10_000 < picture.stat().st_size < 200_000
+    assert f"docs/figures/{name}.png" in (ROOT / "README.md").read_text()
+
+
+def test_the_table_of_the_readme_is_the_stored_one():
+    (table,) = table1.tables(stored("table1")["results"])
+    readme = (ROOT / "README.md").read_text()
+    for row in table.rows:
+        assert "| " + " | ".join(row) + " |" in readme
+
+
+def test_theorem_2_holds_in_the_stored_results():
+    results = stored("theorem2")["results"]
+    curves = results["curves"]
+    assert results["dimensions"] == [2**power for power in range(5, 17)]
+    assert results["M_star"] == 10**6
+    for bound, found in (("delta_star", "empirical_delta_star"), ("delta_M", "empirical_delta_M")):
+        assert all(a <= b for a, b in zip(curves[found], curves[bound], strict=True))
+    assert min(curves["coverage_bernstein"]) >= 0.95
