@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, metric, testing
+    from grnf import basis, datasets, io, law, lifts, metric, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
@@ -33,6 +33,7 @@ __all__ = [
     "datasets",
     "io",
     "law",
+    "lifts",
     "metric",
     "null_graph",
     "testing",
@@ -50,7 +51,7 @@ _HOMES = {
     "check_graphs": "grnf.graphs",
     "null_graph": "grnf.graphs",
 }
-_MODULES = ("basis", "datasets", "io", "law", "metric", "testing")
+_MODULES = ("basis", "datasets", "io", "law", "lifts", "metric", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,195 @@
+"""What estimators and lifts are given: graphs of any kind to one `GraphBatch`; a policy for bad samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grnf.errors import GraphError, GrnfWarning
+from grnf.graphs import Graph, GraphBatch, check_graphs
+from grnf.io.encode import AttributeEncoder, warn_unused
+from grnf.io.objects import graph_objects, to_raw
+from grnf.io.raw import RawGraph
+from grnf.typing import FloatArray
+
+__all__ = ["Samples", "encoded_samples", "first_samples"]
+
+ON_ERROR = ("raise", "nan", "skip")
+ROWS_SHOWN = 20
+
+
+@dataclass
+class Samples:
+    """The graphs of a collection that can be used, which rows they are, and why the others cannot.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The graphs that can be used.
+    rows : list of int
+        Their places in the collection.
+    n_rows : int
+        Size of the collection.
+    errors : list of (int, str)
+        Row and reason of each sample that cannot be used.
+    on_error : "raise", "nan" or "skip"
+    """
+
+    batch: GraphBatch
+    rows: list[int]
+    n_rows: int
+    errors: list[tuple[int, str]]
+    on_error: str
+
+    def embedded(self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any) -> FloatArray:
+        """Return one row per sample: vectors, and NaN for bad ones; or only those that are not skipped."""
+        if not self.errors:
+            try:
+                return embed(self.batch)
+            except GraphError:
+                if self.on_error == "raise":
+                    raise
+        Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
+        self._fill(Z, embed, np.arange(len(self.rows)))
+        self.errors.sort()
+        if self.on_error != "skip":
+            return Z
+        skipped = [row for row, _ in self.errors]
+        warnings.warn(_skipped_message(skipped, self.n_rows, self.errors[0][1]), GrnfWarning, stacklevel=4)
+        return np.delete(Z, skipped, axis=0)
+
+    def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
+        """Embed a part of the batch. If it fails, halve it, until the graphs that fail stand alone."""
+        if len(part) == 0:
+            return
+        try:
+            Z[[self.rows[index] for index in part]] = embed(self.batch.take(part))
+        except GraphError as error:
+            if len(part) == 1:
+                self.errors.append((self.rows[part[0]], str(error)))
+            else:
+                for half in np.array_split(part, 2):
+                    self._fill(Z, embed, half)
+
+
+def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[AttributeEncoder, Samples]:
+    """Fit an encoder on the samples of `fit` and encode them. Bad samples have no say in the fit."""
+    _check_on_error(on_error)
+    objects = _collected(X)
+    if _are_graphs(objects):
+        try:
+            batch = check_graphs(objects)
+        except GraphError:
+            if on_error == "raise":
+                raise
+        else:
+            policies = {"unseen": encoder.unseen, "missing": encoder.missing}
+            encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
+            return encoder, _all_good(batch, on_error)
+    raws = [_raw_or_error(sample, index, on_error) for index, sample in enumerate(objects)]
+    encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
+    known = [sample if isinstance(sample, Graph) else raw for sample, raw in zip(objects, raws, strict=True)]
+    samples = _encoded(known, encoder, on_error, _known_raw)
+    if not samples.rows:
+        raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
+    return encoder, samples
+
+
+def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples:
+    """Encode samples by a fitted encoder."""
+    _check_on_error(on_error)
+    objects = _collected(X)
+    if _are_graphs(objects) and encoder.unnamed:
+        try:
+            batch = check_graphs(objects, node_width=encoder.node_width, edge_width=encoder.edge_width)
+            return _all_good(batch, on_error)
+        except GraphError:
+            if on_error == "raise":
+                raise
+    return _encoded(objects, encoder, on_error, to_raw)
+
+
+def _raw_or_error(sample: Any, index: int, on_error: str) -> RawGraph | GraphError:
+    try:
+        return to_raw(sample)
+    except GraphError as error:
+        if on_error == "raise":
+            raise GraphError(f"X[{index}]: {error}") from error
+        return error
+
+
+def _known_raw(sample: Graph | RawGraph | GraphError) -> RawGraph:
+    """Return what was converted before, or raise what was raised."""
+    if isinstance(sample, GraphError):
+        raise sample
+    return to_raw(sample) if isinstance(sample, Graph) else sample
+
+
+def _encoded(
+    objects: Any, encoder: AttributeEncoder, on_error: str, convert: Callable[[Any], RawGraph]
+) -> Samples:
+    graphs, rows = [], []
+    errors: list[tuple[int, str]] = []
+    unused: set[str] = set()
+    for index, sample in enumerate(objects):
+        try:
+            if isinstance(sample, Graph) and encoder.unnamed:
+                _check_widths(sample, encoder)
+                graphs.append(sample)
+            else:
+                raw = convert(sample)
+                unused |= encoder.unused(raw)
+                graphs.append(encoder.encode(raw))
+            rows.append(index)
+        except GraphError as error:
+            if on_error == "raise":
+                raise GraphError(f"X[{index}]: {error}") from error
+            errors.append((index, str(error)))
+    warn_unused(unused)
+    batch = GraphBatch.from_graphs(graphs, node_width=encoder.node_width, edge_width=encoder.edge_width)
+    return Samples(batch, rows, len(objects), errors, on_error)
+
+
+def _check_widths(graph: Graph, encoder: AttributeEncoder) -> None:
+    for field, found, wanted, count in (
+        ("node_attr", graph.node_width, encoder.node_width, graph.n_nodes),
+        ("edge_attr", graph.edge_width, encoder.edge_width, graph.n_edges),
+    ):
+        if found != wanted and (found or count):
+            raise GraphError(f"{field} has {found} column{'s' * (found != 1)}; {wanted} expected, as in fit")
+
+
+def _collected(X: Any) -> Any:
+    """Return the samples as a list, or as the batch that they are."""
+    objects = graph_objects(X)
+    if not isinstance(objects, GraphBatch):
+        objects = list(objects)
+    if len(objects) == 0:
+        raise GraphError("X is empty: at least one graph is wanted")
+    return objects
+
+
+def _are_graphs(objects: Any) -> bool:
+    return isinstance(objects, GraphBatch) or all(isinstance(sample, Graph) for sample in objects)
+
+
+def _all_good(batch: GraphBatch, on_error: str) -> Samples:
+    return Samples(batch, list(range(len(batch))), len(batch), [], on_error)
+
+
+def _check_on_error(on_error: Any) -> None:
+    if on_error not in ON_ERROR:
+        raise ValueError(f"on_error must be 'raise', 'nan' or 'skip'; got {on_error!r}")
+
+
+def _skipped_message(skipped: list[int], n_rows: int, reason: str) -> str:
+    shown = ", ".join(map(str, skipped[:ROWS_SHOWN]))
+    more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
+    return (
+        f"{len(skipped)} of {n_rows} samples are left out: rows {shown}{more}. Row {skipped[0]}: {reason}. "
+        "All reasons are in errors_"
+    )
