@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from grnf import basis, datasets, io, law, lifts, metric, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
-    from grnf.estimators import GRNF
+    from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
 __version__ = "0.1.0"
@@ -23,6 +23,8 @@ __version__ = "0.1.0"
 __all__ = [
     "GRNF",
     "CostWarning",
+    "GRNFClassifier",
+    "GRNFRegressor",
     "Graph",
     "GraphBatch",
     "GraphError",
@@ -43,6 +45,8 @@ __all__ = [
 _HOMES = {
     "CostWarning": "grnf.errors",
     "GRNF": "grnf.estimators",
+    "GRNFClassifier": "grnf.estimators",
+    "GRNFRegressor": "grnf.estimators",
     "Graph": "grnf.graphs",
     "GraphBatch": "grnf.graphs",
     "GraphError": "grnf.errors",

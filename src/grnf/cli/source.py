@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grnf.errors import GraphError
 
@@ -37,10 +37,13 @@ class Source:
     name: str
     format: str | None = None
 
-    def read(self, *, yield_bad: bool = False) -> Iterator[RawGraph | BadGraph]:
-        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places."""
+    def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
+        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.
+
+        Options are those of the reader of the format.
+        """
         try:
-            yield from _read(self.path, self.format, yield_bad)
+            yield from _read(self.path, self.format, yield_bad, options)
         except GraphError as error:
             raise GraphError(str(error).replace(str(self.path), self.name)) from None
 
@@ -83,7 +86,9 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path, format: str | None, yield_bad: bool) -> Iterator[RawGraph | BadGraph]:
+def _read(
+    path: Path, format: str | None, yield_bad: bool, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
     from grnf import io
 
-    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise")
+    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise", **options)

@@ -1,5 +1,6 @@
-"""What users hold: scikit-learn estimators over graphs."""
+"""GRNF as scikit-learn estimators: the transformer, and a classifier and a regressor behind it."""
 
+from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor
 from grnf.estimators.transformer import GRNF
 
-__all__ = ["GRNF"]
+__all__ = ["GRNF", "GRNFClassifier", "GRNFRegressor"]

@@ -26,8 +26,8 @@ class WeisfeilerLehman(NodeLift):
     The colour of depth 0 is a hash of the node's categories; that of depth t + 1 a hash of the node's colour
     and of the collection of colours around it, together with the categories of the edges. A colour has the
     same code wherever it occurs, in graphs seen before or not: `dim` normal numbers of variance 1 / dim that
-    a counter-based hash makes of it. So products of codes are near 1 for equal colours, near 0 for others, and
-    there is no vocabulary.
+    a counter-based hash makes of it. So products of codes are near 1 for equal colours, near 0 for others,
+    and there is no vocabulary.
 
     Parameters
     ----------
