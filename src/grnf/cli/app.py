@@ -10,12 +10,14 @@ import typer
 from grnf import __version__
 from grnf.cli.classify import classify
 from grnf.cli.convert import convert
+from grnf.cli.data import app as data
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
 from grnf.cli.embed import embed
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
+from grnf.cli.reproduce import reproduce
 
 __all__ = ["app", "main"]
 
@@ -25,8 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
-for command in (embed, classify, distances, kernel, info, convert, dimension, demo):
+for command in (embed, classify, distances, kernel, info, convert, dimension, demo, reproduce):
     app.command()(command)
+app.add_typer(data, name="data")
 
 
 def _version(asked: bool) -> None:

@@ -76,7 +76,7 @@ def classify(
     task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers to predict.")] = Task.AUTO,
     head: Annotated[HeadName, typer.Option(help="Machine that learns from the vectors.")] = HeadName.AUTO,
     lifts: Annotated[
-        LiftsName, typer.Option(help="The recipe's five views of each graph, or the graph as it is.")
+        LiftsName, typer.Option(help="The recipe's views of each graph, or the graph as it is.")
     ] = LiftsName.RECIPE,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Cross-validations, each with other folds.")] = 1,

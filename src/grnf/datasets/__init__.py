@@ -1,5 +1,7 @@
-"""Synthetic collections of graphs, drawn afresh from a seed."""
+"""Collections of graphs: synthetic ones drawn from a seed, and benchmark sets with their folds."""
 
+from grnf.datasets.folds import Fold, load_folds
 from grnf.datasets.synthetic import make_delaunay, make_sbm
+from grnf.datasets.tu import TU_SETS, TUDataset, load_tu
 
-__all__ = ["make_delaunay", "make_sbm"]
+__all__ = ["TU_SETS", "Fold", "TUDataset", "load_folds", "load_tu", "make_delaunay", "make_sbm"]

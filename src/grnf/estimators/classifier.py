@@ -18,11 +18,11 @@ __all__ = ["GRNFClassifier", "GRNFRegressor"]
 class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     """Classifies graphs of any kind: lifts, Graph Random Neural Features and a support vector machine.
 
-    Nothing but the machine is trained. The default recipe looks at a graph in five ways (`grnf.lifts`): as it
-    is, with degrees and sizes, with the means of neighbours, with Weisfeiler-Lehman colours, and with
-    triangles and returning random walks. Each view is embedded by a GRNF map of its own. The machine has an
-    RBF kernel in which all views have an equal say; C and gamma are chosen by cross-validation on the graphs
-    of `fit`.
+    Nothing but the machine is trained. The default recipe looks at a graph in seven ways (`grnf.lifts`): as
+    it is, with degrees and sizes, with counts of its attributes, with the means of neighbours, with
+    Weisfeiler-Lehman colours of two depths, and with triangles and returning random walks. Each view is
+    embedded by a GRNF map of its own. The machine has an RBF kernel in which all views have an equal say; C
+    and gamma are chosen by cross-validation on the graphs of `fit`.
 
     Vectors of graphs are kept in memory (up to 500 MB), since they depend neither on labels nor on the head:
     in a grid search each graph is embedded once for each setting of the map.
@@ -67,6 +67,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         All that was tried.
     head_ : estimator
         The fitted machine.
+    seconds_ : dict
+        Time that `fit` took to "embed" the graphs, and to "train" the head and choose its settings.
     errors_ : list of (int, str)
         Row and reason of each bad sample of the last call.
 

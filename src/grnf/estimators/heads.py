@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -77,7 +78,14 @@ def _linear(classify: bool, y: Any, cv: Any, random_state: Any) -> Any:
 def _network(classify: bool, count: int, random_state: Any) -> Any:
     stop = count >= ENOUGH_TO_STOP_EARLY
     machine = MLPClassifier if classify else MLPRegressor
+    solver = "adam" if stop else "lbfgs"  # few samples are learnt by heart, in few steps
     network = machine(
-        hidden_layer_sizes=(128,), alpha=1e-2, max_iter=300, early_stopping=stop, random_state=random_state
+        hidden_layer_sizes=(128,),
+        solver=solver,
+        alpha=1e-2 if stop else 1.0,
+        max_iter=300,
+        early_stopping=stop,
+        random_state=random_state,
     )
-    return make_pipeline(StandardScaler(), network)
+    steps = make_pipeline(StandardScaler(), network)
+    return steps if classify else TransformedTargetRegressor(steps, transformer=StandardScaler())

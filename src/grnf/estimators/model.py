@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -95,8 +96,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 GrnfWarning,
                 stacklevel=2,
             )
+        start = time.perf_counter()
         self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in menu.items()}
         Z = self._embed(samples.batch)
+        embedded = time.perf_counter()
         self.seed_ = next(iter(self.views_.values())).grnf.seed_
         self.head_ = make_head(
             self.head,
@@ -109,6 +112,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             random_state=self.seed_ % 2**32,
         )
         fit_head(self.head_, Z, labels)
+        self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
 
     def embed(self, X: Any) -> FloatArray:

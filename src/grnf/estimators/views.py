@@ -11,7 +11,17 @@ from sklearn.base import clone
 from grnf.estimators.cache import EmbeddingCache, state_hash
 from grnf.estimators.transformer import GRNF
 from grnf.graphs import GraphBatch
-from grnf.lifts import Degree, Lift, Propagate, RandomWalk, Size, Standardize, Triangles, WeisfeilerLehman
+from grnf.lifts import (
+    Degree,
+    Lift,
+    Pool,
+    Propagate,
+    RandomWalk,
+    Size,
+    Standardize,
+    Triangles,
+    WeisfeilerLehman,
+)
 from grnf.typing import FloatArray
 
 __all__ = ["View", "as_menu", "recipe"]
@@ -25,13 +35,15 @@ def recipe() -> dict[str, list[Lift]]:
     Examples
     --------
     >>> list(recipe())
-    ['plain', 'degree', 'neighbours', 'colours', 'walks']
+    ['plain', 'degrees', 'counts', 'neighbours', 'colours', 'deep colours', 'walks']
     """
     return {
         "plain": [Standardize()],
-        "degree": [Standardize(), Degree(), Size()],
+        "degrees": [Standardize(), Degree(), Size()],
+        "counts": [Standardize(), Degree(), Pool("count"), Size()],
         "neighbours": [Standardize(), Degree(), Size(), Propagate(2)],
         "colours": [Standardize(), WeisfeilerLehman(3, 8)],
+        "deep colours": [Standardize(), WeisfeilerLehman(4, 16), Size()],
         "walks": [Standardize(), Degree(), Triangles(), RandomWalk(6), Size()],
     }
 

@@ -1,0 +1,19 @@
+"""The paper's experiments. Each is a module of this folder, and one line in `EXPERIMENTS`.
+
+A module has `TITLE` and `ABOUT` (what the paper shows, and what ours adds), `run(study) -> dict` (plain
+JSON), `draw(results) -> matplotlib Figure` and `tables(results) -> list of Table`.
+"""
+
+from grnf.experiments.study import Study, Table
+
+__all__ = ["EXPERIMENTS", "Study", "Table"]
+
+EXPERIMENTS = {
+    "tsne": "grnf.experiments.tsne",
+    "theorem2": "grnf.experiments.theorem2",
+    "synthetic": "grnf.experiments.synthetic",
+    "table1": "grnf.experiments.table1",
+    "accuracy": "grnf.experiments.accuracy",
+    "first-place": "grnf.experiments.first_place",
+}
+"""Name of the command -> module, in the order of the report."""

@@ -1,0 +1,96 @@
+"""What an experiment is given: settings, and a cache from which an interrupted run resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grnf import __version__
+from grnf.files import atomic_write
+from grnf.typing import FloatArray
+
+__all__ = ["Study", "Table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report: header and rows of text."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass
+class Study:
+    """Settings of a run, and its cache.
+
+    Attributes
+    ----------
+    output : Path
+        Folder of results; the cache is inside.
+    data : path, optional
+        Folder of the benchmark sets.
+    seed : int
+    quick : bool
+        A small version of each experiment, to see that all works.
+    tell : function
+        Called with what is being done.
+    fresh : bool
+        Compute again what the cache holds.
+    saved : float
+        Seconds that what came from the cache had taken.
+    """
+
+    output: Path
+    data: Path | None = None
+    seed: int = 0
+    quick: bool = False
+    tell: Callable[[str], Any] = field(default=lambda text: None)  # noqa: ARG005
+    fresh: bool = False
+    saved: float = field(default=0.0, init=False)
+
+    def cached(self, what: dict[str, Any], compute: Callable[[], Any]) -> Any:
+        """Return the result of `compute`, from the cache if it was computed with the same settings before.
+
+        Parameters
+        ----------
+        what : dict
+            Everything the result depends on, as JSON knows it.
+        compute : function
+            Gives something that JSON can hold.
+        """
+        path = self._place(what, ".json")
+        if path.is_file() and not self.fresh:
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            self.saved += entry["seconds"]
+            return entry["result"]
+        start, saved = time.perf_counter(), self.saved
+        result = compute()
+        seconds = time.perf_counter() - start + self.saved - saved
+        with atomic_write(path) as file:
+            json.dump({"what": what, "seconds": seconds, "result": result}, file)
+        return result
+
+    def cached_array(self, what: dict[str, Any], compute: Callable[[], FloatArray]) -> FloatArray:
+        """Do the same for an array, which is kept as a .npy file."""
+        path = self._place(what, ".npy")
+        if path.is_file() and not self.fresh:
+            return np.asarray(np.load(path, allow_pickle=False))
+        array = compute()
+        with atomic_write(path, "wb") as file:
+            np.save(file, array, allow_pickle=False)
+        return array
+
+    def _place(self, what: dict[str, Any], suffix: str) -> Path:
+        text = json.dumps({**what, "grnf": __version__}, sort_keys=True)
+        folder = self.output / "cache"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{what['experiment']}-{hashlib.sha256(text.encode()).hexdigest()[:20]}{suffix}"

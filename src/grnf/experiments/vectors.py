@@ -1,0 +1,67 @@
+"""GRNF vectors of benchmark sets in the paper's setting, kept in the cache of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from grnf import GRNF
+from grnf.datasets import Fold, TUDataset, load_folds, load_tu
+from grnf.experiments.study import Study
+from grnf.graphs import GraphBatch
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Benchmark", "load_benchmark", "paper_graphs"]
+
+
+@dataclass
+class Benchmark:
+    """A set with its folds and vectors; the graphs are read only if some vectors are not in the cache."""
+
+    name: str
+    study: Study
+    folds: list[Fold]
+    _loaded: TUDataset | None = None
+
+    @property
+    def y(self) -> IntArray:
+        """Classes 0 .. C - 1."""
+        what = {"experiment": "classes", "set": self.name}
+        return np.array(self.study.cached(what, self._classes), dtype=np.int64)
+
+    def vectors(self, n_components: int, seeds: Sequence[int]) -> FloatArray:
+        """Return one set of vectors for each seed, shape (n_seeds, n_graphs, n_components)."""
+        return np.stack([self._embedded(n_components, seed) for seed in seeds])
+
+    def _embedded(self, n_components: int, seed: int) -> FloatArray:
+        what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "seed": seed}
+        return self.study.cached_array(what, lambda: self._embed(n_components, seed))
+
+    def _embed(self, n_components: int, seed: int) -> FloatArray:
+        self.study.tell(f"{self.name}: embedding")
+        return np.asarray(GRNF(n_components, random_state=seed).fit_transform(paper_graphs(self._set())))
+
+    def _classes(self) -> Any:
+        return np.unique(self._set().y, return_inverse=True)[1].tolist()
+
+    def _set(self) -> TUDataset:
+        if self._loaded is None:
+            self.study.tell(f"{self.name}: reading")
+            self._loaded = load_tu(self.name, data=self.study.data)
+        return self._loaded
+
+
+def load_benchmark(name: str, study: Study) -> Benchmark:
+    """Load the folds of a set; its graphs are read when they are needed."""
+    return Benchmark(name, study, load_folds(name, data=study.data))
+
+
+def paper_graphs(found: TUDataset) -> GraphBatch:
+    """Return the graphs as the paper's experiments have them: nodes without attributes get a constant 1."""
+    graphs = found.graphs
+    if graphs.node_width:
+        return graphs
+    return replace(graphs, node_attr=np.ones((int(graphs.node_ptr[-1]), 1)))

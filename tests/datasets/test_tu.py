@@ -1,0 +1,221 @@
+"""Benchmark sets by name: facts of the real ones, and where files are looked for."""
+
+import http.server
+import json
+import threading
+import zipfile
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+
+from grnf.datasets import TU_SETS, folds, load_folds, load_tu, store, tu
+from grnf.errors import GraphError
+from grnf.graphs import Graph, GraphBatch
+
+FACTS = {  # graphs, mean nodes, mean undirected edges, classes, node columns
+    "NCI1": (4110, 29.87, 32.30, 2, 37),
+    "PROTEINS": (1113, 39.06, 72.82, 2, 3),
+    "PROTEINS_full": (1113, 39.06, 72.82, 2, 32),
+    "ENZYMES": (600, 32.63, 62.14, 6, 21),
+    "IMDB-BINARY": (1000, 19.77, 96.53, 2, 0),
+    "IMDB-MULTI": (1500, 13.00, 65.94, 3, 0),
+    "COLLAB": (5000, 74.49, 2457.78, 3, 0),
+    "MUTAG": (188, 17.93, 19.79, 2, 7),
+}
+
+
+@pytest.mark.parametrize("name", TU_SETS)
+def test_facts_and_checksums_of_real_sets(shared, name):
+    found = load_tu(name, data=shared / "data", download=False)
+    assert tu.checksum(found.graphs, found.y) == TU_SETS[name].checksum
+    assert len(found.node_columns) == found.graphs.node_width
+    if name not in FACTS:
+        return
+    n_graphs, nodes, edges, classes, width = FACTS[name]
+    assert len(found) == len(found.graphs) == len(found.y) == n_graphs
+    assert found.graphs.sizes.mean() == pytest.approx(nodes, abs=0.005)
+    assert len(found.graphs.edges) / n_graphs == pytest.approx(edges, abs=0.005)
+    assert len(np.unique(found.y)) == classes
+    assert found.graphs.node_width == width
+    if name == "COLLAB":
+        assert np.unique(found.y, return_counts=True)[1].tolist() == [2600, 775, 1625]
+
+
+def test_enzymes_has_18_attributes_and_3_labels(shared):
+    columns = load_tu("ENZYMES", data=shared / "data").node_columns
+    assert [column.split("=")[0].rstrip("0123456789") for column in columns] == ["attribute"] * 18 + [
+        "label"
+    ] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in folds.FOLDS for name in folds.FOLDS[kind]]
+)
+def test_real_folds(shared, kind, name):
+    found = load_folds(name, data=shared / "data", kind=kind, download=False)
+    n_graphs = folds.FOLDS[kind][name][1]
+    assert len(found) == 10
+    assert sorted(np.concatenate([fold.test for fold in found])) == list(range(n_graphs))
+    for fold in found:
+        assert len(fold.train) > 7 * len(fold.validation) > 0
+    folds.fetch_folds(name, data=shared / "data", kind=kind)  # there, and as pinned
+
+
+def test_the_kind_of_table_1_is_the_default(shared):
+    for name, kind in (("ENZYMES", "CHEMICAL"), ("COLLAB", "COLLABORATIVE_1")):
+        pairs = zip(
+            load_folds(name, data=shared / "data"),
+            load_folds(name, data=shared / "data", kind=kind),
+            strict=True,
+        )
+        assert all(np.array_equal(a.test, b.test) for a, b in pairs)
+
+
+def test_checksum_ignores_the_order_of_nodes_and_sees_everything_else():
+    generator = np.random.default_rng(0)
+    graph = Graph(5, [(0, 1), (1, 2), (3, 4)], generator.random((5, 2)), generator.random((3, 1)))
+    other = Graph(5, [(0, 1), (1, 2), (2, 3)], graph.node_attr, graph.edge_attr)
+
+    def value(*graphs, y=(0, 1)):
+        return tu.checksum(GraphBatch.from_graphs(graphs), np.array(y))
+
+    first = value(graph, graph)
+    assert value(graph.permuted([4, 2, 0, 1, 3]), graph) == first
+    assert value(graph, graph, y=(1, 1)) != first
+    assert value(graph, other) != first
+    assert value(graph, Graph(5, graph.edges, graph.node_attr + 1, graph.edge_attr)) != first
+    assert value(graph, Graph(5, graph.edges, graph.node_attr, graph.edge_attr + 1)) != first
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A small set that is known by the name of MUTAG, in a folder of its own."""
+    path = tmp_path / "site" / "MUTAG.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("MUTAG/MUTAG_A.txt", "1, 2\n2, 1\n3, 4\n4, 3\n")
+        archive.writestr("MUTAG/MUTAG_graph_indicator.txt", "1\n1\n2\n2\n2\n")
+        archive.writestr("MUTAG/MUTAG_graph_labels.txt", "1\n-1\n")
+    found = tu._read("MUTAG", path)
+    pinned = tu.TUSet("MUTAG", tu.checksum(found.graphs, found.y), "")
+    monkeypatch.setitem(tu.TU_SETS, "MUTAG", pinned)
+    return path
+
+
+@contextmanager
+def served(folder):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_download_checks_and_keeps(tiny, tmp_path, monkeypatch):
+    with served(tiny.parent) as address:
+        monkeypatch.setattr(tu, "ADDRESS", address)
+        found = load_tu("MUTAG", data=tmp_path / "cache")
+        assert found.y.tolist() == [1, -1]
+        assert (tmp_path / "cache" / "tu" / "MUTAG.zip").is_file()
+    again = load_tu("MUTAG", data=tmp_path / "cache")  # no server any more
+    assert len(again) == 2
+    monkeypatch.setenv("GRNF_DATA", str(tmp_path / "cache"))
+    assert len(load_tu("MUTAG")) == 2
+
+
+def test_other_graphs_under_that_name_are_refused(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(tu.TU_SETS, "MUTAG", tu.TUSet("MUTAG", "0" * 64, ""))
+    with served(tiny.parent) as address:
+        monkeypatch.setattr(tu, "ADDRESS", address)
+        with pytest.raises(GraphError, match="not the graphs of the benchmark"):
+            load_tu("MUTAG", data=tmp_path / "cache")
+    assert list((tmp_path / "cache" / "tu").iterdir()) == []
+
+
+def test_large_and_lost_files_are_given_up(tiny, tmp_path, monkeypatch):
+    with served(tiny.parent) as address:
+        monkeypatch.setattr(tu, "ADDRESS", address)
+        monkeypatch.setattr(store, "LARGEST_DOWNLOAD", 100)
+        with pytest.raises(GraphError, match="larger than 100 bytes"):
+            load_tu("MUTAG", data=tmp_path / "cache")
+        monkeypatch.setattr(tu, "ADDRESS", f"{address}/elsewhere")
+        with pytest.raises(GraphError, match=r"cannot be reached .*404"):
+            load_tu("MUTAG", data=tmp_path / "cache")
+    with pytest.raises(GraphError, match="put the file at"):
+        load_tu("MUTAG", data=tmp_path / "cache")
+    assert list((tmp_path / "cache" / "tu").iterdir()) == []
+
+
+def test_only_https(tmp_path):
+    for address in ("http://example.org/x", "file:///etc/passwd", "ftp://example.org/x"):
+        with pytest.raises(GraphError, match="only https"):
+            store.download(address, tmp_path / "x", print)
+
+
+def test_folds_are_downloaded_and_checked(tmp_path, monkeypatch):
+    content = [
+        {"test": [0, 1], "model_selection": [{"train": [2], "validation": [3]}]},
+        {"test": [2, 3], "model_selection": [{"train": [0], "validation": [1]}]},
+    ]
+    folder = tmp_path / "site" / "CHEMICAL"
+    folder.mkdir(parents=True)
+    (folder / "ENZYMES_splits.json").write_text(json.dumps(content))
+    compact = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    pinned = ("ENZYMES", 4, folds.hashlib.sha256(compact).hexdigest())
+    monkeypatch.setitem(folds.FOLDS["CHEMICAL"], "ENZYMES", pinned)
+    with served(folder.parent) as address:
+        monkeypatch.setattr(folds, "ADDRESS", address)
+        found = load_folds("ENZYMES", data=tmp_path / "cache")
+        assert [fold.test.tolist() for fold in found] == [[0, 1], [2, 3]]
+        (folder / "ENZYMES_splits.json").write_text("[]")
+        with pytest.raises(GraphError, match="not the CHEMICAL folds"):
+            load_folds("ENZYMES", data=tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "no JSON"),
+        ('[{"test": [0]}]', "is wanted"),
+        ('[{"test": [0], "model_selection": [{"train": [0], "validation": [2]}]}]', "fold 1 does not split"),
+        ('[{"test": [0], "model_selection": [{"train": [1], "validation": [2, 3]}]}]', "not disjoint"),
+    ],
+)
+def test_damaged_folds_are_named(tmp_path, monkeypatch, text, message):
+    monkeypatch.setitem(folds.FOLDS["CHEMICAL"], "ENZYMES", ("ENZYMES", 4, ""))
+    (tmp_path / "CHEMICAL").mkdir()
+    (tmp_path / "CHEMICAL" / "ENZYMES_splits.json").write_text(text)
+    with pytest.raises(GraphError, match=message):
+        load_folds("ENZYMES", data=tmp_path)
+
+
+def test_unknown_names_and_missing_files(tmp_path):
+    with pytest.raises(GraphError, match="known are NCI1"):
+        load_tu("FLOWERS")
+    with pytest.raises(GraphError, match="no folds are known"):
+        load_folds("MUTAG")
+    with pytest.raises(GraphError, match="of kind CHEMICAL"):
+        load_folds("NCI1", kind="COLLABORATIVE_1")
+    with pytest.raises(GraphError, match="grnf data fetch MUTAG"):
+        load_tu("MUTAG", data=tmp_path, download=False)
+    with pytest.raises(GraphError, match="are not in"):
+        load_folds("ENZYMES", data=tmp_path, download=False)
+
+
+def test_default_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("GRNF_DATA", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store.data_folder() == tmp_path / "grnf"
+    monkeypatch.setenv("GRNF_DATA", str(tmp_path / "sets"))
+    assert store.data_folder() == tmp_path / "sets"
+    assert store.data_folder(tmp_path) == tmp_path
