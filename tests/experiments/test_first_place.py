@@ -5,7 +5,7 @@ import pytest
 
 from grnf import GraphBatch
 from grnf.datasets import make_sbm
-from grnf.experiments import first_place
+from grnf.experiments import ablation, first_place
 from grnf.experiments.study import Study
 
 
@@ -27,8 +27,9 @@ def two_sets(monkeypatch):
             SimpleNamespace(train=rest[i][:30], validation=rest[i][30:], test=parts[i]) for i in range(10)
         ]
 
-    monkeypatch.setattr(first_place, "load_tu", load_tu)
-    monkeypatch.setattr(first_place, "load_folds", load_folds)
+    for module in (first_place, ablation):
+        monkeypatch.setattr(module, "load_tu", load_tu)
+        monkeypatch.setattr(module, "load_folds", load_folds)
     return loaded
 
 
@@ -64,3 +65,23 @@ def test_test_graphs_have_no_say_in_the_fit(two_sets):
     after = first_place.evaluate(SimpleNamespace(graphs=data.graphs, y=turned), fold, n_components=16)
     assert after["selected"] == before["selected"]
     assert after["test"] == pytest.approx(1 - before["test"])
+
+
+def test_ablation(two_sets, tmp_path):
+    results = ablation.run(Study(tmp_path, quick=True))
+    entries = results["sets"]["ENZYMES"]
+    assert list(entries) == ["the recipe", "without plain", "without degrees"]
+    (table,) = ablation.tables(results)
+    assert [row[0] for row in table.rows] == list(entries)
+    recipe = np.mean([fold["test"] for fold in entries["the recipe"]])
+    without = np.mean([fold["test"] for fold in entries["without plain"]])
+    assert f"({100 * (without - recipe):+.1f}" in table.rows[1][1]
+    assert ablation.draw(results) is not None
+
+
+def test_ablation_changes_one_thing_at_a_time():
+    changed = ablation.variants()
+    assert changed["the recipe"] == {}
+    assert all(len(settings) == 1 for name, settings in changed.items() if name != "the recipe")
+    assert "walks" not in changed["without walks"]["lifts"]
+    assert list(changed["walks alone"]["lifts"]) == ["walks"]

@@ -30,7 +30,7 @@ def cross_validate(
     import numpy as np
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
-    from grnf import GRNFClassifier, GRNFRegressor
+    from grnf.estimators import GRNFClassifier, GRNFRegressor
 
     make = GRNFClassifier if classify else GRNFRegressor
     splitter = RepeatedStratifiedKFold if classify else RepeatedKFold
@@ -68,8 +68,8 @@ _CONSTANT = {True: "the most frequent class", False: "the mean"}
 
 
 def _structure_free(graphs: list[RawGraph]) -> Any:
-    from grnf import GraphBatch
     from grnf.estimators.baseline import structure_free
+    from grnf.graphs import GraphBatch
     from grnf.io import AttributeEncoder
 
     encoder = AttributeEncoder(missing="zero").fit(graphs)

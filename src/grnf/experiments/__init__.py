@@ -15,5 +15,6 @@ EXPERIMENTS = {
     "table1": "grnf.experiments.table1",
     "accuracy": "grnf.experiments.accuracy",
     "first-place": "grnf.experiments.first_place",
+    "ablation": "grnf.experiments.ablation",
 }
 """Name of the command -> module, in the order of the report."""
