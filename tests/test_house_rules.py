@@ -86,11 +86,14 @@ def test_every_command_has_help_and_a_line_in_the_manual():
     from grnf.cli.app import app
 
     manual = (ROOT / "README.md").read_text()
-    for command in app.registered_commands:
-        help_text = command.callback.__doc__
-        assert help_text
-        assert "Example: grnf" in help_text
-        assert f"grnf {command.callback.__name__}" in manual
+    commands = [(command.callback, command.callback.__name__) for command in app.registered_commands]
+    for group in app.registered_groups:
+        inside = group.typer_instance.registered_commands
+        commands += [(command.callback, f"{group.name} {command.name}") for command in inside]
+    for callback, name in commands:
+        assert callback.__doc__
+        assert f"Example: grnf {name}" in callback.__doc__
+        assert f"grnf {name}" in manual
 
 
 def test_randomness_lives_in_law_and_datasets():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,25 +12,30 @@ import typer
 
 from grnf.cli.options import Quiet
 from grnf.cli.tell import note
+from grnf.experiments import EXPERIMENTS
 
 __all__ = ["reproduce"]
 
 
-class ExperimentName(StrEnum):
-    """The experiments, and all of them."""
+NAMES = ["all", *EXPERIMENTS]
 
-    ALL = "all"
-    TSNE = "tsne"
-    THEOREM2 = "theorem2"
-    SYNTHETIC = "synthetic"
-    TABLE1 = "table1"
-    ACCURACY = "accuracy"
-    FIRST_PLACE = "first-place"
-    ABLATION = "ablation"
+
+def _known(name: str) -> str:
+    if name not in NAMES:
+        raise typer.BadParameter(f"{name!r}; known are {', '.join(NAMES)}")
+    return name
 
 
 def reproduce(
-    experiment: Annotated[ExperimentName, typer.Argument(help="Which figure or table; all makes a report.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(NAMES),
+            callback=_known,
+            autocompletion=lambda incomplete: [name for name in NAMES if name.startswith(incomplete)],
+            help="Which figure or table; all makes a report of them.",
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
         "grnf-reproduce"
     ),
@@ -63,14 +67,14 @@ def reproduce(
     try:
         with _status(quiet) as tell:
             study = Study(output, data, seed, quick, tell, fresh)
-            if experiment is ExperimentName.ALL:
+            if experiment == "all":
                 reproduce_all(study, done)
             else:
-                done(run_one(experiment.value, study))
+                done(run_one(experiment, study))
     except KeyboardInterrupt:
         note(f"grnf: what is done is kept in {output}; the same command goes on from there", quiet)
         raise
-    written = "report.html" if experiment is ExperimentName.ALL else f"{experiment.value}.json, .png and .pdf"
+    written = "report.html" if experiment == "all" else f"{experiment}.json, .png and .pdf"
     typer.echo(f"written to {output}/: {written}")
 
 

@@ -21,6 +21,7 @@ LARGEST_DOWNLOAD = 2**30
 """Bytes: more than this is no data set that we know."""
 
 CHUNK = 2**18
+SAFE = ("https://", "http://127.0.0.1:")
 
 
 def data_folder(data: str | os.PathLike[str] | None = None) -> Path:
@@ -55,7 +56,7 @@ def download(address: str, path: Path, check: Callable[[Path], Any]) -> Path:
 
     Only https is used (and http to this very machine, for tests); size and waiting time are limited.
     """
-    if not address.startswith(("https://", "http://127.0.0.1:")):
+    if not address.startswith(SAFE):
         raise GraphError(f"{address}: only https addresses are downloaded")
     path.parent.mkdir(parents=True, exist_ok=True)
     unchecked = path.with_name(f".{path.name}.unchecked")
@@ -79,6 +80,8 @@ def _receive(address: str, path: Path) -> None:
         urllib.request.urlopen(request, timeout=TIMEOUT) as answer,  # noqa: S310 https, see above
         atomic_write(path, "wb") as file,
     ):
+        if not answer.geturl().startswith(SAFE):
+            raise GraphError(f"{address} leads to {answer.geturl()}: only https addresses are downloaded")
         size = 0
         while chunk := answer.read(CHUNK):
             size += len(chunk)

@@ -4,9 +4,9 @@ A module has `TITLE` and `ABOUT` (what the paper shows, and what ours adds), `ru
 JSON), `draw(results) -> matplotlib Figure` and `tables(results) -> list of Table`.
 """
 
-from grnf.experiments.study import Study, Table
+from __future__ import annotations
 
-__all__ = ["EXPERIMENTS", "Study", "Table"]
+__all__ = ["EXPERIMENTS"]
 
 EXPERIMENTS = {
     "tsne": "grnf.experiments.tsne",

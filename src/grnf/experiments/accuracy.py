@@ -30,7 +30,7 @@ def run(study: Study) -> dict[str, Any]:
     """Train and test for each M; each fold is cached."""
     dimensions = [4, 64] if study.quick else DIMENSIONS
     head = (
-        HeadSettings(max_steps=40, patience=20) if study.quick else HeadSettings(max_steps=1000, patience=250)
+        HeadSettings(max_steps=40, patience=20) if study.quick else HeadSettings(max_steps=600, patience=200)
     )
     results: dict[str, Any] = {}
     for name in ("ENZYMES", "IMDB-BINARY"):

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import json
 import platform
+import re
 import sys
 import time
 from typing import Any
@@ -41,8 +42,7 @@ def reproduce(name: str, study: Study) -> dict[str, Any]:
     }
     save_figure(module.draw(results), study.output / name)
     with atomic_write(study.output / f"{name}.json") as file:
-        json.dump(outcome, file, indent=1)
-        file.write("\n")
+        file.write(_compact(outcome) + "\n")
     return outcome
 
 
@@ -63,6 +63,12 @@ def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
     with atomic_write(study.output / "report.html") as file:
         file.write(page(sections, {"seed": study.seed, "quick": study.quick}, versions()))
     return outcomes
+
+
+def _compact(outcome: dict[str, Any]) -> str:
+    """Return JSON with indents, but lists of numbers on one line."""
+    text = json.dumps(outcome, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s+", " ", found.group()), text)
 
 
 def versions() -> dict[str, str]:

@@ -11,16 +11,18 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.experiments.study import Study
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["CLASSES", "synthetic_vectors"]
+__all__ = ["CLASSES", "ORDERS_TO_3", "synthetic_vectors"]
 
 CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
+ORDERS_TO_3 = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
 _MAKERS: dict[str, Any] = {"SBM": make_sbm, "Delaunay": make_delaunay}
 
 
 def synthetic_vectors(
-    name: str, n_graphs: int, n_components: int, study: Study
+    name: str, n_graphs: int, n_components: int, study: Study, **settings: Any
 ) -> tuple[FloatArray, IntArray]:
-    """Draw a set and embed it."""
+    """Draw a set and embed it; further settings are those of GRNF."""
     study.tell(f"{name}: embedding {n_graphs} graphs")
     graphs, y = _MAKERS[name](n_graphs, random_state=study.seed)
-    return np.asarray(GRNF(n_components, random_state=study.seed).fit_transform(graphs)), y
+    grnf = GRNF(n_components, random_state=study.seed, **settings)
+    return np.asarray(grnf.fit_transform(graphs)), y

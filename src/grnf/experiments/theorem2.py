@@ -11,7 +11,7 @@ from grnf.datasets import make_sbm
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.study import Study, Table
 from grnf.law.streams import block_generator
-from grnf.metric import DistanceEstimate, failure_probability
+from grnf.metric import DistanceEstimate, failure_probability, required_dimension
 from grnf.typing import FloatArray
 
 __all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
@@ -44,7 +44,20 @@ def run(study: Study) -> dict[str, Any]:
         "delta": DELTA,
     }
     what = {"experiment": "theorem2", "seed": study.seed, **settings}
-    return {**settings, **study.cached(what, lambda: _compute(settings, study))}
+    found = study.cached(what, lambda: _compute(settings, study))
+    return {**settings, **found, "needed": _needed(found)}
+
+
+def _needed(found: dict[str, Any]) -> dict[str, int]:
+    """Return the M from which on each bound promises a risk of at most DELTA."""
+    eps, variance = found["eps"], found["variance"]
+    return {
+        "delta_clt": required_dimension(eps, DELTA, bound="clt", variance=variance),
+        "delta_star": required_dimension(eps, DELTA, bound="chebyshev", variance=variance),
+        "delta_M": required_dimension(eps, DELTA, bound="chebyshev", variance=8 * variance),
+        "hoeffding": required_dimension(eps, DELTA, bound="hoeffding"),
+        "theorem2": required_dimension(eps, DELTA, bound="chebyshev", variance=16 * found["C"]),
+    }
 
 
 def _compute(settings: dict[str, Any], study: Study) -> dict[str, Any]:
@@ -124,16 +137,20 @@ def tables(results: dict[str, Any]) -> list[Table]:
         f"Squared distance {results['squared_distance']:.4f}, eps {results['eps']:.4f}, "
         f"variance of a term {results['variance']:.4f}"
     )
-    return [Table(about, header, rows)]
+    needed = [[names[name], f"{M:,}"] for name, M in results["needed"].items()]
+    return [
+        Table(about, header, rows),
+        Table("Features from which on the risk is at most 5 %", ["according to", "M"], needed),
+    ]
 
 
 def draw(results: dict[str, Any]) -> Any:
     """Draw the bounds with what happens, and the coverage of the intervals."""
     figure, (left, right) = new_figure(10.5, 4.4, columns=2, width_ratios=[1.7, 1])
-    M, curves = results["dimensions"], results["curves"]
+    M, curves, needed = results["dimensions"], results["curves"], results["needed"]
     for name, label, colour, style, marker in (
-        ("theorem2", r"Theorem 2, $16\,C/(M\varepsilon^2)$", COLOURS[6], "-", None),
-        ("hoeffding", "Hoeffding", COLOURS[2], "-", None),
+        ("theorem2", f"Theorem 2, 16 C (5 % from M = {needed['theorem2']:.1e})", COLOURS[6], "-", None),
+        ("hoeffding", f"Hoeffding (5 % from M = {needed['hoeffding']:.1e})", COLOURS[2], "--", None),
         ("delta_M", r"$\delta_M$", COLOURS[1], "-", "^"),
         ("empirical_delta_M", r"$\hat\delta_M$ (empirical)", COLOURS[1], "--", "^"),
         ("delta_star", r"$\delta_*$", COLOURS[0], "-", "o"),

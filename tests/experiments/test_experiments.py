@@ -1,0 +1,160 @@
+"""Each experiment at a small size: the statistics it must show, its JSON, its figure and its tables."""
+
+import importlib
+import json
+import math
+
+import numpy as np
+import pytest
+
+from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
+from grnf.experiments.runner import reproduce
+from grnf.experiments.study import Study
+from grnf.experiments.vectors import load_benchmark
+
+
+def checked(name, study):
+    """Run an experiment; check that its JSON is plain and that figure and tables can be made of it alone."""
+    outcome = reproduce(name, study)
+    stored = json.loads((study.output / f"{name}.json").read_text())
+    assert stored == json.loads(json.dumps(outcome))
+    assert set(stored) == {"experiment", "title", "settings", "versions", "seconds", "results"}
+    assert stored["settings"] == {"seed": 0, "quick": True}
+    module = importlib.import_module(EXPERIMENTS[name])
+    for table in module.tables(stored["results"]):
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.header)}
+    module.draw(stored["results"])
+    assert (study.output / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+    assert (study.output / f"{name}.pdf").read_bytes()[:4] == b"%PDF"
+    return stored["results"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path, quick=True)
+
+
+@pytest.fixture
+def with_data(study, shared):
+    study.data = shared / "data"
+    return study
+
+
+def test_every_experiment_has_its_parts():
+    for home in EXPERIMENTS.values():
+        module = importlib.import_module(home)
+        assert module.TITLE
+        assert module.ABOUT.endswith(".")
+        assert {"run", "draw", "tables"} <= set(module.__all__)
+
+
+def test_tsne(study):
+    results = checked("tsne", study)
+    assert list(results["sets"]) == list(tsne.MAPS)
+    for entry in results["sets"].values():
+        assert np.shape(entry["points"]) == (results["n_graphs"], 2)
+        assert 0.5 < entry["nearest_of_own_class"] <= 1
+
+
+def test_theorem2(study):
+    results = checked("theorem2", study)
+    curves = {name: np.array(values) for name, values in results["curves"].items()}
+    assert all(len(values) == len(results["dimensions"]) for values in curves.values())
+    spread = 3 / math.sqrt(results["repetitions"])
+    assert (curves["empirical_delta_star"] <= curves["delta_star"] + spread).all()
+    assert (curves["empirical_delta_M"] <= curves["delta_M"] + spread).all()
+    assert (curves["coverage_bernstein"] >= 0.95 - spread).all()
+    assert (curves["delta_star"] <= curves["theorem2"]).all()
+    assert results["eps"] == pytest.approx(0.25 * results["squared_distance"])
+    needed = results["needed"]
+    assert needed["delta_clt"] < needed["delta_star"] < needed["delta_M"] < needed["hoeffding"]
+
+
+def test_theorem2_estimates_are_those_of_independent_terms():
+    terms = np.random.default_rng(0).exponential(size=10_000)
+    M, eps = 400, 0.1
+    found = theorem2._empirical(terms, M, 2000, eps, seed=0, block=0)
+    z = eps * math.sqrt(M) / terms.std()
+    assert found["empirical_delta_star"] == pytest.approx(math.erfc(z / math.sqrt(2)), abs=0.02)
+    assert found["empirical_delta_M"] == pytest.approx(math.erfc(z / 2), abs=0.03)
+    assert found["coverage_clt"] == pytest.approx(0.95, abs=0.02)
+
+
+def test_synthetic(study):
+    results = checked("synthetic", study)
+    for methods in results["sets"].values():
+        assert list(methods) == list(synthetic.METHODS)
+        for entry in methods.values():
+            assert len(entry["mean"]) == len(entry["std"]) == len(results["dimensions"])
+    delaunay = results["sets"]["Delaunay"]
+    assert delaunay["svm"]["star"] > delaunay["svm"]["mean"][0] + 20
+    assert delaunay["knn"]["star"] > 65
+    assert synthetic.DIMENSIONS[0] == 2
+    assert 900 < synthetic.DIMENSIONS[-1] <= 1000
+
+
+def test_synthetic_splits_in_halves_and_learns():
+    generator = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    Z = generator.standard_normal((200, 20)) + 2.0 * y[:, np.newaxis]
+    (few, many) = synthetic._repetition(Z, y, [1, 20], seed=0, repetition=0)
+    assert many[0] > 0.95
+    assert many[1] > 0.95
+    assert many[0] > few[0] > 0.6
+
+
+def test_table1(with_data):
+    results = checked("table1", with_data)
+    assert list(results["sets"]) == ["ENZYMES", "IMDB-BINARY"]
+    for entry in results["sets"].values():
+        assert len(entry["folds"]) == 2
+        tests = [100 * np.mean(fold["runs"]) for fold in entry["folds"]]
+        assert entry["mean"] == pytest.approx(np.mean(tests))
+        assert entry["std"] == pytest.approx(np.std(tests))
+        assert all(fold["l2"] in table1.L2 for fold in entry["folds"])
+    assert results["sets"]["IMDB-BINARY"]["mean"] > 55
+    (table,) = table1.tables(results)
+    assert [row[0] for row in table.rows][2:-1] == list(published.COMPETITORS)
+
+
+def test_accuracy(with_data):
+    results = checked("accuracy", with_data)
+    assert results["best_published"]["ENZYMES"] == {"method": "Baseline", "mean": 65.2}
+    assert results["best_published"]["IMDB-BINARY"] == {"method": "GraphSAGE", "mean": 69.9}
+    assert all(len(entry["mean"]) == 2 for entry in results["sets"].values())
+
+
+def test_the_first_features_of_a_longer_vector(with_data):
+    """What lets `accuracy` embed once for all M."""
+    benchmark = load_benchmark("ENZYMES", with_data)
+    short, long = benchmark.vectors(8, [5])[0], benchmark.vectors(32, [5])[0]
+    np.testing.assert_allclose(long[:, :8] * math.sqrt(32), short * math.sqrt(8), rtol=1e-5, atol=1e-6)
+    assert accuracy.DIMENSIONS[-1] == 1024
+
+
+def test_published_numbers():
+    """The best entries of the table, which are known from elsewhere too."""
+    best = [max(row[i][0] for row in published.COMPETITORS.values() if row[i]) for i in range(6)]
+    assert best == [80.0, 75.8, 65.2, 69.9, 47.2, 75.9]
+    assert {len(row) for row in [*published.COMPETITORS.values(), published.PAPER_ROW]} == {6}
+
+
+def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
+    whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
+    calls = []
+    train = table1.train_heads
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 4:  # the second run of the second fold
+            raise KeyboardInterrupt
+        return train(*arguments)
+
+    monkeypatch.setattr(table1, "train_heads", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("table1", with_data)
+    assert not (with_data.output / "table1.json").exists()
+    resumed = reproduce("table1", Study(with_data.output, with_data.data, quick=True))["results"]
+    assert len(calls) == 4 + 6  # the first fold is not trained again, the second is
+    assert resumed == whole
