@@ -14,7 +14,7 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.estimators.cache import the_cache
 from grnf.estimators.views import as_menu, recipe
 from grnf.io import read_tu
-from grnf.lifts import Degree, Propagate
+from grnf.lifts import Degree, Propagate, RandomWalk, Size, Triangles
 from grnf.testing import assert_invariant
 
 SMALL = {"n_components": 32}
@@ -29,7 +29,8 @@ def sbm():
 @pytest.mark.parametrize("head", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)])
 def test_heads_learn(sbm, head):
     graphs, y = sbm
-    model = GRNFClassifier(64, head=head).fit(graphs[:40], y[:40])
+    lifts = [Degree(), Triangles(), RandomWalk(6)]
+    model = GRNFClassifier(64, lifts=lifts, head=head).fit(graphs[:40], y[:40])
     assert model.score(graphs[40:], y[40:]) >= 0.8
     P = model.predict_proba(graphs[40:])
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
@@ -57,7 +58,7 @@ def test_regression_of_triangles():
     generator = np.random.default_rng(0)
     references = [nx.gnp_random_graph(12, generator.uniform(0.1, 0.6), seed=s) for s in range(80)]
     y = [sum(nx.triangles(graph).values()) / 3 for graph in references]
-    model = GRNFRegressor(64).fit(references[:60], y[:60])
+    model = GRNFRegressor(64, lifts=[Triangles(), Size()]).fit(references[:60], y[:60])
     assert model.score(references[60:], y[60:]) > 0.9
 
 

@@ -74,12 +74,12 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from grnf.datasets import make_sbm
-    >>> graphs, y = make_sbm(60, random_state=0)
-    >>> model = GRNFClassifier(n_components=64).fit(graphs[:40], y[:40])
-    >>> model.score(graphs[40:], y[40:]) > 0.9
+    >>> from grnf.datasets import make_delaunay
+    >>> graphs, y = make_delaunay(120, random_state=0)
+    >>> model = GRNFClassifier(n_components=64).fit(graphs[:100], y[:100])
+    >>> model.score(graphs[100:], y[100:]) > 0.8
     True
-    >>> model.predict_proba(graphs[40:42]).shape
+    >>> model.predict_proba(graphs[100:102]).shape
     (2, 2)
     """
 
@@ -125,7 +125,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(60, random_state=0)
     >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
-    >>> model = GRNFRegressor(n_components=64).fit(graphs[:40], density[:40])
+    >>> model = GRNFRegressor(n_components=64, lifts=None).fit(graphs[:40], density[:40])
     >>> bool(model.score(graphs[40:], density[40:]) > 0.95)
     True
     """
