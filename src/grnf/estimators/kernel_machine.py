@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.typing import FloatArray
 
-__all__ = ["KernelSVC", "KernelSVR"]
+__all__ = ["GRID_C", "GRID_GAMMA", "KernelSVC", "KernelSVR"]
 
 MANY = 2_000
 """Samples from which on one hold-out takes the place of five folds."""
