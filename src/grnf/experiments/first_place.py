@@ -174,6 +174,6 @@ def draw(results: dict[str, Any]) -> Any:
         axes.text(x + 0.2, other + 0.6, f"{other:.1f}", ha="center", fontsize=9)
     axes.set_xticks(places, names)
     axes.set_ylabel("test accuracy, %")
-    axes.set_ylim(30, 95)
+    axes.set_ylim(0, 100)
     axes.legend(frameon=False, ncols=2, loc="upper right")
     return figure
