@@ -8,30 +8,38 @@ import shutil
 import sys
 from pathlib import Path
 
-from grnf.experiments import EXPERIMENTS, table1
+from grnf.experiments import EXPERIMENTS, first_place, table1
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
-START, END = "<!-- experiments: begin -->", "<!-- experiments: end -->"
+TABLES = {"experiments": ("table1", table1), "first-place": ("first-place", first_place)}
+"""Place in the README -> experiment, and the module that makes its tables."""
 
 
-def table(outcome):
-    (found,) = table1.tables(outcome["results"])
-    lines = ["| " + " | ".join(found.header) + " |", "|---" * len(found.header) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in found.rows]
-    return "\n".join(lines)
+def lines(found):
+    yield "| " + " | ".join([found.header[0] or found.title, *found.header[1:]]) + " |"
+    yield "|---" * len(found.header) + "|"
+    yield from ("| " + " | ".join(row) + " |" for row in found.rows)
 
 
 def publish(folder):
     for name in EXPERIMENTS:
         if (folder / f"{name}.json").exists():
-            shutil.copy(folder / f"{name}.json", HERE / "results")
-            shutil.copy(folder / f"{name}.png", HERE.parent / "docs" / "figures")
+            for place, suffix in ((HERE / "results", "json"), (HERE.parent / "docs" / "figures", "png")):
+                place.mkdir(parents=True, exist_ok=True)
+                shutil.copy(folder / f"{name}.{suffix}", place)
     text = README.read_text()
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    outcome = json.loads((HERE / "results" / "table1.json").read_text())
-    README.write_text(f"{before}{START}\n{table(outcome)}\n{END}{after}")
+    for place, (name, module) in TABLES.items():
+        path = HERE / "results" / f"{name}.json"
+        if not path.exists():
+            continue
+        start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+        before, rest = text.split(start)
+        _, after = rest.split(end)
+        tables = module.tables(json.loads(path.read_text())["results"])
+        body = "\n\n".join("\n".join(lines(found)) for found in tables)
+        text = f"{before}{start}\n{body}\n{end}{after}"
+    README.write_text(text)
 
 
 if __name__ == "__main__":

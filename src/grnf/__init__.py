@@ -13,9 +13,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, metric, nn, testing
+    from grnf import basis, datasets, io, law, lifts, metric, nn, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
-    from grnf.estimators import GRNF, ReweightedGRNF
+    from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
 __version__ = "0.1.0"
@@ -23,6 +23,8 @@ __version__ = "0.1.0"
 __all__ = [
     "GRNF",
     "CostWarning",
+    "GRNFClassifier",
+    "GRNFRegressor",
     "Graph",
     "GraphBatch",
     "GraphError",
@@ -34,6 +36,7 @@ __all__ = [
     "datasets",
     "io",
     "law",
+    "lifts",
     "metric",
     "nn",
     "null_graph",
@@ -44,6 +47,8 @@ __all__ = [
 _HOMES = {
     "CostWarning": "grnf.errors",
     "GRNF": "grnf.estimators",
+    "GRNFClassifier": "grnf.estimators",
+    "GRNFRegressor": "grnf.estimators",
     "Graph": "grnf.graphs",
     "GraphBatch": "grnf.graphs",
     "GraphError": "grnf.errors",
@@ -53,7 +58,7 @@ _HOMES = {
     "check_graphs": "grnf.graphs",
     "null_graph": "grnf.graphs",
 }
-_MODULES = ("basis", "datasets", "io", "law", "metric", "nn", "testing")
+_MODULES = ("basis", "datasets", "io", "law", "lifts", "metric", "nn", "testing")
 
 
 def __getattr__(name: str) -> Any:

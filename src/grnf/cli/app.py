@@ -8,6 +8,7 @@ import warnings
 import typer
 
 from grnf import __version__
+from grnf.cli.classify import classify
 from grnf.cli.convert import convert
 from grnf.cli.data import app as data
 from grnf.cli.demo import demo
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
-for command in (embed, distances, kernel, info, convert, dimension, demo, reproduce):
+for command in (embed, classify, distances, kernel, info, convert, dimension, demo, reproduce):
     app.command()(command)
 app.add_typer(data, name="data")
 

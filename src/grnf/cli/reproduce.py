@@ -51,8 +51,9 @@ def reproduce(
     """Make the figures and tables of the paper from scratch: JSON, PNG and PDF of each, and an HTML report.
 
     tsne: maps of two synthetic sets. theorem2: bounds of the error beside what happens. synthetic: accuracy
-    against M. table1: six benchmark sets beside published results. accuracy: two of them against M. An
-    interrupted run resumes where it stopped.
+    against M. table1: six benchmark sets beside published results. accuracy: two of them against M.
+    first-place: one recipe for the six sets. ablation: what its parts contribute. An interrupted run resumes
+    where it stopped.
 
     Example: grnf reproduce all --data sets --output grnf-reproduce
     """

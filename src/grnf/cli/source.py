@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grnf.errors import GraphError
 
@@ -37,12 +37,15 @@ class Source:
     name: str
     format: str | None = None
 
-    def read(self, *, yield_bad: bool = False) -> Iterator[RawGraph | BadGraph]:
-        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places."""
+    def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
+        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.
+
+        Options are those of the reader of the format.
+        """
         from grnf.io import BadGraph
 
         try:
-            for item in _read(self.path, self.format, yield_bad):
+            for item in _read(self.path, self.format, yield_bad, options):
                 if isinstance(item, BadGraph):
                     item = replace(item, reason=item.reason.replace(str(self.path), self.name))
                 yield item
@@ -88,7 +91,9 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path, format: str | None, yield_bad: bool) -> Iterator[RawGraph | BadGraph]:
+def _read(
+    path: Path, format: str | None, yield_bad: bool, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
     from grnf import io
 
-    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise")
+    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise", **options)

@@ -23,8 +23,8 @@ def note(text: str, quiet: bool = False) -> None:
 
 
 @contextmanager
-def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int], Any]]:
-    """Give a function that counts graphs done; it shows only on a terminal, in place of the library's bar."""
+def progress(what: str, quiet: bool = False, unit: str = "graphs") -> Iterator[Callable[[int], Any]]:
+    """Give a function that counts what is done; it shows on a terminal only, for the library's bar."""
     if quiet or not sys.stderr.isatty():
         with no_progress():
             yield lambda count: None  # noqa: ARG005
@@ -34,7 +34,7 @@ def progress(what: str, quiet: bool = False) -> Iterator[Callable[[int], Any]]:
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}: {task.completed:,} graphs"),
+        TextColumn(f"{{task.description}}: {{task.completed:,}} {unit}"),
         TimeElapsedColumn(),
     )
     with no_progress(), Progress(*columns, console=Console(stderr=True), transient=True) as bar:

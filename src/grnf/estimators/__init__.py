@@ -1,6 +1,7 @@
-"""GRNF for scikit-learn: drawn from a law P, or with P fitted to a task."""
+"""GRNF for scikit-learn: with P given or fitted to a task; a classifier and a regressor behind it."""
 
+from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor
 from grnf.estimators.reweighted import ReweightedGRNF
 from grnf.estimators.transformer import GRNF
 
-__all__ = ["GRNF", "ReweightedGRNF"]
+__all__ = ["GRNF", "GRNFClassifier", "GRNFRegressor", "ReweightedGRNF"]

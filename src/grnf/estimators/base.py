@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
 from grnf.errors import GraphError
-from grnf.estimators.inputs import Samples, encoded_samples, first_samples
 from grnf.estimators.parameters import Law, memory_size, parameter_law
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects
+from grnf.io.samples import Samples, encoded_samples, first_samples
 from grnf.law import ParameterLaw
 from grnf.typing import FloatArray
 

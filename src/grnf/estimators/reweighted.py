@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
 from grnf.estimators.base import GraphTransformer
-from grnf.estimators.inputs import Samples
 from grnf.estimators.parameters import Law
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
+from grnf.io.samples import Samples
 from grnf.law import ParameterLaw, draw_seed
 from grnf.metric import kernel
 from grnf.metric.bounds import checked_dimension, checked_positive

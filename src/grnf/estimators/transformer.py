@@ -12,9 +12,9 @@ from grnf.activations import get_activation
 from grnf.engine.statistics import edge_channels
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer
-from grnf.estimators.inputs import Samples
 from grnf.estimators.parameters import Law, checked_heads
 from grnf.features import HiddenSums
+from grnf.io.samples import Samples
 from grnf.law import draw_seed
 from grnf.metric import DistanceEstimate, distance, required_dimension
 from grnf.metric.bounds import checked_dimension

@@ -14,5 +14,7 @@ EXPERIMENTS = {
     "synthetic": "grnf.experiments.synthetic",
     "table1": "grnf.experiments.table1",
     "accuracy": "grnf.experiments.accuracy",
+    "first-place": "grnf.experiments.first_place",
+    "ablation": "grnf.experiments.ablation",
 }
 """Name of the command -> module, in the order of the report."""

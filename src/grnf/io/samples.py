@@ -1,4 +1,4 @@
-"""What goes into an estimator: graphs of any kind to one `GraphBatch`, with a policy for bad samples."""
+"""What estimators and lifts are given: graphs of any kind to one `GraphBatch`; a policy for bad samples."""
 
 from __future__ import annotations
 

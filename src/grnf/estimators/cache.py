@@ -1,0 +1,110 @@
+"""Vectors of graphs that were embedded before: a row depends on its graph and its map alone, so it keeps."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.typing import FloatArray
+
+__all__ = ["EmbeddingCache", "graph_hashes", "state_hash", "the_cache"]
+
+
+class EmbeddingCache:
+    """Keeps rows by (map, graph), the least recently used ones being dropped first.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Bytes of rows that are kept.
+
+    Attributes
+    ----------
+    computed : int
+        Graphs that were embedded because their rows were not at hand.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.computed = 0
+        self._rows: OrderedDict[tuple[bytes, bytes], FloatArray] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def rows(
+        self, map_hash: bytes, batch: GraphBatch, embed: Callable[[GraphBatch], FloatArray]
+    ) -> FloatArray:
+        """Return the rows of all graphs, calling `embed` with those only whose rows are not kept."""
+        keys = [(map_hash, graph) for graph in graph_hashes(batch)]
+        with self._lock:
+            found = {key: self._rows[key] for key in keys if key in self._rows}
+            for key in found:
+                self._rows.move_to_end(key)
+        first = {key: index for index, key in reversed(list(enumerate(keys))) if key not in found}
+        if first:
+            missing = sorted(first.values())
+            Z = embed(batch if len(missing) == len(batch) else batch.take(missing))
+            fresh = {keys[index]: row for index, row in zip(missing, Z, strict=True)}
+            self._keep(fresh)
+            if len(missing) == len(batch):
+                return Z
+            found |= fresh
+        return np.stack([found[key] for key in keys])
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        with self._lock:
+            self._rows.clear()
+            self._bytes = self.computed = 0
+
+    def _keep(self, fresh: dict[tuple[bytes, bytes], FloatArray]) -> None:
+        with self._lock:
+            self.computed += len(fresh)
+            for key, row in fresh.items():
+                if key not in self._rows:
+                    self._rows[key] = row.copy()  # a view would keep the whole block alive
+                    self._bytes += row.nbytes
+            while self._bytes > self.max_bytes:
+                _, row = self._rows.popitem(last=False)
+                self._bytes -= row.nbytes
+
+
+the_cache = EmbeddingCache(max_bytes=500_000_000)
+"""Shared by all estimators of the process, so that the clones of a grid search find what others computed."""
+
+
+def graph_hashes(batch: GraphBatch) -> list[bytes]:
+    """Hash each graph: numbering of nodes and order of edges included, so equal hashes are equal graphs."""
+    hashes = []
+    for g in range(len(batch)):
+        nodes = slice(batch.node_ptr[g], batch.node_ptr[g + 1])
+        edges = slice(batch.edge_ptr[g], batch.edge_ptr[g + 1])
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr((nodes.stop - nodes.start, bool(batch.directed[g]))).encode())
+        for array in (batch.edges[edges], batch.node_attr[nodes], batch.edge_attr[edges]):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        hashes.append(digest.digest())
+    return hashes
+
+
+def state_hash(*estimators: Any) -> bytes:
+    """Hash all that fitted estimators were given and have learnt."""
+    digest = hashlib.blake2b(digest_size=16)
+    for estimator in estimators:
+        digest.update(type(estimator).__qualname__.encode())
+        for name, value in sorted(vars(estimator).items()):
+            if isinstance(value, np.ndarray):
+                text = f"{value.shape}{value.dtype}".encode() + value.tobytes()
+            elif isinstance(value, AttributeEncoder):
+                text = repr(value.to_config()).encode()
+            else:
+                text = repr(value).encode()
+            digest.update(name.encode() + b"\0" + text + b"\0")
+    return digest.digest()

@@ -1,0 +1,138 @@
+"""GRNF and a classifier or regressor behind it, in one line: graphs and labels in, predictions out."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from grnf.estimators.model import GraphModel
+from grnf.typing import FloatArray
+
+__all__ = ["GRNFClassifier", "GRNFRegressor"]
+
+
+class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
+    """Classifies graphs of any kind: lifts, Graph Random Neural Features and a support vector machine.
+
+    Nothing but the machine is trained. The default recipe looks at a graph in seven ways (`grnf.lifts`): as
+    it is, with degrees and sizes, with counts of its attributes, with the means of neighbours, with
+    Weisfeiler-Lehman colours of two depths, and with triangles and returning random walks. Each view is
+    embedded by a GRNF map of its own. The machine has an RBF kernel in which all views have an equal say; C
+    and gamma are chosen by cross-validation on the graphs of `fit`.
+
+    Vectors of graphs are kept in memory (up to 500 MB), since they depend neither on labels nor on the head:
+    in a grid search each graph is embedded once for each setting of the map.
+
+    Parameters
+    ----------
+    n_components : int, default=1024
+        Number of features of each view.
+    lifts : "recipe", None, lift, list of lifts, or dict from names to lists, default="recipe"
+        The views of a graph. None: the graph as it is.
+    orders : dict or law, default={1: 2/3, 2: 1/3}
+        P, as in `GRNF`.
+    grnf_params : dict, optional
+        Other parameters of `GRNF`.
+    head : "auto", "svm", "linear", "network" or estimator, default="auto"
+        "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer; or any
+        classifier of scikit-learn, which sees the vectors of all views side by side. "auto" is "svm" for up
+        to 8,000 graphs, and "linear" for more.
+    C, gamma : float or list of float, optional
+        For "svm": one value, or those to choose from. gamma is in units of one over the median squared
+        distance between vectors.
+    cv : int, splitter or iterable, optional
+        How "svm" and "linear" choose. None: 5 folds; "svm" takes a hold-out of a tenth from 2,000 graphs on.
+    random_state : int, default=0
+        Seed of the features. It is fixed by default, so that vectors can be used again.
+    n_jobs : int, optional
+        Threads that embed.
+    unseen, missing : as in `GRNF`, default="ignore", "error"
+        A category that was not there in `fit` is ignored by default, as cross-validation needs it.
+    on_error : "raise", "nan" or "skip", default="raise"
+        What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
+        warning; answers for it are NaN (None where classes are names), or left out with a warning.
+    cache : bool, default=True
+        Whether to keep vectors in memory.
+
+    Attributes
+    ----------
+    classes_ : array
+    selected_ : dict
+        What was chosen, and its score on samples that were left out.
+    cv_results_ : dict
+        All that was tried.
+    head_ : estimator
+        The fitted machine.
+    seconds_ : dict
+        Time that `fit` took to "embed" the graphs, and to "train" the head and choose its settings.
+    errors_ : list of (int, str)
+        Row and reason of each bad sample of the last call.
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_delaunay
+    >>> graphs, y = make_delaunay(120, random_state=0)
+    >>> model = GRNFClassifier(n_components=64).fit(graphs[:100], y[:100])
+    >>> model.score(graphs[100:], y[100:]) > 0.8
+    True
+    >>> model.predict_proba(graphs[100:102]).shape
+    (2, 2)
+    """
+
+    _classify = True
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from graphs and their classes.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            Of any kind that `GRNF` takes.
+        y : array-like, shape (n_graphs,)
+            Classes: numbers or names.
+        """
+        if y is not None:
+            check_classification_targets(y)
+        super().fit(X, y)
+        self.classes_ = np.asarray(self.head_.classes_)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each graph."""
+        return self._answers(X, "predict")
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, in the order of `classes_`, one row per graph."""
+        return self._answers(X, "predict_proba")
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return what the head decides by: one number per graph (two classes), or per graph and class."""
+        return self._answers(X, "decision_function")
+
+
+class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
+    """Predicts a number for each graph: lifts, Graph Random Neural Features and support vector regression.
+
+    Parameters are those of `GRNFClassifier`. The heads: "svm": support vector regression with an RBF
+    kernel; "linear": ridge regression; "network": a perceptron; or any regressor of scikit-learn.
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, _ = make_sbm(60, random_state=0)
+    >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
+    >>> model = GRNFRegressor(n_components=64, lifts=None).fit(graphs[:40], density[:40])
+    >>> bool(model.score(graphs[40:], density[40:]) > 0.95)
+    True
+    """
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the estimate for each graph."""
+        return self._answers(X, "predict")
+
+    def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
+        return super()._checked_labels(y, count).astype(np.float64)

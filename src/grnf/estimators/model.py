@@ -1,0 +1,177 @@
+"""What the classifier and the regressor share: graphs to vectors by several views, then a head."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.errors import GraphError, GrnfWarning
+from grnf.estimators.cache import the_cache
+from grnf.estimators.heads import fit_head, make_head
+from grnf.estimators.transformer import GRNF
+from grnf.estimators.views import View, as_menu
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.io.samples import encoded_samples, first_samples
+from grnf.typing import FloatArray
+
+__all__ = ["GraphModel"]
+
+
+class GraphModel(BaseEstimator):  # type: ignore[misc]
+    """Lifts, GRNF and a head behind one `fit` and `predict`."""
+
+    encoder_: AttributeEncoder
+    errors_: list[tuple[int, str]]
+    _classify = False
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        lifts: Any = "recipe",
+        orders: Any = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
+        grnf_params: Mapping[str, Any] | None = None,
+        head: Any = "auto",
+        C: Any = None,
+        gamma: Any = None,
+        cv: Any = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        unseen: Literal["error", "ignore"] = "ignore",
+        missing: Literal["error", "zero"] = "error",
+        on_error: Literal["raise", "nan", "skip"] = "raise",
+        cache: bool = True,
+    ) -> None:
+        self.n_components = n_components
+        self.lifts = lifts
+        self.orders = orders
+        self.grnf_params = grnf_params
+        self.head = head
+        self.C = C
+        self.gamma = gamma
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.unseen = unseen
+        self.missing = missing
+        self.on_error = on_error
+        self.cache = cache
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from graphs and their labels.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            Of any kind that `GRNF` takes.
+        y : array-like, shape (n_graphs,)
+            Classes, or numbers.
+        """
+        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
+        menu = as_menu(self.lifts)
+        encoder, samples = first_samples(X, policies, self.on_error)
+        labels = self._checked_labels(y, samples.n_rows)
+        grnf = GRNF(
+            self.n_components,
+            orders=self.orders,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **dict(self.grnf_params or {}),
+        )
+        self.encoder_, self.errors_ = encoder, samples.errors
+        if samples.errors:
+            labels = labels[samples.rows]
+            row, reason = samples.errors[0]
+            warnings.warn(
+                f"{len(samples.errors)} of {samples.n_rows} samples are left out; row {row}: {reason}. "
+                "All reasons are in errors_",
+                GrnfWarning,
+                stacklevel=2,
+            )
+        start = time.perf_counter()
+        self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in menu.items()}
+        Z = self._embed(samples.batch)
+        embedded = time.perf_counter()
+        self.seed_ = next(iter(self.views_.values())).grnf.seed_
+        self.head_ = make_head(
+            self.head,
+            classify=self._classify,
+            y=labels,
+            blocks=[view.grnf.n_components_ for view in self.views_.values()],
+            C=self.C,
+            gamma=self.gamma,
+            cv=self.cv,
+            random_state=self.seed_ % 2**32,
+        )
+        fit_head(self.head_, Z, labels)
+        self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
+        return self
+
+    def embed(self, X: Any) -> FloatArray:
+        """Return the vectors that the head sees: those of all views side by side.
+
+        Rows of samples that cannot be used are NaN or left out, as `on_error` says.
+        """
+        check_is_fitted(self)
+        samples = encoded_samples(X, self.encoder_, self.on_error)
+        self.errors_ = samples.errors
+        width = sum(view.grnf.n_components_ for view in self.views_.values())
+        return samples.embedded(self._embed, width, np.float32)
+
+    @property
+    def selected_(self) -> dict[str, Any]:
+        """What was chosen by cross-validation: C, gamma, their score; empty if nothing was."""
+        check_is_fitted(self)
+        if hasattr(self.head_, "best_params_"):
+            return {**self.head_.best_params_, "score": self.head_.best_score_}
+        return dict(getattr(self.head_, "selected_", {}))
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """All that was tried in choosing, with "params" and "mean_test_score"; empty if nothing was."""
+        check_is_fitted(self)
+        return dict(getattr(self.head_, "cv_results_", {}))
+
+    def _embed(self, batch: GraphBatch) -> FloatArray:
+        cache = the_cache if self.cache else None
+        return np.hstack([view.embed(batch, cache) for view in self.views_.values()])
+
+    def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
+        """Ask the head about the good samples, and put NaN (None for names) in the places of bad ones."""
+        Z = self.embed(X)
+        good = np.isfinite(Z).all(axis=1)
+        if good.all():
+            return np.asarray(getattr(self.head_, method)(Z))
+        if not good.any():
+            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {self.errors_[0][1]}")
+        answers = np.asarray(getattr(self.head_, method)(Z[good]))
+        number = answers.dtype.kind in "fiub"
+        full = np.full(
+            (len(Z), *answers.shape[1:]), np.nan if number else None, dtype=float if number else object
+        )
+        full[good] = answers
+        return full
+
+    def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 1 or len(labels) != count:
+            raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags

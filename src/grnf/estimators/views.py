@@ -1,0 +1,106 @@
+"""Several views of a graph: each is a chain of lifts with a GRNF map of its own; the default menu of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from grnf.estimators.cache import EmbeddingCache, state_hash
+from grnf.estimators.transformer import GRNF
+from grnf.graphs import GraphBatch
+from grnf.lifts import (
+    Degree,
+    Lift,
+    Pool,
+    Propagate,
+    RandomWalk,
+    Size,
+    Standardize,
+    Triangles,
+    WeisfeilerLehman,
+)
+from grnf.typing import FloatArray
+
+__all__ = ["View", "as_menu", "recipe"]
+
+Menu = Mapping[str, Sequence[Lift]]
+
+
+def recipe() -> dict[str, list[Lift]]:
+    """Return the default views: what a node is, what is around it, and what role it plays in its graph.
+
+    Examples
+    --------
+    >>> list(recipe())
+    ['plain', 'degrees', 'counts', 'neighbours', 'colours', 'deep colours', 'walks']
+    """
+    return {
+        "plain": [Standardize()],
+        "degrees": [Standardize(), Degree(), Size()],
+        "counts": [Standardize(), Degree(), Pool("count"), Size()],
+        "neighbours": [Standardize(), Degree(), Size(), Propagate(2)],
+        "colours": [Standardize(), WeisfeilerLehman(3, 8)],
+        "deep colours": [Standardize(), WeisfeilerLehman(4, 16), Size()],
+        "walks": [Standardize(), Degree(), Triangles(), RandomWalk(6), Size()],
+    }
+
+
+def as_menu(lifts: Any) -> dict[str, list[Lift]]:
+    """Return views by their names; lifts may be "recipe", None, one lift, a list, or a dict of them."""
+    if isinstance(lifts, str) and lifts == "recipe":
+        return recipe()
+    if lifts is None:
+        return {"plain": []}
+    if isinstance(lifts, Lift):
+        return {"lifted": [lifts]}
+    views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted": lifts}
+    menu = {str(name): [chain] if isinstance(chain, Lift) else list(chain) for name, chain in views.items()}
+    wrong = [step for chain in menu.values() for step in chain if not isinstance(step, Lift)]
+    if wrong or not menu:
+        raise ValueError(
+            "lifts must be 'recipe', None, a lift of grnf.lifts, a list of lifts, or a dict of lists"
+            f"; got {wrong[0] if wrong else lifts!r}"
+        )
+    return menu
+
+
+class View:
+    """A fitted chain of lifts and a map: encoded graphs in, vectors out.
+
+    Lifts that learn nothing but widths are fitted on one graph, so that rows which are kept in the cache cost
+    no lifting either.
+    """
+
+    def __init__(self, lifts: Sequence[Lift], grnf: GRNF, batch: GraphBatch) -> None:
+        self.lifts = [clone(lift) for lift in lifts]
+        learners = [i for i, lift in enumerate(self.lifts) if type(lift)._fit_batch is not Lift._fit_batch]
+        n_learners = max(learners, default=-1) + 1
+        for index, lift in enumerate(self.lifts):
+            if index == n_learners:
+                batch = batch.take([0])
+            batch = lift.fit(batch).transform(batch.take([0]) if index == n_learners - 1 else batch)
+        self.grnf = clone(grnf).fit(batch.take([0]))
+        self.hash = state_hash(*self.lifts, _Settings(self.grnf))
+
+    def embed(self, batch: GraphBatch, cache: EmbeddingCache | None) -> FloatArray:
+        """Return one row per graph."""
+        return self._embed(batch) if cache is None else cache.rows(self.hash, batch, self._embed)
+
+    def _embed(self, batch: GraphBatch) -> FloatArray:
+        for lift in self.lifts:
+            batch = lift.transform(batch)
+        return np.asarray(self.grnf.transform(batch))
+
+
+class _Settings:
+    """All of a fitted map that decides about its vectors: threads and memory do not."""
+
+    def __init__(self, grnf: GRNF) -> None:
+        params = grnf.get_params()
+        for name in ("n_jobs", "max_memory", "random_state", "on_error"):
+            del params[name]
+        self.params = params
+        self.fitted = (grnf.seed_, grnf.node_width_, grnf.edge_width_)

@@ -1,0 +1,31 @@
+"""Lifts: permutation-equivariant maps from graphs to graphs that add channels and keep the old ones.
+
+>>> from sklearn.pipeline import make_pipeline
+>>> from grnf import GRNF, Graph
+>>> model = make_pipeline(Degree(), Propagate(hops=2), GRNF(64, random_state=0))
+>>> model.fit_transform([Graph(3, [(0, 1), (1, 2)])]).shape
+(1, 64)
+"""
+
+from grnf.lifts.base import Lift, NodeLift
+from grnf.lifts.colours import WeisfeilerLehman
+from grnf.lifts.columns import Encode, Standardize
+from grnf.lifts.nodes import Degree, Pool, Propagate, Size, Triangles
+from grnf.lifts.pairs import Distance, Resistance
+from grnf.lifts.walks import RandomWalk
+
+__all__ = [
+    "Degree",
+    "Distance",
+    "Encode",
+    "Lift",
+    "NodeLift",
+    "Pool",
+    "Propagate",
+    "RandomWalk",
+    "Resistance",
+    "Size",
+    "Standardize",
+    "Triangles",
+    "WeisfeilerLehman",
+]

@@ -1,0 +1,143 @@
+"""What all lifts share: graphs of any kind in, a `GraphBatch` with more channels out, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.io.samples import encoded_samples, first_samples
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Lift", "NodeLift", "adjacency", "arcs", "checked_choice", "checked_integer", "pieces"]
+
+MOST_ITEMS = 2_000_000
+"""Nodes and edges that are lifted at a time: a bound on memory."""
+
+DIRECTIONS = ("any", "out", "in")
+
+
+class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A permutation-equivariant map from graphs to graphs that adds channels and keeps the old ones.
+
+    `fit` and `transform` take graphs of any kind that `GRNF` takes; `transform` returns a `GraphBatch`.
+    Categories are encoded by the vocabulary of `fit`; for other policies put `Encode` first.
+    """
+
+    encoder_: AttributeEncoder
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the attributes of nodes and edges, and what else the lift needs to know."""
+        self._fit_first(X)
+        return self
+
+    def transform(self, X: Any) -> GraphBatch:
+        """Return the graphs with the channels of this lift after their own."""
+        check_is_fitted(self)
+        return self._lifted(encoded_samples(X, self.encoder_, "raise").batch)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
+        """Fit, then lift the same graphs."""
+        return self._lifted(self._fit_first(X))
+
+    def _fit_first(self, X: Any) -> GraphBatch:
+        self._check_parameters()
+        self.encoder_, samples = first_samples(X, self._blank_encoder(), "raise")
+        self._fit_batch(samples.batch)
+        return samples.batch
+
+    def _blank_encoder(self) -> AttributeEncoder:
+        return AttributeEncoder()
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+
+    def _fit_batch(self, batch: GraphBatch) -> None:
+        """Learn from encoded graphs."""
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class NodeLift(Lift):
+    """A lift that adds node attributes."""
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        columns = [self._columns(piece) for piece in pieces(batch)]
+        return GraphBatch(
+            node_ptr=batch.node_ptr,
+            edge_ptr=batch.edge_ptr,
+            edges=batch.edges,
+            node_attr=np.hstack([batch.node_attr, np.concatenate(columns)]),
+            edge_attr=batch.edge_attr,
+            directed=batch.directed,
+        )
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the new node attributes, one row per node."""
+        raise NotImplementedError
+
+
+def pieces(batch: GraphBatch, most_items: int = MOST_ITEMS) -> Iterator[GraphBatch]:
+    """Yield a batch in pieces of so many nodes and edges, or of single graphs that are larger."""
+    items = batch.node_ptr + batch.edge_ptr
+    if items[-1] <= most_items:
+        yield batch
+        return
+    start = 0
+    while start < len(batch):
+        stop = max(int(np.searchsorted(items, items[start] + most_items, side="right")) - 1, start + 1)
+        yield batch.take(np.arange(start, stop))
+        start = stop
+
+
+def arcs(batch: GraphBatch, direction: str = "any") -> tuple[IntArray, IntArray, IntArray]:
+    """Return sources, targets and edge numbers of all arcs, in numbers of nodes over the whole batch.
+
+    An undirected edge is an arc in both directions, a self-loop one arc. With the direction "any", so is a
+    directed edge; "out" keeps its direction and "in" turns it round.
+    """
+    counts = np.diff(batch.edge_ptr)
+    ends = batch.edges + np.repeat(batch.node_ptr[:-1], counts)[:, np.newaxis]
+    one_way = np.repeat(batch.directed, counts) & (direction != "any")
+    forward, backward = np.ones(len(ends), dtype=bool), ends[:, 0] != ends[:, 1]
+    if direction == "in":
+        forward = ~one_way | ~backward
+    else:
+        backward &= ~one_way
+    numbers = np.concatenate([np.flatnonzero(forward), np.flatnonzero(backward)])
+    sources = np.concatenate([ends[forward, 0], ends[backward, 1]])
+    targets = np.concatenate([ends[forward, 1], ends[backward, 0]])
+    return sources, targets, numbers
+
+
+def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
+    """Return the block-diagonal adjacency of all graphs; repeated edges are summed."""
+    sources, targets, _ = arcs(batch, direction)
+    n_nodes = int(batch.node_ptr[-1])
+    return sp.csr_array((np.ones(len(sources)), (sources, targets)), shape=(n_nodes, n_nodes))
+
+
+def checked_integer(value: Any, name: str, least: int = 1) -> int:
+    """Return an integer that is large enough, or raise a ValueError."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise ValueError(f"{name} must be an integer >= {least}; got {value!r}")
+
+
+def checked_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return one of some words, or raise a ValueError."""
+    if value in choices:
+        return str(value)
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")

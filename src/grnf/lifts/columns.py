@@ -1,0 +1,103 @@
+"""Lifts of the attributes themselves: encoding categories, scaling numbers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.lifts.base import Lift
+from grnf.typing import BoolArray, FloatArray
+
+__all__ = ["Encode", "Standardize", "indicator_columns"]
+
+
+class Encode(Lift):
+    """Encodes graphs of any kind and adds nothing: the first step, where its policies are wanted.
+
+    Parameters
+    ----------
+    unseen : "error" or "ignore", default="error"
+        What `transform` does about a category that was not there in `fit`.
+    missing : "error" or "zero", default="error"
+        What to do where nodes, edges or graphs lack an attribute that others have.
+
+    Examples
+    --------
+    >>> from grnf.io import RawGraph
+    >>> def atoms(*symbols):
+    ...     return RawGraph(2, np.array([[0, 1]]), {"symbol": np.array(symbols, dtype=object)})
+    >>> Encode(unseen="ignore").fit([atoms("C", "O")]).transform([atoms("C", "N")]).node_attr
+    array([[1., 0.],
+           [0., 0.]])
+    """
+
+    def __init__(
+        self, unseen: Literal["error", "ignore"] = "error", missing: Literal["error", "zero"] = "error"
+    ) -> None:
+        self.unseen = unseen
+        self.missing = missing
+
+    def _blank_encoder(self) -> AttributeEncoder:
+        return AttributeEncoder(unseen=self.unseen, missing=self.missing)
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        return batch
+
+
+class Standardize(Lift):
+    """Shifts and scales attributes of nodes and edges to mean 0 and variance 1 over the graphs of `fit`.
+
+    It changes channels in place of adding some; nothing is lost, since the map can be turned round.
+
+    Parameters
+    ----------
+    indicators : bool, default=False
+        Whether to scale columns that were 0 or 1 only in `fit`, as one-hot categories are, too.
+
+    Attributes
+    ----------
+    node_mean_, node_scale_, edge_mean_, edge_scale_ : array
+        What is subtracted from each column, and what it is divided by afterwards.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> Standardize().fit_transform([Graph(2, [], [[10.0], [30.0]])]).node_attr.ravel()
+    array([-1.,  1.])
+    """
+
+    def __init__(self, indicators: bool = False) -> None:
+        self.indicators = indicators
+
+    def _fit_batch(self, batch: GraphBatch) -> None:
+        self.node_mean_, self.node_scale_ = self._statistics(batch.node_attr)
+        self.edge_mean_, self.edge_scale_ = self._statistics(batch.edge_attr)
+
+    def _statistics(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        if len(values) == 0:
+            return mean, scale
+        mean, scale = values.mean(axis=0), values.std(axis=0)
+        scale[scale <= 1e-12 * np.abs(mean)] = 1.0  # a constant column, up to rounding
+        if not self.indicators:
+            kept = indicator_columns(values)
+            mean[kept], scale[kept] = 0.0, 1.0
+        return mean, scale
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        return GraphBatch(
+            node_ptr=batch.node_ptr,
+            edge_ptr=batch.edge_ptr,
+            edges=batch.edges,
+            node_attr=(batch.node_attr - self.node_mean_) / self.node_scale_,
+            edge_attr=(batch.edge_attr - self.edge_mean_) / self.edge_scale_,
+            directed=batch.directed,
+        )
+
+
+def indicator_columns(values: FloatArray) -> BoolArray:
+    """Tell which columns hold nothing but 0 and 1."""
+    return np.asarray(((values == 0) | (values == 1)).all(axis=0))

@@ -1,0 +1,173 @@
+"""Node channels from around each node and from its graph: degrees, sizes, means of neighbours, triangles."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from grnf.graphs import GraphBatch
+from grnf.lifts.base import DIRECTIONS, NodeLift, adjacency, checked_choice, checked_integer
+from grnf.lifts.dense import dense_blocks
+from grnf.typing import FloatArray
+
+__all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles"]
+
+Direction = Literal["any", "out", "in"]
+
+
+class Degree(NodeLift):
+    """Adds the degree of each node; repeated edges count each time, self-loops once.
+
+    Parameters
+    ----------
+    log : bool, default=True
+        Add log(1 + degree), whose scale suits graphs of any density.
+    direction : "any", "out" or "in", default="any"
+        Which arcs of directed graphs count.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> Degree(log=False).fit_transform([Graph(3, [(0, 1), (1, 2)])]).node_attr.ravel()
+    array([1., 2., 1.])
+    """
+
+    def __init__(self, log: bool = True, *, direction: Direction = "any") -> None:
+        self.log = log
+        self.direction = direction
+
+    def _check_parameters(self) -> None:
+        checked_choice(self.direction, "direction", DIRECTIONS)
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        degree = adjacency(batch, self.direction).sum(axis=1)
+        return np.asarray(np.log1p(degree) if self.log else degree)[:, np.newaxis]
+
+
+class Size(NodeLift):
+    """Adds log(1 + number of nodes) and log(1 + number of edges) of its graph to each node.
+
+    A normalised map takes means over nodes, and sees sizes dimly; these channels show them.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> np.exp(Size().fit_transform([Graph(2, [(0, 1)])]).node_attr).round()
+    array([[3., 2.],
+           [3., 2.]])
+    """
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        counts = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
+        return np.repeat(np.log1p(counts), batch.sizes, axis=0)
+
+
+class Pool(NodeLift):
+    """Adds to each node a statistic of every node attribute over its graph.
+
+    Parameters
+    ----------
+    kind : "mean" or "count", default="mean"
+        The mean; or the size of the sum, sign(s) log(1 + |s|), which for one-hot categories counts them.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> Pool("mean").fit_transform([Graph(2, [], [[1.0], [3.0]])]).node_attr
+    array([[1., 2.],
+           [3., 2.]])
+    """
+
+    def __init__(self, kind: Literal["mean", "count"] = "mean") -> None:
+        self.kind = kind
+
+    def _check_parameters(self) -> None:
+        checked_choice(self.kind, "kind", ("mean", "count"))
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        sizes = batch.sizes
+        n_nodes = int(batch.node_ptr[-1])
+        member = sp.csr_array(
+            (np.ones(n_nodes), np.arange(n_nodes), batch.node_ptr), shape=(len(batch), n_nodes)
+        )
+        sums = np.asarray(member @ batch.node_attr)
+        if self.kind == "mean":
+            pooled = sums / np.maximum(sizes, 1)[:, np.newaxis]
+        else:
+            pooled = np.sign(sums) * np.log1p(np.abs(sums))
+        return np.repeat(pooled, sizes, axis=0)
+
+
+class Propagate(NodeLift):
+    """Adds what the neighbours have, and the neighbours of those: after h hops the attributes A^h x.
+
+    Every hop adds as many channels as there are node attributes. Graphs without node attributes get
+    nothing: put `Degree` first.
+
+    Parameters
+    ----------
+    hops : int, default=2
+    kind : "mean" or "sum", default="mean"
+        Mean over neighbours (0 for a node that has none) or their sum.
+    direction : "any", "out" or "in", default="any"
+        Which arcs of directed graphs lead to a neighbour.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> path = Graph(3, [(0, 1), (1, 2)], [[0.0], [1.0], [4.0]])
+    >>> Propagate(hops=2).fit_transform([path]).node_attr
+    array([[0., 1., 2.],
+           [1., 2., 1.],
+           [4., 1., 2.]])
+    """
+
+    def __init__(
+        self, hops: int = 2, kind: Literal["mean", "sum"] = "mean", *, direction: Direction = "any"
+    ) -> None:
+        self.hops = hops
+        self.kind = kind
+        self.direction = direction
+
+    def _check_parameters(self) -> None:
+        checked_integer(self.hops, "hops")
+        checked_choice(self.kind, "kind", ("mean", "sum"))
+        checked_choice(self.direction, "direction", DIRECTIONS)
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        step = adjacency(batch, self.direction)
+        scale = np.ones(step.shape[0])
+        if self.kind == "mean":
+            scale = 1 / np.maximum(step.sum(axis=1), 1)
+        values: Any = batch.node_attr
+        hops = []
+        for _ in range(self.hops):
+            values = scale[:, np.newaxis] * (step @ values)
+            hops.append(values)
+        return np.hstack(hops)
+
+
+class Triangles(NodeLift):
+    """Adds log(1 + number of triangles) through each node, and its clustering coefficient.
+
+    Direction, repetition and self-loops are ignored. The coefficient is the share of pairs of neighbours
+    that are neighbours themselves, 0 for fewer than two neighbours.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> kite = Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])
+    >>> Triangles().fit_transform([kite]).node_attr[:, 1].round(3)
+    array([1.   , 1.   , 0.333, 0.   ])
+    """
+
+    def _columns(self, batch: GraphBatch) -> FloatArray:
+        columns = np.zeros((batch.node_ptr[-1], 2))
+        for rows, A in dense_blocks(batch, simple=True):
+            degree = A.sum(axis=1)
+            triangles = (A * (A @ A)).sum(axis=1) / 2
+            columns[rows, 0] = np.log1p(triangles)
+            columns[rows, 1] = 2 * triangles / np.maximum(degree * (degree - 1), 1)
+        return columns

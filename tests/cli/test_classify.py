@@ -1,0 +1,104 @@
+"""`grnf classify`, as a user runs it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from grnf import Graph
+from grnf.datasets import make_sbm
+from grnf.io import RawGraph, write_graphs
+
+FAST = ["--folds", 4, "-m", 16]
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Forty graphs with classes, as JSON lines."""
+    graphs, y = make_sbm(40, random_state=0)
+    raws = [RawGraph(g.n_nodes, g.edges, y=["one", "two"][label]) for g, label in zip(graphs, y, strict=True)]
+    path = tmp_path / "sbm.jsonl"
+    write_graphs(path, raws)
+    return path
+
+
+def test_classes(run, labelled, tmp_path):
+    result = run("classify", labelled, "-o", tmp_path / "out", *FAST)
+    assert result.returncode == 0, result.stderr
+    assert "GRNF" in result.stdout
+    assert "the most frequent class                accuracy 0.500" in result.stdout
+    report = json.loads((tmp_path / "out" / "results.json").read_text())
+    accuracy = report["scores"]["GRNF"]["accuracy"]["mean"]
+    assert accuracy > 0.7
+    assert len(report["selected"]) == 4
+    with open(tmp_path / "out" / "predictions.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 40
+    right = np.mean([row["label"] == row["predicted"] for row in rows])
+    assert right == pytest.approx(accuracy)
+    assert (tmp_path / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tu_json_and_repeats(call, tu, tmp_path):
+    arguments = ["--folds", 2, "--repeats", 2, "-m", 8, "--lifts", "none", "--head", "linear", "--json"]
+    result = call("classify", tu, "-o", tmp_path / "out", *arguments)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["graphs"] == 25
+    assert report["task"] == "classes"
+    assert report["settings"]["lifts"] is None
+    assert len(report["selected"]) == 4
+
+
+def test_numbers(call, tmp_path):
+    generator = np.random.default_rng(0)
+    edges = [np.argwhere(np.triu(generator.random((9, 9)) < generator.random(), 1)) for _ in range(40)]
+    write_graphs(tmp_path / "g.jsonl", [RawGraph(9, pairs, y=len(pairs) / 36) for pairs in edges])
+    result = call("classify", tmp_path / "g.jsonl", "-o", tmp_path / "out", *FAST)
+    assert result.returncode == 0, result.stderr
+    assert "mean absolute error" in result.stdout
+    report = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert report["task"] == "numbers"
+    assert report["scores"]["GRNF"]["R2"]["mean"] > 0.8 > report["scores"]["the mean"]["R2"]["mean"]
+    assert (tmp_path / "out" / "predictions.png").is_file()
+
+
+def test_target_column_of_a_table(call, tmp_path):
+    pytest.importorskip("rdkit")
+    acids, alkanes = ["C" * n + "C(=O)O" for n in range(1, 7)], ["C" * n for n in range(3, 9)]
+    lines = ["smiles,kind", *(f"{s},acid" for s in acids), *(f"{s},alkane" for s in alkanes)]
+    (tmp_path / "m.csv").write_text("\n".join(lines) + "\n")
+    arguments = ["classify", tmp_path / "m.csv", "-o", tmp_path / "out", *FAST]
+    result = call(*arguments, "--target", "kind", "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["task"] == "classes"
+    assert report["graphs"] == 12
+    table = (tmp_path / "out" / "predictions.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in table[1:]] == ["acid"] * 6 + ["alkane"] * 6
+    assert "--target" in call(*arguments).stderr
+    assert "no column 'king'" in call(*arguments, "--target", "king").stderr
+
+
+def test_wrong_usage(call, labelled, tmp_path):
+    assert call("classify", labelled, "--folds", 30).returncode == 2
+    assert call("classify", labelled, "--task", "numbers").returncode == 1
+    write_graphs(tmp_path / "one.jsonl", [RawGraph(2, np.array([[0, 1]]), y=1)] * 20)
+    assert "two classes" in call("classify", tmp_path / "one.jsonl").stderr
+    half = [RawGraph(n, np.array([[0, 1]]), y=n % 2 if n < 20 else None) for n in range(2, 23)]
+    write_graphs(tmp_path / "half.jsonl", half)
+    assert "has no label" in call("classify", tmp_path / "half.jsonl").stderr
+    result = call("classify", tmp_path / "half.jsonl", "--on-error", "skip", "-o", tmp_path / "out", *FAST)
+    assert result.returncode == 0
+    assert "3 graphs could not be used (left out)" in result.stderr
+
+
+def test_baseline_knows_counts_only():
+    from grnf import GraphBatch
+    from grnf.estimators.baseline import structure_free
+
+    path, star = Graph(4, [(0, 1), (1, 2), (2, 3)], np.eye(4)), Graph(4, [(0, 1), (0, 2), (0, 3)], np.eye(4))
+    rows = structure_free(GraphBatch.from_graphs([path, star, Graph(0, [], np.empty((0, 4)))]))
+    np.testing.assert_array_equal(rows[0], rows[1])
+    np.testing.assert_array_equal(rows[2], 0)

@@ -1,0 +1,175 @@
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
+from grnf.datasets import make_delaunay, make_sbm
+from grnf.estimators.cache import the_cache
+from grnf.estimators.views import as_menu, recipe
+from grnf.io import read_tu
+from grnf.lifts import Degree, Propagate, RandomWalk, Size, Triangles
+from grnf.testing import assert_invariant
+
+SMALL = {"n_components": 32}
+
+
+@pytest.fixture(scope="module")
+def sbm():
+    graphs, y = make_sbm(60, random_state=0)
+    return graphs, y
+
+
+@pytest.mark.parametrize("head", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)])
+def test_heads_learn(sbm, head):
+    graphs, y = sbm
+    lifts = [Degree(), Triangles(), RandomWalk(6)]
+    model = GRNFClassifier(64, lifts=lifts, head=head).fit(graphs[:40], y[:40])
+    assert model.score(graphs[40:], y[40:]) >= 0.8
+    P = model.predict_proba(graphs[40:])
+    np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
+    assert model.classes_.tolist() == [0, 1]
+    if head == "svm":
+        assert model.decision_function(graphs[40:]).shape == (20,)
+    if head in ("svm", "linear"):
+        assert 0.8 <= model.selected_["score"] <= 1
+        assert len(model.cv_results_["params"]) == len(model.cv_results_["mean_test_score"]) > 1
+    else:
+        assert isinstance(model.selected_, dict)
+
+
+@pytest.mark.parametrize("head", ["auto", "linear", "network", Ridge()])
+def test_regression_of_density(head):
+    graphs, _ = make_delaunay(80, n_nodes=12, random_state=0)
+    generator = np.random.default_rng(0)
+    graphs = [type(g)(g.n_nodes, g.edges[generator.random(g.n_edges) < generator.random()]) for g in graphs]
+    y = np.array([g.n_edges / g.n_nodes for g in graphs])
+    model = GRNFRegressor(64, head=head).fit(graphs[:60], y[:60])
+    assert model.score(graphs[60:], y[60:]) > 0.9
+
+
+def test_regression_of_triangles():
+    generator = np.random.default_rng(0)
+    references = [nx.gnp_random_graph(12, generator.uniform(0.1, 0.6), seed=s) for s in range(80)]
+    y = [sum(nx.triangles(graph).values()) / 3 for graph in references]
+    model = GRNFRegressor(64, lifts=[Triangles(), Size()]).fit(references[:60], y[:60])
+    assert model.score(references[60:], y[60:]) > 0.9
+
+
+def test_scikit_learn_manners(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(**SMALL)
+    assert is_classifier(model)
+    assert is_regressor(GRNFRegressor())
+    assert repr(clone(model).get_params()) == repr(model.get_params())
+    with pytest.raises(NotFittedError):
+        model.predict(graphs)
+    assert model.fit(graphs, y) is model
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(graphs), model.decision_function(graphs))
+    np.testing.assert_array_equal(
+        clone(model).fit(graphs, y).predict_proba(graphs), model.predict_proba(graphs)
+    )
+    assert_invariant(model.embed, graphs[:4])
+    assert cross_val_score(GRNFClassifier(**SMALL), graphs, y, cv=3).mean() > 0.6
+    for wrong in (None, y[:-1], np.column_stack([y, y])):
+        with pytest.raises(ValueError, match=r"y|label"):
+            GRNFClassifier(**SMALL).fit(graphs, wrong)
+    with pytest.raises(ValueError, match="continuous"):
+        GRNFClassifier(**SMALL).fit(graphs, np.linspace(0, 1, 60))
+    with pytest.raises(ValueError, match="head must be"):
+        GRNFClassifier(head="forest", **SMALL).fit(graphs, y)
+    with pytest.raises(ValueError, match="lifts must be"):
+        GRNFClassifier(lifts=[Ridge()], **SMALL).fit(graphs, y)
+
+
+def test_names_as_classes_and_any_kind_of_graph():
+    graphs = [nx.path_graph(n) for n in range(3, 13)] + [nx.cycle_graph(n) for n in range(3, 13)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, {node: "ab"[node % 2] for node in graph}, "kind")
+    y = ["path"] * 10 + ["cycle"] * 10
+    model = GRNFClassifier(**SMALL).fit(graphs, y)
+    assert set(model.predict(graphs)) == {"path", "cycle"}
+    assert model.classes_.tolist() == ["cycle", "path"]
+    odd = nx.path_graph(4)
+    nx.set_node_attributes(odd, "never seen", "kind")
+    assert model.predict([odd]).shape == (1,)
+    with pytest.raises(GraphError, match="never seen"):
+        GRNFClassifier(unseen="error", **SMALL).fit(graphs, y).predict([odd])
+
+
+def test_bad_samples(sbm):
+    graphs, y = sbm
+    bad = [*graphs, "no graph at all("]
+    labels = [*y, 0]
+    with pytest.raises(GraphError, match=r"X\[60\]"):
+        GRNFClassifier(**SMALL).fit(bad, labels)
+    with pytest.warns(GrnfWarning, match="1 of 61"):
+        model = GRNFClassifier(on_error="nan", **SMALL).fit(bad, labels)
+    answers = model.predict(bad)
+    assert len(answers) == 61
+    assert np.isnan(answers[-1])
+    assert np.isnan(model.predict_proba(bad)[-1]).all()
+    assert model.errors_[0][0] == 60
+    np.testing.assert_array_equal(answers[:-1], model.predict(graphs))
+    with pytest.raises(GraphError, match="none of the 1"):
+        model.predict(bad[-1:])
+    with pytest.warns(GrnfWarning):
+        named = GRNFClassifier(on_error="nan", **SMALL).fit(bad, np.array(["x", "y"])[labels])
+    assert named.predict(bad)[-1] is None
+    with pytest.warns(GrnfWarning, match="left out"):
+        assert len(model.set_params(on_error="skip").predict(bad)) == 60
+
+
+def test_grid_search_over_the_head_embeds_each_graph_once(sbm):
+    graphs, y = sbm
+    the_cache.clear()
+    grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
+    search = GridSearchCV(GRNFClassifier(n_components=24, gamma=1.0), grid, cv=3).fit(graphs, y)
+    assert the_cache.computed == len(recipe()) * len(graphs)
+    search.predict(graphs)
+    assert the_cache.computed == len(recipe()) * len(graphs)
+    GRNFClassifier(n_components=24, head="linear").fit(graphs, y)
+    assert the_cache.computed == len(recipe()) * len(graphs)
+    GRNFClassifier(n_components=24, random_state=1).fit(graphs, y)
+    assert the_cache.computed == 2 * len(recipe()) * len(graphs)
+
+
+def test_the_cache_changes_nothing(sbm):
+    graphs, y = sbm
+    with_cache = GRNFClassifier(**SMALL).fit(graphs, y)
+    again = GRNFClassifier(**SMALL).fit(graphs, y)
+    without = GRNFClassifier(cache=False, **SMALL).fit(graphs, y)
+    np.testing.assert_array_equal(again.embed(graphs), with_cache.embed(graphs))
+    np.testing.assert_array_equal(without.embed(graphs), with_cache.embed(graphs))
+
+
+def test_standardized_attributes_are_embedded_anew_for_each_fold():
+    graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
+    the_cache.clear()
+    model = GRNFClassifier(8)
+    half, other = model.fit(graphs[:15], y[:15]).embed(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
+    assert not np.allclose(half, other.embed(graphs[:5]))
+
+
+def test_menus():
+    assert as_menu(None) == {"plain": []}
+    assert list(as_menu(Degree())) == ["lifted"]
+    assert [type(lift) for lift in as_menu([Degree(), Propagate()])["lifted"]] == [Degree, Propagate]
+    assert list(as_menu({"a": Degree(), "b": []})) == ["a", "b"]
+    graphs, y = make_sbm(20, random_state=0)
+    model = GRNFClassifier(16, lifts={"a": [Degree()], "b": []}).fit(graphs, y)
+    assert model.embed(graphs).shape == (20, 32)
+    assert GRNFClassifier(16, lifts=None, orders={1: 1.0}, grnf_params={"dtype": "float64"}).fit(graphs, y)
+
+
+def test_mutag(shared):
+    data = read_tu(shared / "data" / "tu" / "MUTAG.zip")
+    accuracy = cross_val_score(GRNFClassifier(256), data.graphs, data.y, cv=5).mean()
+    assert accuracy > 0.8  # 0.66 are in the larger class

@@ -1,0 +1,316 @@
+"""Every lift: equivariant, independent of company, any kind of graph, the scikit-learn manners."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from grnf import GRNF, Graph, GraphBatch, GraphError
+from grnf.lifts import (
+    Degree,
+    Distance,
+    Encode,
+    Pool,
+    Propagate,
+    RandomWalk,
+    Resistance,
+    Size,
+    Standardize,
+    Triangles,
+    WeisfeilerLehman,
+)
+from grnf.lifts.base import pieces
+from random_graphs import cycle, graphs, random_graph, two_triangles
+
+LIFTS = [
+    Degree(),
+    Degree(log=False, direction="out"),
+    Degree(direction="in"),
+    Distance(),
+    Distance(cutoff=2),
+    Encode(),
+    Pool("count"),
+    Pool("mean"),
+    Propagate(2),
+    Propagate(3, "sum", direction="out"),
+    Propagate(1, direction="in"),
+    RandomWalk(5),
+    RandomWalk(4, direction="out"),
+    Resistance(),
+    Resistance("all"),
+    Size(),
+    Standardize(),
+    Standardize(indicators=True),
+    Triangles(),
+    WeisfeilerLehman(2, 3),
+    WeisfeilerLehman(2, 3, columns="all", direction="out"),
+]
+each_lift = pytest.mark.parametrize("lift", LIFTS, ids=repr)
+
+
+@each_lift
+@given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
+def test_equivariant(lift, graph, seed):
+    order = np.random.default_rng(seed).permutation(graph.n_nodes)
+    fitted = clone(lift).fit([graph])
+    lifted_first = fitted.transform([graph])[0].permuted(order)
+    permuted_first = fitted.transform([graph.permuted(order)])[0]
+    np.testing.assert_allclose(permuted_first.tensor(), lifted_first.tensor(), rtol=1e-9, atol=1e-9)
+
+
+def collection(node_width=2, edge_width=1):
+    generator = np.random.default_rng(0)
+    some = [
+        random_graph(generator, n, node_width, edge_width, directed, density)
+        for n in (0, 1, 2, 3, 9, 30)
+        for directed in (False, True)
+        for density in (0.0, 0.1, 0.5)
+    ]
+    generator.shuffle(some)
+    return some
+
+
+def assert_same(a, b, rtol=0.0):
+    assert len(a) == len(b)
+    for g, h in zip(a, b, strict=True):
+        np.testing.assert_allclose(g.tensor(), h.tensor(), rtol=rtol, atol=rtol)
+
+
+@each_lift
+def test_a_graph_alone_is_lifted_as_in_company(lift):
+    some = collection()
+    fitted = clone(lift).fit(some)
+    together = fitted.transform(some)
+    assert isinstance(together, GraphBatch)
+    assert_same(together, [fitted.transform([graph])[0] for graph in some])
+    assert_same(clone(lift).fit_transform(some), together)
+
+
+@each_lift
+def test_pieces_change_nothing(lift, monkeypatch):
+    some = collection()
+    fitted = clone(lift).fit(some)
+    whole = fitted.transform(some)
+    small = lambda batch: pieces(batch, 20)  # noqa: E731
+    monkeypatch.setattr("grnf.lifts.base.pieces", small)
+    monkeypatch.setattr("grnf.lifts.pairs.pieces", small)
+    assert_same(fitted.transform(some), whole)
+
+
+@each_lift
+def test_old_channels_are_kept(lift):
+    if isinstance(lift, Standardize):
+        return
+    for graph, lifted in zip(collection(), clone(lift).fit_transform(collection()), strict=True):
+        if graph.n_nodes:
+            np.testing.assert_array_equal(lifted.node_attr[:, :2], graph.node_attr)
+        old = graph.tensor()
+        if isinstance(lift, Distance) or getattr(lift, "pairs", None) == "all":
+            np.testing.assert_array_equal(lifted.tensor(adjacency_channel=False)[..., 2:4], old[..., 2:])
+        else:
+            np.testing.assert_array_equal(lifted.edges, graph.edges)
+            if graph.n_edges:
+                np.testing.assert_array_equal(lifted.edge_attr[:, :1], graph.edge_attr)
+
+
+@each_lift
+def test_scikit_learn_manners(lift):
+    copy = clone(lift)
+    assert repr(copy.get_params()) == repr(lift.get_params())
+    with pytest.raises(NotFittedError):
+        copy.transform([cycle(3)])
+    assert copy.fit([cycle(3)]) is copy
+    with pytest.raises(GraphError, match="node_attr has 2 columns"):
+        copy.transform(collection())
+    with pytest.raises(GraphError, match="empty"):
+        copy.transform([])
+
+
+@each_lift
+def test_any_kind_of_graph_and_a_pipeline(lift):
+    first = nx.relabel_nodes(nx.path_graph(3), {0: "a", 1: "b", 2: "c"})
+    nx.set_node_attributes(first, {"a": "x", "b": "y", "c": "x"}, "kind")
+    second = nx.cycle_graph(4)
+    nx.set_node_attributes(second, "y", "kind")
+    model = make_pipeline(clone(lift), GRNF(8, random_state=0))
+    Z = model.fit_transform([first, second])
+    assert Z.shape == (2, 8)
+    np.testing.assert_allclose(model.transform([second]), Z[1:], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Degree(direction="up"),
+        Distance(cutoff=0),
+        Pool("median"),
+        Propagate(0),
+        Propagate(kind="max"),
+        RandomWalk(1.5),
+        Resistance("some"),
+        WeisfeilerLehman(-1),
+        WeisfeilerLehman(dim=True),
+        WeisfeilerLehman(columns="none"),
+    ],
+    ids=repr,
+)
+def test_wrong_parameters_are_refused_at_fit(wrong):
+    with pytest.raises(ValueError, match="must be"):
+        wrong.fit([cycle(3)])
+
+
+def new_columns(lift, graph):
+    lifted = lift.fit_transform([graph])[0]
+    return lifted.node_attr[:, graph.node_width :]
+
+
+@given(graph=graphs())
+def test_degree_and_propagation_by_definition(graph):
+    A = graph.tensor()[..., graph.node_width]
+    for direction, R in (("out", A.sum(axis=1)), ("in", A.sum(axis=0))):
+        lift = Degree(log=False, direction=direction)
+        np.testing.assert_allclose(new_columns(lift, graph)[:, 0], R)
+    both = A + A.T - np.diag(np.diag(A)) if graph.directed else A
+    np.testing.assert_allclose(new_columns(Degree(), graph)[:, 0], np.log1p(both.sum(axis=1)))
+    if graph.node_width:
+        x = graph.node_attr
+        expected = np.hstack([A @ x, A @ A @ x])
+        found = new_columns(Propagate(2, "sum", direction="out"), graph)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+        P = both / np.maximum(both.sum(axis=1, keepdims=True), 1)
+        np.testing.assert_allclose(
+            new_columns(Propagate(2), graph), np.hstack([P @ x, P @ P @ x]), atol=1e-12
+        )
+
+
+@given(graph=graphs())
+def test_random_walks_are_diagonals_of_powers(graph):
+    A = graph.tensor()[..., graph.node_width]
+    P = A / np.maximum(A.sum(axis=1, keepdims=True), 1)
+    powers = [np.diag(np.linalg.matrix_power(P, t)) for t in range(1, 7)]
+    expected = np.column_stack(powers)
+    np.testing.assert_allclose(new_columns(RandomWalk(6, direction="out"), graph), expected, atol=1e-12)
+
+
+def test_large_graphs_are_walked_without_a_dense_matrix(monkeypatch):
+    graph = random_graph(np.random.default_rng(0), 600, density=0.01)
+    dense = new_columns(RandomWalk(5), graph)
+    triangles = new_columns(Triangles(), graph)
+    resistances = Resistance().fit_transform([graph]).edge_attr
+    monkeypatch.setattr("grnf.lifts.dense.LARGEST_DENSE", 100)
+    np.testing.assert_allclose(new_columns(RandomWalk(5), graph), dense, atol=1e-12)
+    np.testing.assert_allclose(new_columns(Triangles(), graph), triangles)
+    np.testing.assert_allclose(Resistance().fit_transform([graph]).edge_attr, resistances)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_triangles_distances_and_resistances_as_in_networkx(seed):
+    reference = nx.gnp_random_graph(12, 0.2, seed=seed)
+    graph = Graph(12, np.array(reference.edges).reshape(-1, 2))
+    triangles, clustering = new_columns(Triangles(), graph).T
+    np.testing.assert_allclose(np.expm1(triangles), list(nx.triangles(reference).values()), atol=1e-12)
+    np.testing.assert_allclose(clustering, list(nx.clustering(reference).values()))
+    lengths = dict(nx.all_pairs_shortest_path_length(reference))
+    for cutoff in (None, 2):
+        lifted = Distance(cutoff).fit_transform([graph])[0]
+        pairs = {tuple(edge) for edge in np.sort(lifted.edges, axis=1)}
+        limit = cutoff or 99
+        assert pairs == {(i, j) for i in lengths for j, d in lengths[i].items() if i < j and d <= limit}
+        for (i, j), (adjacent, distance) in zip(lifted.edges, lifted.edge_attr, strict=True):
+            assert adjacent == reference.has_edge(i, j)
+            assert distance == lengths[i][j]
+    parts = list(nx.connected_components(reference))
+    lifted = Resistance("all").fit_transform([graph])[0]
+    assert lifted.n_edges == sum(len(part) * (len(part) - 1) // 2 for part in parts)
+    for (i, j), (_, resistance) in zip(lifted.edges, lifted.edge_attr, strict=True):
+        part = next(part for part in parts if i in part)
+        expected = nx.resistance_distance(reference.subgraph(part), int(i), int(j))
+        assert resistance == pytest.approx(expected)
+
+
+def test_size_and_pool():
+    graph = Graph(3, [(0, 1), (1, 2)], [[1.0, 0.0], [1.0, -2.0], [0.0, 0.0]])
+    np.testing.assert_allclose(new_columns(Size(), graph), np.log1p([[3, 2]] * 3))
+    np.testing.assert_allclose(new_columns(Pool("mean"), graph), [[2 / 3, -2 / 3]] * 3)
+    np.testing.assert_allclose(new_columns(Pool("count"), graph), [[np.log(3), -np.log(3)]] * 3)
+
+
+def test_standardize_numbers_but_not_categories():
+    x = np.column_stack([np.arange(4.0), [0, 1, 1, 0], np.full(4, 7.1)])
+    lifted = Standardize().fit_transform([Graph(4, [(0, 1), (2, 3)], x, [[5.0], [9.0]])])
+    np.testing.assert_allclose(lifted.node_attr[:, 0].std(), 1)
+    np.testing.assert_array_equal(lifted.node_attr[:, 1], x[:, 1])
+    np.testing.assert_allclose(lifted.node_attr[:, 2], 0, atol=1e-12)
+    np.testing.assert_allclose(lifted.edge_attr.ravel(), [-1, 1])
+    all_of_it = Standardize(indicators=True).fit_transform([Graph(4, [], x)])
+    np.testing.assert_allclose(all_of_it.node_attr[:, 1], [-1, 1, 1, -1])
+
+
+def colour_classes(graph, depth, **settings):
+    """How the codes of the last depth part the nodes, as the first node with each code."""
+    lift = WeisfeilerLehman(depth, 4, **settings)
+    codes = new_columns(lift, graph)[:, -4:]
+    _, first, inverse = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    return first[inverse.ravel()].tolist()
+
+
+@given(graph=graphs(max_nodes=8, max_width=1))
+def test_weisfeiler_lehman_parts_nodes_as_refinement_by_definition(graph):
+    depth = 3
+    arcs = {v: [] for v in range(graph.n_nodes)}
+    values = graph.edge_attr if graph.edge_attr is not None else np.zeros((graph.n_edges, 0))
+    for (i, j), value in zip(graph.edges.tolist(), values.tolist(), strict=True):
+        arcs[i].append((j, tuple(value)))
+        if i != j and not graph.directed:
+            arcs[j].append((i, tuple(value)))
+    x = graph.node_attr if graph.node_attr is not None else np.zeros((graph.n_nodes, 0))
+    colour = [tuple(row) for row in x.tolist()]
+    for _ in range(depth):
+        colour = [
+            (colour[v], tuple(sorted((colour[u], value) for u, value in arcs[v])))
+            for v in range(graph.n_nodes)
+        ]
+    expected = [colour.index(c) for c in colour]
+    assert colour_classes(graph, depth, columns="all", direction="out") == expected
+
+
+def test_weisfeiler_lehman_codes():
+    """Equal colours have equal codes in graphs not seen before, others nearly orthogonal ones."""
+    lift = WeisfeilerLehman(depth=2, dim=512).fit([cycle(5)])
+    six, triangles, path = lift.transform([cycle(6), two_triangles(), Graph(3, [(0, 1), (1, 2)])])
+    np.testing.assert_array_equal(six.node_attr, triangles.node_attr)  # 1-WL does not tell them apart
+    deepest = path.node_attr[:, -512:]
+    np.testing.assert_allclose(deepest @ deepest.T, [[1, 0, 1], [0, 1, 0], [1, 0, 1]], atol=0.2)
+    other = WeisfeilerLehman(depth=2, dim=512, seed=1).fit_transform([cycle(6)])
+    assert abs(other.node_attr[0, :512] @ six.node_attr[0, :512]) < 0.2
+
+
+def test_weisfeiler_lehman_codes_are_normal():
+    x = np.eye(2000)
+    codes = WeisfeilerLehman(depth=0, dim=16).fit_transform([Graph(2000, [], x)]).node_attr[:, 2000:] * 4
+    assert abs(codes.mean()) < 4 / np.sqrt(codes.size)
+    assert abs(codes.var() - 1) < 4 * np.sqrt(2 / codes.size)
+    assert abs((codes**4).mean() - 3) < 4 * np.sqrt(96 / codes.size)
+    correlation = np.corrcoef(codes.T) - np.eye(16)
+    assert np.abs(correlation).max() < 5 / np.sqrt(2000)
+
+
+def test_numbers_do_not_colour_unless_asked():
+    graph = Graph(2, [(0, 1)], [[0.5, 1.0], [0.7, 1.0]])
+    assert colour_classes(graph, 1) == [0, 0]
+    assert colour_classes(graph, 1, columns="all") == [0, 1]
+
+
+def test_policies_of_encode():
+    path = nx.path_graph(2)
+    nx.set_node_attributes(path, {0: "a", 1: "b"}, "kind")
+    other = nx.path_graph(2)
+    nx.set_node_attributes(other, {0: "a", 1: "c"}, "kind")
+    with pytest.raises(GraphError, match="unseen='ignore'"):
+        Encode().fit([path]).transform([other])
+    lifted = Encode(unseen="ignore").fit([path]).transform([other])
+    np.testing.assert_array_equal(lifted.node_attr, [[1, 0], [0, 0]])
