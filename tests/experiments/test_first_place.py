@@ -1,11 +1,12 @@
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from grnf import GraphBatch
+from grnf import Graph, GraphBatch
 from grnf.datasets import make_sbm
-from grnf.experiments import ablation, first_place
+from grnf.experiments import ablation, first_place, gin
 from grnf.experiments.study import Study
 
 
@@ -41,18 +42,35 @@ def test_runs_resumes_and_tells(two_sets, tmp_path):
     assert list(results["degree"]) == ["IMDB-BINARY"]
     assert results["best"]["ENZYMES"] == {"method": "Baseline", "mean": 65.2}
     assert two_sets.count("COLLABORATIVE_DEGREE") == 2
-    assert len(said) == 6
+    assert len(said) == 7
     entry = results["table1"]["ENZYMES"]
     tests = [100 * fold["test"] for fold in entry["folds"]]
     assert entry["mean"] == pytest.approx(np.mean(tests))
     assert entry["mean"] > 60
     assert set(entry["seconds"]) == {"embed", "train", "test"}
     assert first_place.run(study) == results
-    assert len(said) == 6  # all from the cache
-    first, second = first_place.tables(results)
+    assert len(said) == 7  # all from the cache
+    first, second, *cost = first_place.tables(results)
+    if results["gin"]["folds"]:  # torch_geometric is there
+        assert [row[0].split(":")[0] for row in cost[0].rows] == ["GRNFClassifier", "GIN"]
     assert all(len(row) == len(first.header) for row in first.rows)
     assert second.rows[1] == ["LTP", "74.5"]
     assert first_place.draw(results) is not None
+
+
+def test_a_gin_learns_where_graphs_differ_in_size():
+    if find_spec("torch_geometric") is None:
+        pytest.skip("torch_geometric is not installed")
+    graphs = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in (3, 9)] * 30
+    y, order = np.array(["small", "large"] * 30), np.random.default_rng(0).permutation(60)
+    fold = SimpleNamespace(train=order[:40], validation=order[40:50], test=order[50:])
+    found = gin.gin_fold(GraphBatch.from_graphs(graphs), y, fold, seed=0, max_epochs=15)
+    assert found["test"] == 1.0
+    assert found["epochs"] <= 15
+    assert found == {
+        **gin.gin_fold(GraphBatch.from_graphs(graphs), y, fold, 0, 15),
+        "seconds": found["seconds"],
+    }
 
 
 def test_test_graphs_have_no_say_in_the_fit(two_sets):
