@@ -64,7 +64,7 @@ def run(study: Study) -> dict[str, Any]:
             results[name][variant] = [
                 study.cached(
                     {**what, "fold": number},
-                    partial(evaluate, data, fold, random_state=study.seed, **settings),
+                    partial(evaluate, data, fold, random_state=study.seed, n_jobs=-1, **settings),
                 )
                 for number, fold in enumerate(folds)
             ]

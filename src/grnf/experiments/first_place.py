@@ -99,7 +99,7 @@ def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
                     study.tell(f"{name}: fold {number + 1} of {n_folds}, {kind or 'Table 1'}")
                     data = data or load_tu(name, data=study.data)
                     fold = load_folds(name, data=study.data, kind=kind)[number]
-                    return evaluate(data, fold, random_state=study.seed, **settings)
+                    return evaluate(data, fold, random_state=study.seed, n_jobs=-1, **settings)
 
                 folds.append(study.cached({**what, "fold": number}, compute))
             results[part][name] = summary(folds)

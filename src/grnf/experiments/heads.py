@@ -37,10 +37,10 @@ class HeadSettings:
     """
 
     hidden: int = 128
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     batch_size: int = 128
-    max_steps: int = 1200
-    patience: int = 300
+    max_steps: int = 2000
+    patience: int = 500
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as JSON knows them."""

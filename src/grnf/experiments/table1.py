@@ -23,8 +23,8 @@ ABOUT = (
     "fresh initial weights are averaged on the test part. Mean and standard deviation are over the ten "
     "folds. The paper's code (v0.1.0) never computed the identity and transposition terms of the "
     "equivariant maps; ours has all of them. The authors' configuration allows 5,000 epochs; ours "
-    "standardises the vectors with the means and deviations of the training part and takes at most 1,200 "
-    "steps of Adam, which may cost NCI1 a little."
+    "standardises the vectors with the means and deviations of the training part and takes at most 2,000 "
+    "steps of Adam."
 )
 
 N_COMPONENTS = 512

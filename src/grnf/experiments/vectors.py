@@ -42,7 +42,9 @@ class Benchmark:
 
     def _embed(self, n_components: int, seed: int) -> FloatArray:
         self.study.tell(f"{self.name}: embedding")
-        return np.asarray(GRNF(n_components, random_state=seed).fit_transform(paper_graphs(self._set())))
+        return np.asarray(
+            GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(paper_graphs(self._set()))
+        )
 
     def _classes(self) -> Any:
         return np.unique(self._set().y, return_inverse=True)[1].tolist()
