@@ -63,6 +63,8 @@ def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, An
             tally.add(item)
     if not tally.n_items:
         raise GraphError(f"{source.name} holds no graphs")
+    if not tally.n_graphs and tally.n_items == 1:  # the file itself is at fault
+        raise GraphError(tally.bad[0]["reason"])
     report = {"source": source.name, **tally.report()}
     if duplicates:
         groups = _duplicates(source, quiet)
