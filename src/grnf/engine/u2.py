@@ -50,6 +50,8 @@ def u2(
                 known = scale[g]
                 first_nodes = evaluate(c.nodes[:, 0], known, start, stop)
                 second_nodes = evaluate(c.nodes[:, 1], known, start, stop)
+                if code == RELU:
+                    second_nodes = -second_nodes
                 pairs = evaluate(c.pairs[:, 0], known, start, stop)
                 totals = evaluate(c.totals, known, start, stop)
             first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
@@ -77,7 +79,7 @@ def _add_pairs(
     scratch: FloatArray,
     U: FloatArray,
 ) -> None:
-    """U += sum over ordered pairs of rho(a_i + b_j + e(i, j)). For the ReLU b is overwritten by -b.
+    """U += sum over ordered pairs of rho(a_i + b_j + e(i, j)). For the ReLU b holds -b_j.
 
     relu(a_i + e + b_j) = max(a_i + e, -b_j) + b_j takes one operation less in the loop over pairs.
     """
@@ -85,22 +87,23 @@ def _add_pairs(
     partial, row = scratch[0], scratch[1]
     everyone = np.arange(n)
     free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
-    mass = weight.sum()
+    others = a.dtype.type(weight.sum() - 1)
     for i in range(n):
         for j in range(n):
             free[i, j] = weight[i] * weight[j]
         free[i, i] -= weight[i]
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             free[i, near.node[entry]] -= near.weight[entry]
-        if code == RELU:
-            factor = weight[i] * (mass - 1)
-            for h in range(width):
-                U[h] += factor * b[i, h]
-                b[i, h] = -b[i, h]
     for i in range(0, n, 2):
-        partial[:] = 0
         if code == RELU:
+            k = min(i + 1, n - 1)
+            once = a.dtype.type(k - i)  # 0 where there is no second row
+            w0, w1 = -weight[i] * others, -once * weight[k] * others
+            for h in range(width):
+                partial[h] = w0 * b[i, h] + w1 * b[k, h]
             _add_rows_relu(a, b, free, i, partial)
+        else:
+            partial[:] = 0
         for k in range(i, min(i + 2, n)):
             if code != RELU:
                 _add_run(code, a[k], zeros, b, everyone, free[k], row, partial)

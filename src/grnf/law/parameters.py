@@ -70,6 +70,7 @@ class ParameterLaw:
         self.coefficients = Gaussian() if coefficients is None else coefficients
         self.hidden_channels = hidden_channels
         self.stratified = bool(stratified)
+        self._last_orders: tuple[tuple[int, int] | None, IntArray] = (None, np.empty(0, dtype=np.int64))
 
     @property
     def full_support(self) -> bool:
@@ -117,8 +118,11 @@ class ParameterLaw:
     def orders_of(self, n_features: int, *, seed: int) -> IntArray:
         """Return the orders k of w_1 .. w_M without drawing their coefficients."""
         n_blocks = -(-n_features // BLOCK)
-        blocks = [self._block_orders(block_generator(seed, b), seed, b) for b in range(n_blocks)]
-        return np.concatenate(blocks)[:n_features]
+        last = self._last_orders  # they are asked for with every batch of graphs
+        if last[0] != (n_blocks, seed):
+            blocks = [self._block_orders(block_generator(seed, b), seed, b) for b in range(n_blocks)]
+            last = self._last_orders = (n_blocks, seed), np.concatenate(blocks)
+        return last[1][:n_features].copy()
 
     def stretches(
         self,
@@ -139,11 +143,12 @@ class ParameterLaw:
         """
         orders = self.orders_of(min(n_features, 16 * BLOCK), seed=seed)
         hidden = self.hidden_channels
+        present, counts = np.unique(orders, return_counts=True)
         sizes = [
             n_parameters(int(k), channels, hidden) + (heads - 1) * n_head_parameters(int(k), hidden)
-            for k in orders
+            for k in present
         ]
-        size = float(np.mean(sizes))
+        size = float(np.average(sizes, weights=counts))
         step = BLOCK * max(1, int(max_coefficients / (BLOCK * size)))
         if max_features is not None:
             step = min(step, max(BLOCK, max_features // BLOCK * BLOCK))
