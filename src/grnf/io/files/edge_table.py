@@ -2,8 +2,8 @@
 
 Ids of nodes may repeat from graph to graph. Isolated nodes and node attributes need the node table: a file
 NAME.nodes.csv beside NAME.csv, or one that is named. A column "directed" of the edges is their direction. A
-first pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs in
-one order; rows that do not are sorted on disk, so that tables of any length and order can be read.
+first pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs
+in one order; rows that do not are sorted on disk, so that tables of any length and order can be read.
 """
 
 from __future__ import annotations
