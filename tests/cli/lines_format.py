@@ -4,6 +4,8 @@ A line {"bad": reason} is a record that cannot be read.
 """
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -46,7 +48,8 @@ def write_graphs(path, graphs, *, format=None, lossy=False):
 def install(patch=setattr):
     import grnf.io
 
-    patch(grnf.io, "FORMATS", ["lines", "bare"])
+    patch(grnf.io, "FORMATS", dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None)))
+    patch(grnf.io, "guess_format", lambda path: Path(path).suffix[1:])
     patch(grnf.io, "read_graphs", read_graphs)
     patch(grnf.io, "write_graphs", write_graphs)
 

@@ -94,3 +94,42 @@ def test_missing_values_and_labels_compare():
     after = RawGraph(2, SQUARE[:0], {"a": np.array([1, None]), "b": np.array(["x", None])}, y=1.0)
     assert losses(before, after) == set()
     assert losses(before, RawGraph(2, SQUARE[:0], before.node_columns, y=2)) == {"y"}
+
+
+def test_files_beside_the_output(call, tmp_path):
+    source = tmp_path / "two.jsonl"
+    edges = {"directed": True, "links": [{"source": 0, "target": 1, "weight": 2}]}
+    nodes = {"nodes": [{"id": 0, "kind": "a"}, {"id": 1, "kind": "b"}, {"id": 2, "kind": "a"}]}
+    source.write_text(json.dumps({"graph": {"graph_id": "one"}, **nodes, **edges}) + "\n")
+    result = call("convert", source, tmp_path / "long.csv", "--strict")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "long.csv").read_text().splitlines()[1].endswith("0,1,1,2")
+    assert len((tmp_path / "long.nodes.csv").read_text().splitlines()) == 4
+    result = call("convert", tmp_path / "long.csv", tmp_path / "back.jsonl", "--strict", "--json")
+    assert json.loads(result.stdout)["lost"] == {}
+    result = call("convert", source, "-", "--to", "edge-table")
+    assert (result.returncode, result.stderr.count("more than one file")) == (1, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "back.jsonl",
+        "long.csv",
+        "long.nodes.csv",
+        "two.jsonl",
+    ]
+
+
+def test_a_tu_folder(call, tmp_path):
+    (tmp_path / "a.g6").write_text("Bw\nDhc\n")
+    result = call("convert", tmp_path / "a.g6", f"{tmp_path}/set.1/", "--strict")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "set.1" / "set.1_A.txt").is_file()
+    result = call("convert", tmp_path / "a.g6", tmp_path / "set.1", "--to", "tu")
+    assert (result.returncode, result.stderr.count("exists already")) == (1, 1)
+
+
+def test_molecules(call, tmp_path):
+    pytest.importorskip("rdkit")
+    (tmp_path / "a.smi").write_text("C1CC1O some name\n")
+    assert call("convert", tmp_path / "a.smi", tmp_path / "a.parquet", "--strict").returncode == 0
+    result = call("convert", tmp_path / "a.parquet", tmp_path / "b.csv", "--to", "smiles", "--strict")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "b.csv").read_text() == "smiles,graph_id\nC1CC1O,some name\n"

@@ -95,6 +95,12 @@ def test_pairs_with_intervals(run, place, tmp_path):
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
     assert (second["distance"], second["method"]) == (0, "bernstein")
+    result = run("kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    assert result.returncode == 0, result.stderr
+    first = json.loads(result.stdout.splitlines()[0])
+    similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
+    assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
+    assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
     header, rows = table(run("kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
     assert float(rows[1][2]) == pytest.approx(kernel(vectors(place))[3, 3])

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from grnf import GRNF, Graph, null_graph
 from grnf.datasets import make_sbm
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
-from grnf.metric import distance, failure_probability, kernel, pairwise_distances, truncation_bias
+from grnf.metric import (
+    distance,
+    failure_probability,
+    kernel,
+    kernel_estimate,
+    pairwise_distances,
+    truncation_bias,
+)
 from random_graphs import cycle, graphs, random_graph, two_triangles
 
 SMALL = {"n_components": 24, "hidden_channels": 2, "dtype": "float64", "random_state": 0}
@@ -172,6 +179,33 @@ def test_intervals_cover(terms, delta):
     assert share["bernstein"] >= 1 - delta
     # skewed terms: the normal interval covers a little less than it says
     assert share["clt"] == pytest.approx(1 - delta, abs=0.07)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+def test_kernel_intervals_cover(pair, delta):
+    M, n = 512, 2**17
+    z1, z2 = GRNF(n, dtype="float64", random_state=1).fit_transform(pair) * math.sqrt(n / M)
+    truth = M * np.mean(z1 * z2)
+    covered = {"bernstein": 0, "hoeffding": 0, "clt": 0}
+    for x, y in zip(z1.reshape(-1, M), z2.reshape(-1, M), strict=True):
+        estimate = kernel_estimate(x, y)
+        for method in covered:
+            low, high = estimate.interval(delta, method)
+            covered[method] += low <= truth <= high
+    share = {method: count / (n // M) for method, count in covered.items()}
+    assert min(share["bernstein"], share["hoeffding"]) >= 1 - delta
+    assert share["clt"] == pytest.approx(1 - delta, abs=0.07)
+
+
+@pytest.mark.parametrize("uncentred", [False, True])
+def test_the_kernel_of_two_graphs(pair, uncentred):
+    plain = GRNF(64, random_state=3).fit(pair)
+    estimate = GRNF(64, random_state=3, center=not uncentred).fit(pair).kernel(*pair)
+    z1, z2 = plain.transform(pair)
+    assert estimate.value == pytest.approx(float(z1 @ z2), rel=1e-5)
+    assert estimate.largest_term == plain.largest_term_
+    heads = GRNF(64, random_state=3, heads=4).fit(pair).kernel(*pair)
+    assert heads.n_components == 16
 
 
 @pytest.mark.parametrize("bound", ["chebyshev", "hoeffding"])

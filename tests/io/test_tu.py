@@ -2,9 +2,12 @@ import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.io import read_graphs, read_tu
+from grnf.io.files.tu_tables import _whole_numbers
 
 FILES = {
     "A": "1, 2\n2, 1\n1, 2\n3, 3\n4, 5\n5, 4\n",
@@ -121,3 +124,26 @@ def test_both_readers_give_the_same_vectors(shared, name):
     batch, raws = read_tu(path).graphs, list(read_graphs(path))
     Z = GRNF(32, random_state=0).fit_transform(batch)
     np.testing.assert_array_equal(GRNF(32, random_state=0).fit_transform(raws), Z)
+
+
+@settings(max_examples=300)
+@given(text=st.text("12,\n -3", max_size=12))
+def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
+    block = text.encode() + b"\n"
+    table = _whole_numbers(block)
+    if table is not None:
+        assert table.tolist() == [[int(field) for field in line.split(",")] for line in text.split("\n")]
+
+
+@given(
+    table=st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.integers(-(2**61), 2**61), min_size=width, max_size=width), min_size=1, max_size=5
+        )
+    ),
+    comma=st.sampled_from([",", ", "]),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_usual_lines_take_the_fast_way(table, comma, end):
+    text = "".join(comma.join(map(str, row)) + end for row in table)
+    assert _whole_numbers(text.encode()).tolist() == table

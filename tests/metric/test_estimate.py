@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from grnf.metric import distance
+from grnf.metric import distance, kernel, kernel_estimate
 
 
 def test_values():
@@ -75,3 +75,43 @@ def test_heads_are_averaged_before_errors_are_estimated():
     assert estimate.n_components == 4
     with pytest.raises(ValueError, match="heads must be an integer >= 1 that divides the length 12; got 5"):
         distance(np.zeros(12), z, heads=5)
+
+
+def test_kernel_values_and_intervals_are_the_formulas():
+    z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
+    estimate = kernel_estimate(z1, z2)
+    terms = 100 * z1 * z2
+    assert estimate.value == pytest.approx(kernel([z1], [z2])[0, 0])
+    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
+    log = math.log(4 / 0.1)
+    radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 5 * log / (3 * 99)  # range of tanh: 2
+    assert estimate.interval(0.1) == pytest.approx(
+        (max(estimate.value - radius, -1), estimate.value + radius)
+    )
+    radius = 5 * math.sqrt(math.log(2 / 0.1) / 200)
+    low, high = estimate.interval(0.1, "hoeffding")
+    assert (low, high) == pytest.approx((max(estimate.value - radius, -1), estimate.value + radius))
+    assert f"{estimate:.2f}".startswith(f"{estimate.value:.2f} (95 % interval")
+    assert kernel_estimate([0.1], [0.1]).interval() == (-1.0, 4.0)
+
+
+def test_kernel_terms_of_any_range_lie_in_the_stated_bounds():
+    psi1, psi2, null = np.random.default_rng(0).uniform(-1, 1, size=(3, 10**6))
+    terms = (psi1 - null) * (psi2 - null)
+    assert -1 <= terms.min() < -0.95
+    assert 3.8 < terms.max() <= 4
+
+
+def test_kernel_heads_and_bad_arguments():
+    z = np.random.default_rng(0).normal(size=(2, 12))
+    terms = 12 * (z[0] * z[1]).reshape(4, 3).mean(axis=1)
+    estimate = kernel_estimate(*z, heads=3)
+    assert (estimate.value, estimate.n_components) == (pytest.approx(terms.mean()), 4)
+    assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
+    with pytest.raises(ValueError, match="method must be 'bernstein', 'hoeffding' or 'clt'; got 't'"):
+        estimate.interval(method="t")
+    unbounded = kernel_estimate(*z, activation="identity")
+    for method in ("bernstein", "hoeffding"):
+        with pytest.raises(ValueError, match=f"which the {method} interval needs: use method='clt'"):
+            unbounded.interval(method=method)
+    assert "95 % interval" in f"{unbounded}"

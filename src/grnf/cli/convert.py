@@ -51,6 +51,9 @@ def convert(
 ) -> None:
     """Convert graphs from any format to any other.
 
+    An OUTPUT without a suffix is a TU folder; beside a table of edges NAME.csv stands one of nodes,
+    NAME.nodes.csv. Molecules go to .smi, or with --to smiles to a table.
+
     What was written is read back and compared before it takes its place, so all that the format of the output
     cannot carry (attributes, labels, direction, ...) is reported.
 
@@ -59,6 +62,7 @@ def convert(
     from grnf import io
 
     check_format(format, source)
+    to = "tu" if to is None and output.endswith("/") else to
     check_format(to, output, "--to")
     bad: list[dict[str, Any]] = []
     place = tempfile.gettempdir() if output == "-" else Path(output).parent
@@ -101,7 +105,10 @@ def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any
 
 def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[str]:
     """Read both files side by side; count for each thing that is lost the graphs that lose it."""
+    from grnf import io
+
     lost: Counter[str] = Counter()
+    reorder = io.FORMATS[made.format or io.guess_format(made.path)].reorder
     with progress("checking", quiet) as advance:
         before = _good(source, on_error, [], advance)
         after = _good(made, "raise", [], lambda count: None)  # noqa: ARG005
@@ -110,6 +117,10 @@ def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[s
                 raise GraphError(
                     f"{made.name} cannot hold these graphs: it reads back with another number of them"
                 )
+            if reorder is not None:
+                ordered = reorder(one)
+                lost.update(["the order of the nodes"] if losses(one, ordered) else [])
+                one = ordered
             lost.update(losses(one, two))
     return lost
 
@@ -120,14 +131,15 @@ def _listed(lost: Counter[str]) -> str:
 
 def _deliver(made: Path, output: str) -> None:
     """Put what was written in its place."""
-    if made.is_dir():
-        if output == "-" or Path(output).exists():
-            why = "a folder cannot go to standard output" if output == "-" else f"{output} exists already"
-            raise GraphError(f"this format is a folder of files, and {why}")
-        os.rename(made, output)
-    elif output == "-":
+    beside = [file for file in made.parent.iterdir() if file != made]
+    if output == "-" and (beside or made.is_dir()):
+        raise GraphError("this format is more than one file, which cannot go to standard output")
+    if output == "-":
         with open(made, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    else:
-        os.replace(made, output)
+        return
+    if made.is_dir() and Path(output).exists():
+        raise GraphError(f"{output} exists already, and a folder is not written over")
+    for part in [*beside, made]:
+        os.replace(part, Path(output).with_name(part.name))

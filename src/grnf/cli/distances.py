@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grnf.cli.collections import Collection, load_collections
 from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
-from grnf.cli.pairs import FirstArgument, Nearest, PairsFile, SecondArgument, Target, Values, check_target
+from grnf.cli.pairs import (
+    FirstArgument,
+    Interval,
+    Nearest,
+    PairsFile,
+    SecondArgument,
+    Target,
+    Values,
+    check_interval,
+    check_target,
+)
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.typing import FloatArray
 
-__all__ = ["distances"]
+__all__ = ["IntervalOf", "distances", "tell_output"]
 
 
 def distances(
@@ -25,10 +36,7 @@ def distances(
     output: Target = "-",
     format: Format = None,
     pairs: PairsFile = None,
-    interval: Annotated[
-        float | None,
-        typer.Option(metavar="DELTA", help="With --pairs: add intervals that fail with this probability."),
-    ] = None,
+    interval: Interval = None,
     nearest: Nearest = None,
     n_components: NComponents = None,
     orders: Orders = None,
@@ -47,9 +55,8 @@ def distances(
     Example: grnf distances MUTAG.zip --nearest 5 --output nearest.csv
     """
     check_target(output, pairs, nearest)
-    if interval is not None and (pairs is None or not 0 < interval < 1):
-        raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
-    from grnf.metric import pairwise_distances
+    check_interval(interval, pairs)
+    from grnf.metric import distance, pairwise_distances
 
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
     with workers(n_jobs):
@@ -58,7 +65,7 @@ def distances(
         )
     values = Values("distance", pairwise_distances, first, second)
     if pairs is not None:
-        values.write_pairs(output, pairs, as_json, _Interval(first, interval))
+        values.write_pairs(output, pairs, as_json, IntervalOf(distance, first, interval))
     elif nearest is not None:
         values.write_nearest(output, nearest, as_json, quiet)
     else:
@@ -77,10 +84,20 @@ def tell_output(output: str, values: Values, as_json: bool, quiet: bool) -> None
         typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
 
 
-class _Interval:
-    """Error bars of the distance between two vectors, as the transformer that made them allows."""
+class IntervalOf:
+    """Error bars of what `estimate` gives for two vectors, as the transformer that made them allows.
 
-    def __init__(self, collection: Collection, delta: float | None) -> None:
+    Parameters
+    ----------
+    estimate : function
+        `grnf.metric.distance` or `grnf.metric.kernel_estimate`.
+    collection : Collection
+    delta : float or None
+        How often an interval may fail; None for no intervals.
+    """
+
+    def __init__(self, estimate: Callable[..., Any], collection: Collection, delta: float | None) -> None:
+        self.estimate = estimate
         self.delta = delta
         grnf = collection.grnf
         if delta is None:
@@ -95,16 +112,15 @@ class _Interval:
         self.heads = grnf.heads
 
     def __call__(self, x: FloatArray, y: FloatArray) -> dict[str, Any]:
+        """Return the interval and how it was made; nothing if none is wanted."""
         import numpy as np
-
-        from grnf.metric import distance
 
         if self.delta is None:
             return {}
         if np.isnan(x).any() or np.isnan(y).any():
             return {"low": None, "high": None, "method": None}
         method = "bernstein" if np.isfinite(self.largest_term) else "clt"
-        estimate = distance(
+        estimate = self.estimate(
             x, y, activation=self.activation, largest_term=self.largest_term, heads=self.heads
         )
         low, high = estimate.interval(self.delta, method)

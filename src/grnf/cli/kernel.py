@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grnf.cli.collections import Collection, load_collections
-from grnf.cli.distances import tell_output
+from grnf.cli.distances import IntervalOf, tell_output
 from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
-from grnf.cli.pairs import FirstArgument, Nearest, PairsFile, SecondArgument, Target, Values, check_target
-
-if TYPE_CHECKING:
-    from grnf.typing import FloatArray
+from grnf.cli.pairs import (
+    FirstArgument,
+    Interval,
+    Nearest,
+    PairsFile,
+    SecondArgument,
+    Target,
+    Values,
+    check_interval,
+    check_target,
+)
 
 __all__ = ["kernel"]
 
@@ -21,6 +26,7 @@ def kernel(
     output: Target = "-",
     format: Format = None,
     pairs: PairsFile = None,
+    interval: Interval = None,
     nearest: Nearest = None,
     n_components: NComponents = None,
     orders: Orders = None,
@@ -38,6 +44,7 @@ def kernel(
     Example: grnf kernel MUTAG.zip --output gram.npy
     """
     check_target(output, pairs, nearest)
+    check_interval(interval, pairs)
     from grnf import metric
 
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
@@ -47,7 +54,7 @@ def kernel(
         second = first if loaded[1] is loaded[0] else _centred(loaded[1])
     values = Values("kernel", metric.kernel, first, second, largest_first=True)
     if pairs is not None:
-        values.write_pairs(output, pairs, as_json, _nothing)
+        values.write_pairs(output, pairs, as_json, IntervalOf(metric.kernel_estimate, first, interval))
     elif nearest is not None:
         values.write_nearest(output, nearest, as_json, quiet)
     else:
@@ -61,7 +68,3 @@ def _centred(collection: Collection) -> Collection:
     if grnf is None or grnf.center:
         return collection
     return Collection(collection.name, collection.ids, collection.Z - grnf.null_vector(), grnf)
-
-
-def _nothing(x: FloatArray, y: FloatArray) -> dict[str, object]:  # noqa: ARG001
-    return {}

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from grnf.cli.collections import Collection
     from grnf.typing import FloatArray
 
-__all__ = ["FirstArgument", "Nearest", "PairsFile", "SecondArgument", "Target", "Values", "check_target"]
+__all__ = [
+    "FirstArgument",
+    "Interval",
+    "Nearest",
+    "PairsFile",
+    "SecondArgument",
+    "Target",
+    "Values",
+    "check_interval",
+    "check_target",
+]
 
 FirstArgument = Annotated[
     str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
@@ -38,6 +48,12 @@ PairsFile = Annotated[
 Nearest = Annotated[
     int | None, typer.Option("--nearest", min=1, metavar="K", help="Only the K nearest of each graph.")
 ]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--interval", metavar="DELTA", help="With --pairs: add intervals that fail with this probability."
+    ),
+]
 
 BLOCK_BYTES = 2**25
 
@@ -51,6 +67,12 @@ def check_target(output: str, pairs: Path | None, nearest: int | None) -> None:
         raise typer.BadParameter(
             f"{output}: the name must end in {' or '.join(suffixes)}", param_hint="--output"
         )
+
+
+def check_interval(interval: float | None, pairs: Path | None) -> None:
+    """Refuse intervals without pairs, and impossible ones."""
+    if interval is not None and (pairs is None or not 0 < interval < 1):
+        raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
 
 
 @dataclass(frozen=True, eq=False)

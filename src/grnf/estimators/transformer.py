@@ -16,7 +16,7 @@ from grnf.estimators.parameters import Law, checked_heads
 from grnf.features import HiddenSums
 from grnf.io.samples import Samples
 from grnf.law import draw_seed
-from grnf.metric import DistanceEstimate, distance, required_dimension
+from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
 from grnf.metric.bounds import checked_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.typing import FloatArray
@@ -204,6 +204,22 @@ class GRNF(GraphTransformer):
             return marginal_estimate(HiddenSums.joined(list(self._map.hidden_sums(batch))), self.activation)
         z1, z2 = self._map(batch)
         return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads)
+
+    def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
+        """Estimate kappa_P between two graphs of any kind, with error bars.
+
+        For all pairs of many graphs use `grnf.metric.kernel` with their vectors.
+
+        Parameters
+        ----------
+        g1, g2 : graphs
+        """
+        check_is_fitted(self)
+        null = 0.0 if self.center else self.null_vector()
+        z1, z2 = self._map(self._batch([g1, g2])) - null
+        return kernel_estimate(
+            z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads
+        )
 
     def hidden_sums(self, X: Any) -> HiddenSums:
         """Return the sums U that theta_H multiplies, for every graph and hidden draw.

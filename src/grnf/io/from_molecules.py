@@ -9,7 +9,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 
-__all__ = ["raw_from_mol", "raw_from_smiles"]
+__all__ = ["raw_from_mol", "raw_from_smiles", "smiles_from_raw"]
 
 
 def raw_from_mol(mol: Any) -> RawGraph:
@@ -56,6 +56,77 @@ def raw_from_smiles(smiles: str) -> RawGraph:
         if mol is None:
             raise GraphError(f"{_shown(smiles)} is no SMILES of a molecule: {_problem(Chem, smiles)}")
     return raw_from_mol(mol)
+
+
+def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
+    """Return the SMILES of a graph whose columns make a molecule, and the order in which it has the nodes.
+
+    Wanted are the columns symbol of nodes and type of edges, as `raw_from_mol` has them; charge and hydrogens
+    count where they are there. Without hydrogens the usual valences decide.
+
+    Examples
+    --------
+    >>> smiles_from_raw(raw_from_smiles("OC=O"))
+    ('OC=O', [0, 1, 2])
+    """
+    try:
+        from rdkit import Chem, rdBase
+    except ImportError:
+        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'") from None
+    if not graph.n_nodes:
+        raise GraphError("no molecule: it has no atoms")
+    if "symbol" not in graph.node_columns:
+        raise GraphError("no molecule: a node column 'symbol' with the elements is missing")
+    if len(graph.edges) and "type" not in graph.edge_columns:
+        raise GraphError("no molecule: an edge column 'type' with SINGLE, DOUBLE, AROMATIC, ... is missing")
+    with rdBase.BlockLogs():
+        mol = Chem.RWMol()
+        try:
+            _add_atoms(Chem, mol, graph)
+            _add_bonds(Chem, mol, graph)
+            Chem.SanitizeMol(mol)
+            smiles = Chem.MolToSmiles(mol, canonical=False)
+        except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+            reason = str(error).strip().splitlines()
+            raise GraphError(f"no valid molecule: {next(iter(reason), type(error).__name__)}") from None
+    return smiles, list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+
+
+def _add_atoms(chem: Any, mol: Any, graph: RawGraph) -> None:
+    columns = {name: np.asarray(values).tolist() for name, values in graph.node_columns.items()}
+    for node, symbol in enumerate(columns["symbol"]):
+        if not isinstance(symbol, str):
+            raise GraphError(f"no molecule: the symbol of node {node} is {symbol!r}")
+        try:
+            atom = chem.Atom(symbol)
+        except RuntimeError:
+            raise GraphError(f"no molecule: node {node} has the symbol {symbol!r:.40}, no element") from None
+        if "charge" in columns:
+            atom.SetFormalCharge(_whole(columns["charge"][node], "charge", node))
+        if "hydrogens" in columns:
+            atom.SetNumExplicitHs(_whole(columns["hydrogens"][node], "hydrogens", node))
+            atom.SetNoImplicit(True)
+        mol.AddAtom(atom)
+
+
+def _add_bonds(chem: Any, mol: Any, graph: RawGraph) -> None:
+    types = np.asarray(graph.edge_columns.get("type", [])).tolist()
+    for row, (ends, kind) in enumerate(zip(graph.edges.tolist(), types, strict=True)):
+        if kind not in chem.BondType.names:
+            raise GraphError(
+                f"no molecule: edge {row} has the type {kind!r:.40}; wanted is SINGLE, DOUBLE, ..."
+            )
+        mol.AddBond(*ends, chem.BondType.names[kind])
+        if kind == "AROMATIC":
+            mol.GetBondBetweenAtoms(*ends).SetIsAromatic(True)
+            for end in ends:
+                mol.GetAtomWithIdx(end).SetIsAromatic(True)
+
+
+def _whole(value: Any, name: str, node: int) -> int:
+    if not isinstance(value, (int, float)) or value != value or int(value) != value:
+        raise GraphError(f"no molecule: {name} of node {node} is {value!r}, no whole number")
+    return int(value)
 
 
 def _problem(chem: Any, smiles: str) -> str:

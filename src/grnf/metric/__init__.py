@@ -1,17 +1,19 @@
 """d_P, kappa_P and M(eps, delta): distances with error bars, kernels, and the bounds that size them."""
 
 from grnf.metric.bounds import error_bound, failure_probability, required_dimension, truncation_bias
-from grnf.metric.estimate import DistanceEstimate, distance
+from grnf.metric.estimate import DistanceEstimate, KernelEstimate, distance, kernel_estimate
 from grnf.metric.marginal import marginal_distance, marginal_kernel
 from grnf.metric.pairwise import distances_from_kernel, kernel, kernel_from_distances, pairwise_distances
 
 __all__ = [
     "DistanceEstimate",
+    "KernelEstimate",
     "distance",
     "distances_from_kernel",
     "error_bound",
     "failure_probability",
     "kernel",
+    "kernel_estimate",
     "kernel_from_distances",
     "marginal_distance",
     "marginal_kernel",

@@ -1,4 +1,4 @@
-"""d_P between two graphs, estimated from their vectors, with honest error bars."""
+"""d_P and kappa_P of two graphs, estimated from their vectors, with honest error bars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grnf.activations import get_activation
 from grnf.metric.bounds import checked_probability
 from grnf.typing import FloatArray
 
-__all__ = ["DistanceEstimate", "distance"]
+__all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,9 @@ class DistanceEstimate:
             valid for every M, it needs a bounded activation. "clt" is the normal approximation: shorter,
             valid for large M only.
         """
-        delta = checked_probability(delta, "delta")
-        if method == "clt":
-            radius = float(norm.ppf(1 - delta / 2)) * self.standard_error
-        elif method == "bernstein":
-            if not math.isfinite(self.largest_term):
-                raise ValueError(
-                    "no bound of the terms is known (unbounded activation or importance weights), which "
-                    "the empirical Bernstein interval needs: use method='clt' or give largest_term"
-                )
-            if self.n_components < 2:
-                return 0.0, self.largest_term
-            log = math.log(4 / delta)
-            radius = self.standard_error * math.sqrt(2 * log)
-            radius += 7 * self.largest_term * log / (3 * (self.n_components - 1))
-        else:
+        if method not in ("bernstein", "clt"):
             raise ValueError(f"method must be 'bernstein' or 'clt'; got {method!r}")
+        radius = _radius(self.standard_error, self.n_components, self.largest_term, delta, method)
         return max(self.squared - radius, 0.0), min(self.squared + radius, self.largest_term)
 
     def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
@@ -87,6 +74,73 @@ class DistanceEstimate:
         low, high = self.interval() if math.isfinite(self.largest_term) else self.interval(method="clt")
         spec = spec or ".4g"
         return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
+
+
+@dataclass(frozen=True)
+class KernelEstimate:
+    """An estimate of kappa_P(g1, g2) from M random features.
+
+    Attributes
+    ----------
+    value : float
+        The unbiased estimate of kappa_P, the mean of M terms xi(g1; w_m) xi(g2; w_m) p / p-bar.
+    standard_error : float
+        The standard error of `value`.
+    n_components : int
+        The number of independent terms: M, or M / R with R heads per hidden draw.
+    largest_term : float
+        An upper bound of each term; infinite for an unbounded activation. No term is below minus a quarter of
+        it: xi1 and xi2 are differences to one number psi(0_g), and all three lie in the range of rho_i.
+    """
+
+    value: float
+    standard_error: float
+    n_components: int
+    largest_term: float = field(repr=False)
+
+    def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+        """Return an interval that holds kappa_P with probability at least 1 - delta.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+        method : "bernstein", "hoeffding" or "clt"
+            "bernstein" and "hoeffding" are valid for every M and need a bounded activation; the first is the
+            shorter one where terms vary little. "clt" is the normal approximation, for large M only.
+
+        Examples
+        --------
+        >>> estimate = kernel_estimate(np.full(512, 0.02), np.full(512, 0.01))
+        >>> [round(bound, 3) for bound in estimate.interval(0.05)]
+        [0.002, 0.202]
+        """
+        radius = _radius(self.standard_error, self.n_components, 1.25 * self.largest_term, delta, method)
+        return max(self.value - radius, -self.largest_term / 4), min(self.value + radius, self.largest_term)
+
+    def __format__(self, spec: str) -> str:
+        low, high = self.interval() if math.isfinite(self.largest_term) else self.interval(method="clt")
+        spec = spec or ".4g"
+        return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
+
+
+def _radius(standard_error: float, n: int, length: float, delta: float, method: str) -> float:
+    """Return how far a mean of n independent terms in a range of this length may be off, both sides."""
+    delta = checked_probability(delta, "delta")
+    if method == "clt":
+        return float(norm.ppf(1 - delta / 2)) * standard_error
+    if method not in ("bernstein", "hoeffding"):
+        raise ValueError(f"method must be 'bernstein', 'hoeffding' or 'clt'; got {method!r}")
+    if not math.isfinite(length):
+        raise ValueError(
+            "no bound of the terms is known (unbounded activation or importance weights), which "
+            f"the {method} interval needs: use method='clt' or give largest_term"
+        )
+    if method == "hoeffding":
+        return length * math.sqrt(math.log(2 / delta) / (2 * n))
+    if n < 2:
+        return math.inf
+    log = math.log(4 / delta)
+    return standard_error * math.sqrt(2 * log) + 7 * length * log / (3 * (n - 1))
 
 
 def distance(
@@ -120,26 +174,72 @@ def distance(
     >>> round(estimate.value, 4), round(estimate.standard_error, 4)
     (0.2449, 0.0346)
     """
+    x, y = _pair(z1, z2, heads)
+    terms = _independent(len(x) * np.square(x - y), heads)
+    return estimate_from_terms(terms, _largest(largest_term, activation))
+
+
+def kernel_estimate(
+    z1: npt.ArrayLike,
+    z2: npt.ArrayLike,
+    *,
+    activation: str = "tanh",
+    largest_term: float | None = None,
+    heads: int = 1,
+) -> KernelEstimate:
+    """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centred vectors.
+
+    Parameters
+    ----------
+    z1, z2 : array-like, shape (M,)
+        Vectors made by one transformer, centred: `GRNF(center=True)`, or less its `null_vector()`.
+    activation, largest_term, heads
+        As for `distance`; the largest term is that of the squared distance, which bounds xi1 xi2 too.
+
+    Examples
+    --------
+    >>> estimate = kernel_estimate([0.1, 0.2, 0.3, 0.4], [0.1, 0.1, 0.2, 0.2])
+    >>> round(estimate.value, 4), round(estimate.standard_error, 4)
+    (0.17, 0.0661)
+    """
+    x, y = _pair(z1, z2, heads)
+    terms = _independent(len(x) * (x * y), heads)
+    return KernelEstimate(
+        value=float(terms.mean()),
+        standard_error=_standard_error(terms),
+        n_components=len(terms),
+        largest_term=_largest(largest_term, activation),
+    )
+
+
+def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
         raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
     if not isinstance(heads, (int, np.integer)) or heads < 1 or len(x) % heads:
         raise ValueError(f"heads must be an integer >= 1 that divides the length {len(x)}; got {heads!r}")
-    terms = len(x) * np.square(x - y)
+    return x, y
+
+
+def _independent(terms: FloatArray, heads: int) -> FloatArray:
+    return np.asarray(terms.reshape(-1, heads).mean(axis=1)) if heads > 1 else terms
+
+
+def _largest(largest_term: float | None, activation: str) -> float:
     spread = get_activation(activation).spread
-    return estimate_from_terms(
-        terms.reshape(-1, heads).mean(axis=1) if heads > 1 else terms,
-        spread**2 if largest_term is None else float(largest_term),
-    )
+    return float(spread**2 if largest_term is None else largest_term)
+
+
+def _standard_error(terms: FloatArray) -> float:
+    return float(terms.std(ddof=1) / math.sqrt(len(terms))) if len(terms) > 1 else math.inf
 
 
 def estimate_from_terms(terms: FloatArray, largest_term: float) -> DistanceEstimate:
     """Return the estimate that independent terms, each of mean d_P^2, give."""
-    n = len(terms)
     return DistanceEstimate(
         squared=float(terms.mean()),
-        standard_error=float(terms.std(ddof=1) / math.sqrt(n)) if n > 1 else math.inf,
-        n_components=n,
+        standard_error=_standard_error(terms),
+        n_components=len(terms),
         largest_term=largest_term,
     )
 

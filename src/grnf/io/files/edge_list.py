@@ -35,25 +35,28 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
     """
     ends, weights = array("q"), array("d")
     numbers: dict[str, int] = {}
+    number = numbers.setdefault
     n_nodes: int | None = None
     says_directed = False
     for line_number, line in source.lines(LONGEST_LINE):
         try:
-            text = decoded(line, "the line").strip()
-            if not text:
+            text = decoded(line, "the line")
+            fields = text.split() if "," not in text else _fields(text)
+            if not text or text.isspace():
                 continue
-            if text[0] in "#%":
-                found = HEADER.match(text)
+            if fields and fields[0][0] in "#%":
+                found = HEADER.match(text.strip())
                 if found:
                     n_nodes, says_directed = int(found[1]), found[2] is not None
                 continue
-            fields = text.replace(",", " ").split()
+            if len(fields) == 2 and n_nodes is None and not weights:  # most lines of most files
+                ends.append(number(fields[0], len(numbers)))
+                ends.append(number(fields[1], len(numbers)))
+                continue
             if len(fields) not in (2, 3):
                 raise GraphError(f"{len(fields)} fields; 'source target' or 'source target weight' is wanted")
             for name in fields[:2]:
-                ends.append(
-                    numbers.setdefault(name, len(numbers)) if n_nodes is None else _index(name, n_nodes)
-                )
+                ends.append(number(name, len(numbers)) if n_nodes is None else _index(name, n_nodes))
             if len(fields) == 3:
                 weights.append(_weight(fields[2]))
             if len(weights) not in (0, len(ends) // 2):
@@ -69,6 +72,11 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
         )
     except GraphError as error:
         raise GraphError(f"{source}: {error}") from None
+
+
+def _fields(text: str) -> list[str]:
+    """Split at blanks and commas; a comment stays one field."""
+    return [text.strip()] if text.lstrip()[:1] in ("#", "%") else text.replace(",", " ").split()
 
 
 def _index(name: str, n_nodes: int) -> int:

@@ -1,8 +1,9 @@
 """Long tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
 
-Ids of nodes may repeat from graph to graph. Isolated nodes and node attributes need the node table. A first
-pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs in one
-order; rows that do not are sorted on disk, so that tables of any length and order can be read.
+Ids of nodes may repeat from graph to graph. Isolated nodes and node attributes need the node table: a file
+NAME.nodes.csv beside NAME.csv, or one that is named. A column "directed" of the edges is their direction. A
+first pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs
+in one order; rows that do not are sorted on disk, so that tables of any length and order can be read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
@@ -21,12 +23,34 @@ from grnf.io.files.streams import Source
 from grnf.io.files.tables import Row, cell, find_column, read_table
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["SOURCE_NAMES", "TARGET_NAMES", "read_edge_table"]
+__all__ = ["SOURCE_NAMES", "TARGET_NAMES", "is_node_table", "node_table", "read_edge_table"]
 
 GRAPH_NAMES = ("graph_id", "graph", "graphid", "graph_indicator")
 SOURCE_NAMES = ("source", "src", "from", "source_id", "u")
 TARGET_NAMES = ("target", "dst", "to", "target_id", "v", "destination")
 NODE_NAMES = ("node", "node_id", "nodeid", "id")
+DIRECTED = "directed"
+
+
+def node_table(path: Path) -> Path:
+    """Return where the node table of a table of edges stands, if there is one.
+
+    Examples
+    --------
+    >>> print(node_table(Path("trees.csv.gz")))
+    trees.nodes.csv.gz
+    """
+    inner = Path(path.stem) if path.suffix.lower() == ".gz" else Path(path.name)
+    return path.with_name(f"{inner.stem}.nodes{path.name[len(inner.stem) :]}")
+
+
+def is_node_table(path: Path) -> bool:
+    """Whether this is the node table of a table of edges beside it."""
+    before, dot, after = path.name.rpartition(".nodes.")
+    return bool(dot) and bool(before) and path.with_name(f"{before}.{after}").is_file()
+
+
+TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
 class _Part(NamedTuple):
@@ -80,6 +104,8 @@ class _Table:
         def choose(names: list[str]) -> list[str]:
             for role, (given, usual) in self.roles.items():
                 self.columns[role] = find_column(names, given, usual, role, self.source)
+            if DIRECTED in names and "source" in self.roles:
+                self.columns[DIRECTED] = DIRECTED
             return [self.columns["graph"]] if only_ids else names
 
         for row in read_table(self.source, choose):
@@ -109,6 +135,16 @@ class _Table:
             raise GraphError(f"{row.where}: no node in column {self.columns[role]!r}")
         return name
 
+    def direction(self, row: Row) -> bool | None:
+        """Return whether an edge is directed, where its row says so."""
+        value = cell(row.values[DIRECTED]) if DIRECTED in self.columns else None
+        if value is None:
+            return None
+        truth = str(value).lower()
+        if truth not in TRUTH:
+            raise GraphError(f"{row.where}: column 'directed' is {value!r:.40}; true or false is wanted")
+        return TRUTH[truth]
+
     def attributes(self, row: Row) -> dict[str, Any]:
         taken = set(self.columns.values())
         return {name: cell(value) for name, value in row.values.items() if name not in taken}
@@ -135,8 +171,10 @@ def read_edge_table(
     ----------
     source : Source
     nodes : path, optional
-        A table of nodes: the id of the graph, of the node, and attributes.
+        A table of nodes: the id of the graph, of the node, and attributes. By default the file NAME.nodes.csv
+        beside NAME.csv, if there is one (or .tsv, .parquet, as the table of edges is).
     directed : bool, default=False
+        Whether edges have a direction, where no column "directed" says so.
     graph_id, source_column, target_column, node_column : str, optional
         Names of columns, where they are not the usual ones.
     on_error : {"raise", "yield"}
@@ -147,6 +185,8 @@ def read_edge_table(
         "source": (source_column, SOURCE_NAMES),
         "target": (target_column, TARGET_NAMES),
     }
+    if nodes is None and not source.is_stdin and node_table(source.path).is_file():
+        nodes = node_table(source.path)
     with ExitStack() as stack:
         numbers = GraphNumbers()
         stack.callback(numbers.close)
@@ -169,7 +209,7 @@ def read_edge_table(
                     builder.node(table.role(row, "node"), table.attributes(row))
             for row in edge_part.rows if edge_part else ():
                 ends = edges.role(row, "source"), edges.role(row, "target")
-                builder.edge(*ends, edges.attributes(row))
+                builder.edge(*ends, edges.attributes(row), edges.direction(row))
             return builder.build(directed=directed, graph_id=_one(pair).graph_id, new_nodes=table is None)
 
         pairs = _joined(iter(()) if table is None else table.parts(numbers), edges.parts(numbers))

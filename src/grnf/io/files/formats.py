@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from grnf.io.files.arrays import read_npz, write_npz
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import read_edge_table
+from grnf.io.files.edge_table_write import changed_in_tables, write_edge_table
 from grnf.io.files.gexf import read_gexf, write_gexf
 from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.graphml import read_graphml, write_graphml
 from grnf.io.files.molecules import read_smiles, read_smiles_lines
+from grnf.io.files.molecules_write import (
+    changed_in_smiles,
+    fits_smiles,
+    in_smiles_order,
+    write_smiles,
+    write_smiles_lines,
+)
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
 from grnf.io.files.parquet import read_parquet, write_parquet
 from grnf.io.files.tu import read_tu_graphs
-from grnf.io.files.tu_write import fits_tu, write_tu
+from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["FORMATS", "TABLE_SUFFIXES", "Format"]
@@ -49,6 +58,12 @@ class Format:
         Whether reading goes on after a bad graph (`on_error="yield"`).
     fits : callable, optional
         fits(name, values) tells whether its writer keeps a column, where it keeps some.
+    path_writer : callable, optional
+        path_writer(path, graphs) writes several files, or a folder where the path has none of the suffixes.
+    changes : callable, optional
+        changes(graph) names what comes back as something else from among all that is kept.
+    reorder : callable, optional
+        reorder(graph) numbers the nodes as its writer does, where that is not the order that they have.
     """
 
     name: str
@@ -61,6 +76,9 @@ class Format:
     one_graph: bool = False
     record_wise: bool = False
     fits: Callable[[str, Any], bool] | None = None
+    path_writer: Callable[[Path, Iterator[RawGraph]], None] | None = None
+    changes: Callable[[RawGraph], list[str]] | None = None
+    reorder: Callable[[RawGraph], RawGraph] | None = None
 
     @property
     def can_read(self) -> bool:
@@ -70,7 +88,7 @@ class Format:
     @property
     def can_write(self) -> bool:
         """Whether files of this format can be written."""
-        return self.writer is not None
+        return self.writer is not None or self.path_writer is not None
 
 
 def _table(*formats: Format) -> dict[str, Format]:
@@ -167,24 +185,46 @@ FORMATS: dict[str, Format] = _table(
     ),
     _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
     _record_wise(
-        "smiles", "a CSV, TSV or Parquet table with a column of SMILES", TABLE_SUFFIXES, read_smiles
+        "smiles",
+        "a CSV, TSV or Parquet table with a column of SMILES",
+        TABLE_SUFFIXES,
+        read_smiles,
+        path_writer=write_smiles,
+        carries=frozenset({"graph_id", "y"}),
+        fits=fits_smiles,
+        changes=changed_in_smiles,
+        reorder=in_smiles_order,
     ),
-    _record_wise("smi", "lines 'SMILES name'", (".smi", ".smiles"), read_smiles_lines),
+    _record_wise(
+        "smi",
+        "lines 'SMILES name'",
+        (".smi", ".smiles"),
+        read_smiles_lines,
+        writer=write_smiles_lines,
+        carries=frozenset({"graph_id"}),
+        fits=fits_smiles,
+        changes=changed_in_smiles,
+        reorder=in_smiles_order,
+    ),
     _record_wise(
         "edge-table",
         "a CSV, TSV or Parquet table of graph_id, source, target and attributes",
         TABLE_SUFFIXES,
         read_edge_table,
+        path_writer=write_edge_table,
+        carries=frozenset({"attributes", "directed", "graph_id"}),
+        changes=changed_in_tables,
     ),
     _record_wise(
         "tu",
-        "a TU benchmark set, folder or zip (written as a zip)",
+        "a TU benchmark set, folder or zip",
         (".zip",),
         read_tu_graphs,
         writer=write_tu,
         carries=frozenset({"directed", "y"}),
         text=False,
         fits=fits_tu,
+        path_writer=write_tu_folder,
     ),
 )
 """All formats, by name."""

@@ -36,7 +36,7 @@ def read_smiles(
     column : str, optional
         The column of SMILES; by default the one called SMILES in any case.
     y, graph_id : str, optional
-        Columns for the target and for the name of each molecule.
+        Columns for the target and for the name of each molecule; by default those called y and graph_id.
     on_error : {"raise", "yield"}
     """
     _require_rdkit()
@@ -45,8 +45,8 @@ def read_smiles(
     def choose(columns: list[str]) -> list[str]:
         names["smiles"] = find_column(columns, column, SMILES_NAMES, "SMILES", source)
         for role, given in (("y", y), ("graph_id", graph_id)):
-            if given is not None:
-                names[role] = find_column(columns, given, (), role, source)
+            if given is not None or role in columns:
+                names[role] = find_column(columns, given or role, (), role, source)
         return list(names.values())
 
     def build(row: Row) -> RawGraph:

@@ -66,6 +66,8 @@ class ArrayStream:
         if self.dtype.hasobject or any(length < 0 for length in self.shape):
             raise GraphError(f"{name} holds Python objects or negative lengths; plain arrays are read")
         self.length = math.prod(self.shape)
+        if self.length and not self.dtype.itemsize:
+            raise GraphError(f"{name} holds {self.length} entries of no bytes ({self.dtype.str}): damaged?")
         wanted, available = self.length * self.dtype.itemsize, size - header.count
         if wanted > available or self.length > available:
             raise GraphError(f"{name}: the header speaks of {wanted} bytes, {available} follow: cut off?")

@@ -15,7 +15,7 @@ from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["batches", "open_parquet", "read_parquet", "write_parquet"]
+__all__ = ["batches", "guest", "open_parquet", "read_parquet", "write_parquet"]
 
 FIELDS = (
     "graph_id",
@@ -57,7 +57,7 @@ def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[Raw
 
 def open_parquet(file: IO[bytes], name: str) -> Any:
     """Open a Parquet file with pyarrow."""
-    parquet = _guest()
+    parquet = guest()
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
@@ -72,7 +72,8 @@ def batches(table: Any, names: list[str], name: str) -> Iterator[Any]:
         raise GraphError(f"{name}: damaged Parquet file: {error}") from None
 
 
-def _guest() -> Any:
+def guest() -> Any:
+    """Return the module pyarrow.parquet, or say how to get it."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -137,7 +138,7 @@ def _is_list_of_lists_of_numbers(kind: Any) -> bool:
 
 def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write one row per graph, row group by row group."""
-    parquet = _guest()
+    parquet = guest()
     schema = _schema()
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for group in _groups(map(row_of_graph, graphs)):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Iterator
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES
+from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import OnError, to_the_end
@@ -113,7 +116,8 @@ def _each_file(
 def _files(folder: Path) -> list[Path]:
     """Return the files of a folder; a link that leads nowhere is not passed over in silence."""
     entries = (file for file in folder.iterdir() if not file.name.startswith("."))
-    return sorted(file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
+    files = (file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
+    return sorted(file for file in files if not is_node_table(file))
 
 
 def _stem_and_suffix(path: Path) -> tuple[str, str]:
@@ -138,12 +142,27 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     suffix = _stem_and_suffix(place)[1]
     if suffix in TABLE_SUFFIXES and place.is_file():
         return _guess_table(place)
+    return _by_suffix(place)
+
+
+def _by_suffix(path: Path) -> str:
+    suffix = _stem_and_suffix(path)[1]
     for entry in FORMATS.values():
-        if suffix in entry.suffixes and (entry.text or place.suffix.lower() != ".gz"):
+        if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
             return entry.name
     raise GraphError(
         f"{path}: no format has the suffix {suffix!r}; name one by format=: {', '.join(FORMATS)}"
     )
+
+
+def _output_format(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file to be written, whatever is there now."""
+    if path == "-":
+        return guess_format(path)
+    suffix = _stem_and_suffix(Path(path))[1]
+    if not suffix or os.fspath(path).endswith(os.sep):
+        return "tu"
+    return "edge-table" if suffix in (".csv", ".tsv") else _by_suffix(Path(path))
 
 
 def _guess_folder(folder: Path) -> str:
@@ -185,6 +204,7 @@ def write_graphs(
     Parameters
     ----------
     path : path, or "-" for standard output
+        Without a suffix it is a TU folder. A table of edges NAME.csv has its nodes in NAME.nodes.csv.
     graphs : iterable of RawGraph or Graph
         Taken one after another, so that more graphs than fit in memory can be converted.
     format : str, optional
@@ -201,8 +221,8 @@ def write_graphs(
     >>> path.read_text()
     'Bw\n'
     """
-    entry = _format(guess_format(path) if format is None else format)
-    if entry.writer is None:
+    entry = _format(_output_format(path) if format is None else format)
+    if not entry.can_write:
         writable = ", ".join(name for name, other in FORMATS.items() if other.can_write)
         raise GraphError(f"format {entry.name} is read only; write one of {writable}")
     count = 0
@@ -213,9 +233,39 @@ def write_graphs(
             count += 1
             yield graph
 
-    with open_sink(path) as file:
-        entry.writer(file, counted())
+    if entry.writer is not None and (
+        entry.path_writer is None or path == "-" or Path(path).suffix.lower() in entry.suffixes
+    ):
+        with open_sink(path) as file:
+            entry.writer(file, counted())
+    elif entry.path_writer is not None:
+        _write_files(path, entry.path_writer, counted())
     return count
+
+
+def _write_files(
+    path: str | os.PathLike[str],
+    writer: Callable[[Path, Iterator[RawGraph]], None],
+    graphs: Iterator[RawGraph],
+) -> None:
+    """Write files aside and move them to their places, that of the given name last."""
+    target = Path("stdout") if path == "-" else Path(path)
+    place = tempfile.gettempdir() if path == "-" else target.parent
+    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
+        made = Path(folder) / target.name
+        writer(made, graphs)
+        others = [file for file in Path(folder).iterdir() if file != made]
+        if path == "-":
+            if others:
+                raise GraphError("this format is more than one file, which cannot go to standard output")
+            with made.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+            return
+        if made.is_dir() and target.exists():
+            raise GraphError(f"{path} exists already, and a folder is not written over")
+        for part in [*others, made]:
+            os.replace(part, target.with_name(part.name))
 
 
 def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:
@@ -247,7 +297,7 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         node_columns = nodes
     _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
     _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
-    return checked_raw(
+    fitting = checked_raw(
         graph.n_nodes,
         graph.edges,
         node_columns,
@@ -256,6 +306,10 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         graph.graph_id,
         graph.y if "y" in kept else None,
     )
+    if entry.changes is not None and not lossy:
+        changed = entry.changes(fitting)
+        _refuse(f"{changed}, which would come back changed," if changed else None, entry, lossy)
+    return fitting
 
 
 def _keeps(entry: Format, name: str, values: Any) -> bool:

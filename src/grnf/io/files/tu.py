@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
-from grnf.io.columns import undirected_once
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
-from grnf.io.files.tu_arcs import Arcs
+from grnf.io.files.tu_arcs import Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
@@ -54,7 +53,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     node_attributes : bool, default=True
         Whether to keep continuous node attributes beside the labels.
     """
-    data = next(_parts(Source(path), "raise", None))
+    data = _together(list(_parts(Source(path), "raise")))
     node_attr, node_columns = _one_hot(
         data.node_labels, data.node_attributes if node_attributes else None, data.node_ptr[-1]
     )
@@ -77,7 +76,7 @@ def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[R
     """
 
     def records() -> Iterator[tuple[str, str | None, tuple[_Set, int] | GraphError]]:
-        for data in _parts(source, on_error, AT_ONCE):
+        for data in _parts(source, on_error):
             for index in range(len(data.node_ptr) - 1):
                 number = data.first + index
                 fault = data.faults.get(number)
@@ -134,8 +133,8 @@ class _Set:
         return _columns(self.edge_labels, self.edge_attributes)
 
 
-def _parts(source: Source, on_error: OnError, at_once: int | None) -> Iterator[_Set]:
-    """Yield the graphs in parts of about so many nodes and arcs, or all in one."""
+def _parts(source: Source, on_error: OnError) -> Iterator[_Set]:
+    """Yield the graphs in parts of about `AT_ONCE` nodes and arcs; a set without graphs is one part."""
     with open_files(source) as files:
         target = next((kind for kind in ("graph_labels", "graph_attributes") if files.has(kind)), None)
         node_ptr, n_nodes = first_nodes(files, None if target is None else files.count(target))
@@ -146,34 +145,34 @@ def _parts(source: Source, on_error: OnError, at_once: int | None) -> Iterator[_
         }
         if target is not None:
             tables[target] = files.rows(target, on_error)
-        directed = None if at_once is None else _is_directed(arcs, at_once)
+        directed = _is_directed(arcs)
         arcs.rewind()
-        for start, stop in _ranges(node_ptr, arcs.counts, at_once):
-            yield _part(arcs, tables, target, (start, stop), directed)
+        for graphs in _ranges(node_ptr, arcs.counts):
+            yield _part(arcs, tables, target, graphs, directed)
 
 
-def _ranges(node_ptr: IntArray, counts: IntArray, at_once: int | None) -> Iterator[tuple[int, int]]:
-    """Cut the graphs into ranges of about so many nodes and arcs each, one graph at least."""
+def _ranges(node_ptr: IntArray, counts: IntArray) -> Iterator[tuple[int, int]]:
+    """Cut the graphs into ranges of about `AT_ONCE` nodes and arcs each, one graph at least."""
     start, n_graphs = 0, len(counts)
-    while start < n_graphs or (start == 0 and at_once is None):
-        stop = n_graphs
-        if at_once is not None:
-            window = slice(start, start + at_once)
-            nodes = np.asarray(node_ptr[start + 1 : start + 1 + at_once]) - node_ptr[start]
-            work = nodes + np.cumsum(counts[window])
-            stop = start + max(1, int(np.searchsorted(work, at_once, side="right")))
+    while start < n_graphs:
+        nodes = np.asarray(node_ptr[start + 1 : start + 1 + AT_ONCE]) - node_ptr[start]
+        work = nodes + np.cumsum(counts[start : start + AT_ONCE])
+        stop = start + max(1, int(np.searchsorted(work, AT_ONCE, side="right")))
         yield start, stop
         start = stop
-        if at_once is None:
-            return
+    if not n_graphs:
+        yield 0, 0
 
 
-def _is_directed(arcs: Arcs, at_once: int) -> bool:
+def _is_directed(arcs: Arcs) -> bool:
     """Whether a graph without faults has an arc without its reverse."""
-    for start, stop in _ranges(arcs.node_ptr, arcs.counts, at_once):
-        records = arcs.take(stop)
-        records = records[~np.isin(records["graph"], records["graph"][records["fault"] > 0])]
-        if _edges_once(records, int(arcs.node_ptr[start]), int(arcs.node_ptr[stop]), None)[1]:
+    for start, stop in _ranges(arcs.node_ptr, arcs.counts):
+        table = arcs.take(stop)
+        fault = table.get("fault")
+        if fault is not None and fault.any():
+            good = ~np.isin(table["graph"], table["graph"][fault > 0])
+            table = {name: values[good] for name, values in table.items()}
+        if _has_one_way(table, int(arcs.node_ptr[start]), int(arcs.node_ptr[stop])):
             return True
     return False
 
@@ -183,17 +182,22 @@ def _part(
     tables: dict[str, Rows | None],
     target: str | None,
     graphs: tuple[int, int],
-    directed: bool | None,
+    directed: bool,
 ) -> _Set:
     start, stop = graphs
     node_ptr = np.array(arcs.node_ptr[start : stop + 1])
     first, end = int(node_ptr[0]), int(node_ptr[-1])
-    records = arcs.take(stop)
-    faults = {int(row["graph"]): arcs.reason(int(row["fault"])) for row in records[records["fault"] > 0]}
-    records = records[records["fault"] == 0]
-    keep, directed = _edges_once(records, first, end, directed)
-    records = records[keep]
-    graph_of = records["graph"]
+    table = arcs.take(stop)
+    faults: dict[int, str] = {}
+    fault = table.pop("fault", None)
+    if fault is not None and fault.any():
+        wrong = np.flatnonzero(fault)
+        faults = {int(table["graph"][row]): arcs.reason(int(fault[row])) for row in wrong.tolist()}
+        table = {name: values[fault == 0] for name, values in table.items()}
+    edges = _once(table, first, end)
+    if not directed:
+        half = edges["source"] <= edges["target"]
+        edges = {name: values[half] for name, values in edges.items()}
     found: dict[str, Any] = dict.fromkeys(("node_labels", "node_attributes"))
     y = None
     for name, rows in tables.items():
@@ -206,37 +210,75 @@ def _part(
             faults[graph] = f"{rows.name}, line {row + 1}: these are no numbers, or too few or many"
         if name == target:
             y = found[name].ravel() if name == "graph_labels" or found[name].shape[1] == 1 else found[name]
-    fields = records.dtype.names or ()
+    node_ptr -= first
+    edge_ptr = np.searchsorted(edges["source"], node_ptr).astype(np.int64)
+    begin = np.repeat(node_ptr[:-1], np.diff(edge_ptr))
     return _Set(
         first=start,
-        node_ptr=node_ptr - first,
-        edge_ptr=np.searchsorted(graph_of, np.arange(start, stop + 1)).astype(np.int64),
-        edges=records["arc"] - node_ptr[graph_of - start][:, np.newaxis],
+        node_ptr=node_ptr,
+        edge_ptr=edge_ptr,
+        edges=np.column_stack([edges["source"] - begin, edges["target"] - begin]),
         directed=directed,
         y=y,
         node_labels=found["node_labels"],
         node_attributes=found["node_attributes"],
-        edge_labels=records["label"] if "label" in fields else None,
-        edge_attributes=records["attribute"] if "attribute" in fields else None,
+        edge_labels=edges.get("label"),
+        edge_attributes=edges.get("attribute"),
         faults=faults,
     )
 
 
-def _edges_once(
-    records: npt.NDArray[Any], first: int, end: int, directed: bool | None
-) -> tuple[IntArray, bool]:
-    """Return which records to keep, sorted by arc and without repeats, and whether they are directed.
+def _together(parts: list[_Set]) -> _Set:
+    """Return all parts as one."""
 
-    Whether they are is found out where it is not known.
-    """
-    arcs = records["arc"] - first
-    _, once = np.unique(arcs[:, 0] * (end - first) + arcs[:, 1], return_index=True)
-    arcs = arcs[once]
-    if directed is None:
-        parts = [records[name] for name in ("label", "attribute") if name in (records.dtype.names or ())]
-        values = np.hstack([np.empty((len(records), 0)), *parts])[once]
-        directed = undirected_once(arcs, values) is None
-    return (once, True) if directed else (once[arcs[:, 0] <= arcs[:, 1]], False)
+    def joined(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values)
+
+    def starts(name: str) -> IntArray:
+        counts = [np.diff(getattr(part, name)) for part in parts]
+        return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+
+    whole: dict[str, Any] = {name: starts(name) for name in ("node_ptr", "edge_ptr")}
+    for name in ("y", "node_labels", "node_attributes", "edge_labels", "edge_attributes", "edges"):
+        whole[name] = joined(name)
+    return _Set(first=0, directed=parts[0].directed, faults={}, **whole)
+
+
+def _keys(source: IntArray, target: IntArray, n_nodes: int) -> IntArray:
+    """Return one number for each arc, in the order of arcs."""
+    return source * n_nodes + target
+
+
+def _once(table: Table, first: int, end: int) -> Table:
+    """Return arcs, numbered from `first`, with labels and attributes, sorted and without repeats."""
+    source, target = (table[name].astype(np.int64) - first for name in ("source", "target"))
+    values: Table = {name: table[name] for name in ("label", "attribute") if name in table}
+    keys = _keys(source, target, end - first)
+    if not (keys[1:] > keys[:-1]).all():
+        if values:
+            keys, rows = np.unique(keys, return_index=True)
+            values = {name: entries[rows] for name, entries in values.items()}
+        else:
+            keys = np.unique(keys)
+        source, target = np.divmod(keys, max(end - first, 1))
+    return {"source": source, "target": target, **values}
+
+
+def _has_one_way(table: Table, first: int, end: int) -> bool:
+    """Whether an arc lacks its reverse, with the same label and attributes."""
+    arcs = _once(table, first, end)
+    source, target = arcs["source"], arcs["target"]
+    up, down = np.flatnonzero(source < target), np.flatnonzero(source > target)
+    forth = _keys(source[up], target[up], end - first)
+    back = _keys(target[down], source[down], end - first)
+    values = [arcs[name] for name in ("label", "attribute") if name in arcs]
+    if not values:
+        return not np.array_equal(forth, np.sort(back))
+    order = np.argsort(back)
+    return not np.array_equal(forth, back[order]) or not all(
+        np.array_equal(entries[up], entries[down][order], equal_nan=True) for entries in values
+    )
 
 
 def _one_hot(

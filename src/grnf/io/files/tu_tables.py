@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 import warnings
 import zipfile
@@ -214,36 +215,34 @@ class Rows:
 
 
 def _whole_numbers(block: bytes) -> npt.NDArray[Any] | None:
-    """Read lines of whole numbers fast, or return None where anything about them is unusual."""
-    codes = np.frombuffer(block, dtype=np.uint8)
-    if not _USUAL[codes].all():
+    """Read lines of whole numbers fast, or return None where anything about them is unusual.
+
+    Usual are lines of digits with a comma, or a comma and a blank, between.
+    """
+    text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+    width = text.count(b",", 0, max(text.find(b"\n"), 0)) + 1
+    count = text.count(b"\n")
+    if text[-1:] != b"\n" or text.translate(None, b"0123456789- ") != (b"," * (width - 1) + b"\n") * count:
+        return None  # other letters, or another number of fields
+    codes = np.frombuffer(text, dtype=np.uint8)
+    blank, between = codes == ord(" "), codes <= ord(",")  # a blank, a comma or the end of a line
+    if between[0] or (between[1:] & between[:-1] & ~(blank[1:] & (codes[:-1] == ord(",")))).any():
+        return None  # an empty field, for which numpy would put a number
+    if (blank[1:] & ~between[:-1]).any() or (b"-" in text and _LONE_MINUS.search(text)):
         return None
-    ends = np.flatnonzero(codes == ord("\n"))
-    commas = np.searchsorted(np.flatnonzero(codes == ord(",")), ends)
-    width = int(commas[0]) + 1 if len(ends) else 0
-    if not width or ends[-1] != len(codes) - 1:
-        return None
-    digit = (codes >= ord("0")) & (codes <= ord("9"))
-    signed = np.flatnonzero(codes == ord("-"))
-    if (
-        np.count_nonzero(digit[1:] & ~digit[:-1]) + digit[0] != width * len(ends)
-        or not digit[signed + 1].all()
-    ):
-        return None  # not one number in each field, for which numpy would put zeros
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what cannot be read is a warning
         try:
-            numbers = np.fromstring(block.replace(b"\n", b","), dtype=np.int64, sep=",")
+            numbers = np.fromstring(text.translate(_LINES_AS_FIELDS), dtype=np.int64, sep=",")
         except (DeprecationWarning, ValueError):
             return None
-    regular = np.array_equal(commas, (width - 1) * np.arange(1, len(ends) + 1))
-    if not regular or len(numbers) != width * len(ends) or (np.abs(numbers) >= 2**62).any():
+    if len(numbers) != width * count or max(int(numbers.max()), -int(numbers.min())) >= 2**62:
         return None
     return numbers.reshape(-1, width)
 
 
-_USUAL = np.zeros(256, dtype=np.bool_)
-_USUAL[list(b"0123456789-, \n")] = True
+_LINES_AS_FIELDS = bytes.maketrans(b"\n", b",")
+_LONE_MINUS = re.compile(rb"[0-9]-|-[^0-9]")
 
 
 def first_nodes(files: Files, n_graphs: int | None) -> tuple[IntArray, int]:

@@ -6,17 +6,19 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.columns import undirected_once
+from grnf.io.files.streams import open_sink
 from grnf.io.raw import RawGraph
 
-__all__ = ["fits_tu", "write_tu"]
+__all__ = ["fits_tu", "write_tu", "write_tu_folder"]
 
 LABEL = re.compile(r"label(|[1-9][0-9]*)\Z")
 WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})\Z")
@@ -136,15 +138,31 @@ class _Writer:
 
 def write_tu(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write a zip with the text files of a TU set called DS."""
+    with _texts(graphs) as texts, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            entry = zipfile.ZipInfo(f"DS/DS_{name}.txt", (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=True) as member:
+                shutil.copyfileobj(text, member)
+
+
+def write_tu_folder(path: Path, graphs: Iterable[RawGraph]) -> None:
+    """Write a folder NAME with the text files NAME_A.txt, NAME_graph_indicator.txt and so on."""
+    with _texts(graphs) as texts:
+        path.mkdir()
+        for name, text in texts.items():
+            with open_sink(path / f"{path.name}_{name}.txt") as file:
+                shutil.copyfileobj(text, file)
+
+
+@contextmanager
+def _texts(graphs: Iterable[RawGraph]) -> Iterator[dict[str, IO[bytes]]]:
+    """Give the text files of a set, each at its beginning."""
     with ExitStack() as stack:
         writer = _Writer(stack)
         for graph in graphs:
             writer.graph(graph)
         writer.check()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, spool in writer.files.items():
-                spool.seek(0)
-                entry = zipfile.ZipInfo(f"DS/DS_{name}.txt", (1980, 1, 1, 0, 0, 0))
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                with archive.open(entry, "w", force_zip64=True) as member:
-                    shutil.copyfileobj(spool, member)
+        for text in writer.files.values():
+            text.seek(0)
+        yield writer.files
