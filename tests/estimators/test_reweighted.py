@@ -100,10 +100,10 @@ def test_distance_and_kernel_are_those_of_the_vectors(data):
         )
         Z = grnf.transform(graphs[:6])
         assert grnf.distance(graphs[0], graphs[1]) == pytest.approx(np.linalg.norm(Z[0] - Z[1]))
-        K = grnf.kernel(graphs[:6])
+        K = grnf.kernel_matrix(graphs[:6])
         d2 = np.diag(K)[:, np.newaxis] + np.diag(K) - 2 * K
         np.testing.assert_allclose(np.sqrt(np.maximum(d2, 0)), pairwise_distances(Z), atol=1e-7)
-        np.testing.assert_allclose(grnf.kernel(graphs[:6], graphs[2:4]), K[:, 2:4], rtol=1e-10)
+        np.testing.assert_allclose(grnf.kernel_matrix(graphs[:6], graphs[2:4]), K[:, 2:4], rtol=1e-10)
 
 
 def test_save_and_load(data, tmp_path):

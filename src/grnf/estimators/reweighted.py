@@ -154,7 +154,7 @@ class ReweightedGRNF(GraphTransformer):
         z1, z2 = self._map(self._batch([g1, g2])).astype(np.float64)
         return float(np.linalg.norm(z1 - z2))
 
-    def kernel(self, X: Any, Y: Any = None) -> FloatArray:
+    def kernel_matrix(self, X: Any, Y: Any = None) -> FloatArray:
         """Return kappa_P between all graphs for the fitted law P, shape (n1, n2)."""
         check_is_fitted(self)
         null = None if self.center else self.null_vector()
