@@ -51,8 +51,11 @@ SORTED_FROM = 384
 SMALLEST_PIECE = 200_000
 """Pairs of nodes below which a piece is not worth a thread's while."""
 
-LARGEST_PIECE = 512
+LARGEST_PIECE = 2048
 """Graphs in one piece: bounds its memory."""
+
+PIECES_PER_WORKER = 4
+"""Enough for a fair schedule; more would make the workers queue for the interpreter between loops."""
 
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
@@ -169,7 +172,7 @@ class Engine(NamedTuple):
 def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
     """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
     cost = batch.sizes**2 + 8 * np.diff(batch.edge_ptr) + 100
-    share = max(SMALLEST_PIECE, int(cost.sum()) // (8 * n_jobs))
+    share = max(SMALLEST_PIECE, int(cost.sum()) // (PIECES_PER_WORKER * n_jobs))
     found: list[tuple[int, Piece]] = []
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)

@@ -54,9 +54,10 @@ def project(
             used += X[i, column] != 0
     if used > DENSE * count:
         np.dot(X[first : first + count], matrix, out[:count])
-        for i in range(count):
-            for h in range(width):
-                out[i, h] += constant[h]
+        if constant.any():
+            for i in range(count):
+                for h in range(width):
+                    out[i, h] += constant[h]
         return
     zero = matrix.dtype.type(0)
     for i in range(count):

@@ -25,7 +25,7 @@ def u1(
     for start in range(0, H, tile):
         stop = min(start + tile, H)
         t = np.empty((ROWS, stop - start), dtype)
-        constant = np.empty((1, stop - start), dtype)
+        constant, zeros = np.empty((1, stop - start), dtype), np.zeros(stop - start, dtype)
         U, partial = np.empty(stop - start), np.empty(stop - start, dtype)
         known = np.nan
         for g in graphs:
@@ -40,8 +40,8 @@ def u1(
                 weight = s.node_weight[first:last]
                 partial[:] = 0
                 if not _sum_sparse_rows(code, s.nodes[first:last], nodes, constant[0], weight, partial):
-                    project(s.nodes, first, last - first, nodes, constant[0], t)
-                    sum_rows(code, t, weight, partial)
+                    project(s.nodes, first, last - first, nodes, zeros, t)
+                    _sum_rows(code, t, constant[0], weight, partial)
                 U += partial
             add_heads(U, known, c.head, c.segments, start, out[g])
 
@@ -80,18 +80,20 @@ def _sum_sparse_rows(
 
 
 @kernel
-def sum_rows(code: int, t: FloatArray, weight: FloatArray, U: FloatArray) -> None:
-    """U += sum_i weight_i rho(t_i). The rows of t are overwritten."""
+def _sum_rows(code: int, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray) -> None:
+    """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)
     for i in range(len(weight)):
         w = weight[i]
         if code == RELU:
             for h in range(len(U)):
-                U[h] += w * max(t[i, h], zero)
+                U[h] += w * max(t[i, h] + constant[h], zero)
         elif code == RAMP:
             for h in range(len(U)):
-                U[h] += w * min(max(t[i, h], zero), one)
+                U[h] += w * min(max(t[i, h] + constant[h], zero), one)
         else:
+            for h in range(len(U)):
+                t[i, h] += constant[h]
             activate(code, t[i])
             for h in range(len(U)):
                 U[h] += w * t[i, h]

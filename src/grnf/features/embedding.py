@@ -14,6 +14,7 @@ import numpy as np
 from grnf.activations import Activation, get_activation
 from grnf.basis import bell, check_basis
 from grnf.engine import Engine, Piece, estimated_seconds, pieces
+from grnf.engine.plan import LARGEST_PIECE
 from grnf.engine.rows import place_rows
 from grnf.engine.statistics import edge_channels
 from grnf.errors import CostWarning
@@ -214,7 +215,8 @@ class FeatureMap:
     ) -> list[tuple[int, int]]:
         """Cut the hidden draws so that the coefficients, and the sums of a piece, keep within the memory."""
         entries = 1 if self.heads == 1 else self.heads + self._width
-        most_features = max(64, self.max_memory // (4 * 16 * entries * min(n_graphs or len(batch), 512)))
+        n_rows = min(n_graphs or len(batch), LARGEST_PIECE)
+        most_features = max(64, self.max_memory // (4 * 16 * entries * n_rows))
         if most is not None:
             most_features = max(64, min(most_features, most))
         if at_least > 1:

@@ -52,7 +52,10 @@ class Stretch:
 
         Saturated features differ from the null graph's by little: that little is lost if rho_i is rounded.
         """
-        return (self._psi(batch, piece) - self.null) * self.weight
+        Z = self._psi(batch, piece)
+        Z -= self.null  # in place: fresh memory is what two threads would queue for
+        Z *= self.weight
+        return Z
 
     def hidden_sums(self, batch: GraphBatch, piece: Piece) -> FloatArray:
         """Return what the heads multiply, laid out as `Engine.hidden_channels` says."""
@@ -79,8 +82,10 @@ class Stretch:
 
     def _sums(self, batch: GraphBatch, piece: Piece, hidden: bool) -> FloatArray:
         sums = self.engine.piece_sums(batch, piece, self._channels(piece.directed, hidden))
-        finite = np.isfinite(sums).all(axis=1)
-        if not finite.all():
+        if not np.isfinite(sums.sum(axis=1)).all():  # the sums of rows are quick to look at
+            finite = np.isfinite(sums).all(axis=1)
+            if finite.all():
+                return sums
             graph = piece.members[np.flatnonzero(~finite)].min()
             raise GraphError(
                 f"graph {graph}: its features overflow {np.dtype(self.engine.dtype).name}; "
