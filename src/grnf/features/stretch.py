@@ -82,7 +82,9 @@ class Stretch:
 
     def _sums(self, batch: GraphBatch, piece: Piece, hidden: bool) -> FloatArray:
         sums = self.engine.piece_sums(batch, piece, self._channels(piece.directed, hidden))
-        if not np.isfinite(sums.sum(axis=1)).all():  # the sums of rows are quick to look at
+        with np.errstate(invalid="ignore", over="ignore"):
+            quick = np.isfinite(sums.sum(axis=1)).all()  # one number a row, mostly all there is to look at
+        if not quick:
             finite = np.isfinite(sums).all(axis=1)
             if finite.all():
                 return sums
