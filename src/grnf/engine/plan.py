@@ -172,7 +172,9 @@ class Engine(NamedTuple):
 def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
     """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
     cost = batch.sizes**2 + 8 * np.diff(batch.edge_ptr) + 100
-    share = max(SMALLEST_PIECE, int(cost.sum()) // (PIECES_PER_WORKER * n_jobs))
+    total = int(cost.sum())
+    rounds = min(PIECES_PER_WORKER, max(1, total // (SMALLEST_PIECE * n_jobs)))
+    share = max(SMALLEST_PIECE, total // (rounds * n_jobs) + 1)  # as many pieces for each worker
     found: list[tuple[int, Piece]] = []
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)
