@@ -35,7 +35,7 @@ def test_same_numbers_as_the_transformer(widths, basis, normalize):
     found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
     found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize, dtype="float32")
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if normalize else 5e-5)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("hidden_activation", ["identity", "relu", "ramp", "sigmoid", "tanh"])

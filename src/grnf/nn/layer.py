@@ -269,7 +269,9 @@ class GRNFLayer(nn.Module):
             if parts.B == 1:  # all that the null graph has
                 null = null + (rho(self._hidden_code, bias) * head).sum(0)
         psi = rho(self._outer_code, sums)
-        return psi - rho(self._outer_code, null) if self.center else psi
+        if self.center:
+            psi = psi - rho(self._outer_code, null.to(psi.dtype))
+        return psi.to(theta.dtype)
 
     def _root_weights(self) -> Tensor:
         """Return sqrt(p_m / p-bar_m). Learned ones are p_m e^(logit_m), scaled to the mean of p_m."""

@@ -108,6 +108,12 @@ class _Work:
         return torch.nn.functional.pad(Q.view(2, -1, Q.shape[1]), (0, 0, 0, self.padding)).flatten(0, 1)
 
 
+def _precise(like: Tensor) -> torch.dtype:
+    """Return the type of the sums: double on the processor, as in the engine; heads then lose nothing."""
+    usual = like.device.type == "cpu" and like.dtype == torch.float32
+    return torch.float64 if usual else like.dtype
+
+
 def _forward(
     designs: list[Tensor],
     weights: list[Tensor],
@@ -119,7 +125,7 @@ def _forward(
     code: int,
 ) -> Tensor:
     work = _Work(designs, weights, edge_designs, edge_weights, Layout(ptr, graph_of, pairs))
-    U = weights[0].new_empty(len(ptr) - 1, weights[0].shape[1])
+    U = weights[0].new_empty(len(ptr) - 1, weights[0].shape[1], dtype=_precise(weights[0]))
 
     def fill(some: slice, rows: list[Tensor], edges: list[Tensor]) -> None:
         U[:, some] = work.core.sums_of(code, rows, edges, work.at).to(U.dtype)
@@ -149,7 +155,9 @@ def _backward(
     lock = Lock()
 
     def fill(some: slice, rows: list[Tensor], edges: list[Tensor]) -> None:
-        d_rows, d_edges = work.core.slopes_of(code, rows, edges, work.at, dU[:, some].contiguous())
+        d_rows, d_edges = work.core.slopes_of(
+            code, rows, edges, work.at, dU[:, some].to(weights[0].dtype).contiguous()
+        )
         with lock:  # the products have threads of their own
             for index, d in enumerate([*d_rows, *d_edges]):
                 if of_designs:
@@ -176,7 +184,7 @@ _slopes = torch.library.custom_op(
 
 @_sums.register_fake
 def _shape_of_sums(designs, weights, edge_designs, edge_weights, ptr, *_):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    return weights[0].new_empty(ptr.shape[0] - 1, weights[0].shape[1])
+    return weights[0].new_empty(ptr.shape[0] - 1, weights[0].shape[1], dtype=_precise(weights[0]))
 
 
 @_slopes.register_fake
