@@ -244,6 +244,7 @@ FAULTS = [
     ("a.g6", "Bw\n" + "~" * 3000 + "\nBw\n", "gbg", "line 2: the line is longer than 2000"),
     ("a.jsonl", f"{GOOD}\n{' ' * 3000}{GOOD}\n{GOOD}\n", "gbg", "line 2: the line is longer than 2000"),
     ("a.smi", f"C\n{'C' * 3000}\nC\n", "gbg", "line 2: the line is longer than 2000"),
+    ("a.smi", "C\n\x1f\nC\n", "gbg", "line 2: an empty string is no molecule"),  # blank as text only
     ("a.csv", f"smiles\nC\n{'C' * 3000}\nC\n", "gbg", "line 3: the line is longer than 2000"),
     ("a.csv", 'smiles,y\nC,1\nC,"1"2\nC,3\n', "gbg", "line 3: "),
 ]

@@ -73,7 +73,7 @@ def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterato
     )
 
     def build(line: bytes) -> RawGraph:
-        smiles, *name = decoded(line, "the line").split(None, 1)
+        smiles, *name = decoded(line, "the line").split(None, 1) or [""]
         return graph_of_smiles(smiles, graph_id=name[0].strip() if name else None)
 
     return each_record(records, build, on_error)
