@@ -80,11 +80,23 @@ def test_what_is_no_collection_of_graphs_is_refused(X, message):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_dataframes_are_refused_with_the_remedy(library):
     frame = guest(library).DataFrame({"a": [1]})
-    with pytest.raises(GraphError, match=r"X is a dataframe; .* grnf.io.graphs_from_tables"):
+    with pytest.raises(GraphError, match=r"X is a dataframe without .* grnf.io.graphs_from_tables"):
         graph_objects(frame)
     with pytest.raises(GraphError, match=r"X\[0\]: .*graphs_from_tables"):
         list(iter_raw([frame]))
     assert list(graph_objects(frame["a"])) == [1]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_edges_are_collections(library):
+    DataFrame = guest(library).DataFrame
+    edges = DataFrame({"graph_id": ["a", "b", "a"], "source": [0, 0, 1], "target": [1, 1, 2]})
+    nodes = DataFrame({"graph_id": ["a"] * 4 + ["b"] * 2, "node": [0, 1, 2, 9, 0, 1]})
+    assert [(g.graph_id, g.n_nodes, g.n_edges) for g in iter_raw(edges)] == [("a", 3, 2), ("b", 2, 1)]
+    assert [(g.graph_id, g.n_nodes, g.n_edges) for g in iter_raw((edges, nodes))] == [
+        ("a", 4, 2),
+        ("b", 2, 1),
+    ]
 
 
 ARRAYS = st.none() | hnp.arrays(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grnf import GRNF, Graph, GraphError, GrnfWarning
+from grnf.io import graphs_from_tables
 from guests import guest
 from random_graphs import cycle
 
@@ -123,3 +124,25 @@ def test_dataframes_keep_the_index_of_their_rows(on_error):
         np.testing.assert_array_equal(table.to_numpy(), plain)
     assert isinstance(plain, np.ndarray)
     assert grnf.set_output(transform="pandas").transform(samples.iloc[[0, 2]]).index.tolist() == ["a", "c"]
+
+
+@pytest.mark.parametrize("on_error", ["nan", "skip"])
+def test_tables_of_edges_give_one_row_per_graph(on_error):
+    pandas = guest("pandas")
+    table = {"graph_id": ["a", "a", "b", "c"], "source": [0, 1, 0, 0], "target": [1, 2, 1, 1]}
+    good = pandas.DataFrame({**table, "weight": [1.0, 2.0, 3.0, 4.0]})
+    grnf = GRNF(4, random_state=0, on_error=on_error)
+    expected = grnf.fit_transform(graphs_from_tables(good))
+    grnf.set_output(transform="pandas")
+    found = grnf.fit_transform(good)
+    assert found.index.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(found, expected)
+    bad = good.assign(weight=[1.0, 2.0, np.inf, 4.0])
+    if on_error == "nan":
+        found = grnf.transform(bad)
+        assert found.index.tolist() == ["a", "b", "c"]
+        assert found.isna().all(axis=1).tolist() == [False, True, False]
+    else:
+        with pytest.warns(GrnfWarning, match="1 of 3 samples are left out: rows 1"):
+            found = grnf.transform(bad)
+        assert found.index.tolist() == ["a", "c"]

@@ -178,8 +178,9 @@ class GRNF(GraphTransformer):
         ----------
         X : collection of graphs
             A list (or another iterable, or a `GraphBatch`) of graphs of any kind that `grnf.io.to_raw`
-            knows, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); or a batch or data
-            set of PyTorch Geometric.
+            knows, mixed or not; an array of adjacency matrices, shape (n_graphs, n, n); a batch or data set
+            of PyTorch Geometric; or a dataframe of edges with the columns graph_id, source, target, alone
+            or as (edges, nodes).
         y : ignored
         """
         self._fit_samples(X)

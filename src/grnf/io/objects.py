@@ -17,16 +17,20 @@ from grnf.io.from_arrays import raw_from_dense, raw_from_sparse, raw_from_tuple
 from grnf.io.from_libraries import raw_from_igraph, raw_from_rustworkx
 from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
 from grnf.io.from_networkx import raw_from_networkx
+from grnf.io.from_tables import graphs_from_tables
 from grnf.io.from_torch import raw_from_pyg
 from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
 from grnf.io.schema import check_columns
 
-__all__ = ["graph_objects", "iter_raw", "to_raw"]
+__all__ = ["graph_objects", "is_edge_table", "iter_raw", "to_raw"]
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
     "or scipy, RDKit molecules, SMILES strings and (edge_index, x, edge_attr) tuples"
 )
+KEYS = ("graph_id", "source", "target")
+"""Columns by which a table of edges is known."""
+
 WITHOUT_ROWS = (bytes, dict, set, frozenset)
 Converter = Callable[[Any], RawGraph]
 
@@ -65,7 +69,8 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
 
     Parameters
     ----------
-    graphs : iterable of graphs, array of shape (n_graphs, n, n), PyTorch Geometric Batch, or GraphBatch
+    graphs : iterable of graphs, array of shape (n_graphs, n, n), PyTorch Geometric Batch, GraphBatch, or
+        table of edges
     caller : str
         Name of the argument, for messages.
 
@@ -84,11 +89,18 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
 def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     """Return the single graphs of a collection as they are, or say why it is none.
 
+    A dataframe with the columns graph_id, source, target is a table of edges; a table of nodes may stand
+    beside it: (edges, nodes).
+
     Examples
     --------
     >>> len(graph_objects(np.zeros((5, 3, 3))))
     5
     """
+    if is_edge_table(graphs):
+        return graphs_from_tables(graphs)
+    if isinstance(graphs, tuple) and len(graphs) == 2 and is_edge_table(graphs[0]):
+        return graphs_from_tables(*graphs)
     if isinstance(graphs, (GraphBatch, list, tuple)):
         return graphs
     roots = _roots(type(graphs))
@@ -105,8 +117,8 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}: pass [graph]")
     if _is_frame(graphs):
         raise GraphError(
-            f"{caller} is a dataframe; pass the column that holds graphs or SMILES strings, or make graphs "
-            "of a table of edges with grnf.io.graphs_from_tables"
+            f"{caller} is a dataframe without the columns {', '.join(KEYS)} of a table of edges; pass the "
+            "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables"
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, WITHOUT_ROWS):
         return graphs
@@ -153,6 +165,11 @@ def _converter(kind: type) -> Converter | None:
 
 def _refused(graph: BadGraph) -> RawGraph:
     raise GraphError(graph.reason)
+
+
+def is_edge_table(graphs: Any) -> bool:
+    """Whether this is a dataframe with the columns that `graphs_from_tables` looks for."""
+    return _is_frame(graphs) and all(key in graphs.columns for key in KEYS)
 
 
 def _is_frame(graphs: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import graph_objects, to_raw
+from grnf.io.objects import graph_objects, is_edge_table, to_raw
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray
 
@@ -38,8 +38,8 @@ class Samples:
     errors : list of (int, str)
         Row and reason of each sample that cannot be used.
     on_error : "raise", "nan" or "skip"
-    index : pandas Index, optional
-        What a pandas Series of samples calls its rows.
+    index : sequence, optional
+        What a pandas Series calls its samples; the ids of the graphs of a pandas table of edges.
     """
 
     batch: GraphBatch
@@ -71,13 +71,12 @@ class Samples:
 
         scikit-learn makes dataframes of whatever rows come out, but gives them the index of all that went in.
         """
-        if self.index is None or len(Z) == self.n_rows:
-            return Z
-        if _get_output_config("transform", estimator)["dense"] != "pandas":
+        if self.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
             return Z
         import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 
-        return pd.DataFrame(Z, index=self.index.delete([row for row, _ in self.errors]))
+        skipped = [] if len(Z) == self.n_rows else [row for row, _ in self.errors]
+        return pd.DataFrame(Z, index=pd.Index(self.index).delete(skipped))
 
     def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
         """Embed a part of the batch. If it fails, halve it, until the graphs that fail stand alone."""
@@ -106,12 +105,12 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
         else:
             policies = {"unseen": encoder.unseen, "missing": encoder.missing}
             encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
-            return encoder, _all_good(batch, on_error, X)
+            return encoder, _all_good(batch, on_error, _index(X, objects))
     raws = [_raw_or_error(sample, index, on_error) for index, sample in enumerate(objects)]
     encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
     known = [sample if isinstance(sample, Graph) else raw for sample, raw in zip(objects, raws, strict=True)]
     samples = _encoded(known, encoder, on_error, _known_raw)
-    samples.index = _index(X)
+    samples.index = _index(X, objects)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
     return encoder, samples
@@ -124,12 +123,12 @@ def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples
     if _are_graphs(objects) and encoder.unnamed:
         try:
             batch = check_graphs(objects, node_width=encoder.node_width, edge_width=encoder.edge_width)
-            return _all_good(batch, on_error, X)
+            return _all_good(batch, on_error, _index(X, objects))
         except GraphError:
             if on_error == "raise":
                 raise
     samples = _encoded(objects, encoder, on_error, to_raw)
-    samples.index = _index(X)
+    samples.index = _index(X, objects)
     return samples
 
 
@@ -193,17 +192,19 @@ def _collected(X: Any) -> Any:
     return objects
 
 
-def _index(X: Any) -> Any:
-    """Return the index of a pandas object, known by name so that pandas need not be imported."""
-    return X.index if type(X).__module__.partition(".")[0] == "pandas" else None
+def _index(X: Any, objects: Any) -> Any:
+    """Return what a pandas object calls its graphs; known by name so that pandas need not be imported."""
+    if type(X).__module__.partition(".")[0] != "pandas":
+        return None
+    return [graph.graph_id for graph in objects] if is_edge_table(X) else X.index
 
 
 def _are_graphs(objects: Any) -> bool:
     return isinstance(objects, GraphBatch) or all(isinstance(sample, Graph) for sample in objects)
 
 
-def _all_good(batch: GraphBatch, on_error: str, X: Any) -> Samples:
-    return Samples(batch, list(range(len(batch))), len(batch), [], on_error, _index(X))
+def _all_good(batch: GraphBatch, on_error: str, index: Any) -> Samples:
+    return Samples(batch, list(range(len(batch))), len(batch), [], on_error, index)
 
 
 def _check_on_error(on_error: Any) -> None:
