@@ -1,5 +1,7 @@
 """The arithmetic bound: the same numbers of multiply-adds and of pair (triple) terms, and nothing else."""
 
+import threading
+
 import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -56,3 +58,12 @@ def triple_terms(sizes, channels, tile):
                         for h in range(width):
                             acc[h] += max(row[h] + b[k, h], zero)
     return acc[0]
+
+
+def in_threads(loop, arguments):
+    """Run a loop once for each tuple of arguments, each in a thread of its own."""
+    threads = [threading.Thread(target=loop, args=some) for some in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

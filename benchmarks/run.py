@@ -184,17 +184,26 @@ def bench_growth_features():
 
 
 def bench_workers():
-    """Two workers against one."""
+    """Two workers against one; beside it the bare loop over pairs in two threads, for what the cores give."""
     rows = {}
     for name in ("NCI1", "ENZYMES", "IMDB-BINARY"):
         graphs = measure.load(name)
         if name != "NCI1":
             graphs = graphs.take(np.arange(4000) % len(graphs))
         one, two = fitted(graphs, n_jobs=1), fitted(graphs, n_jobs=2)
+        halves = [np.full(500, 24), np.full(500, 24)]
         seconds = measure.compare(
-            repeats=15, one=lambda: one.transform(graphs), two=lambda: two.transform(graphs)
+            repeats=31,
+            one=lambda: one.transform(graphs),
+            two=lambda: two.transform(graphs),
+            bare_one=lambda: bare.in_threads(bare.pair_terms, [(np.concatenate(halves), 683)]),
+            bare_two=lambda: bare.in_threads(bare.pair_terms, [(half, 683) for half in halves]),
         )
-        rows[name] = {"seconds": seconds, "times_faster": seconds["one"] / seconds["two"]}
+        rows[name] = {
+            "seconds": seconds,
+            "times_faster": seconds["one"] / seconds["two"],
+            "bare_loop_times_faster": seconds["bare_one"] / seconds["bare_two"],
+        }
     return rows
 
 

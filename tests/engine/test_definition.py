@@ -111,12 +111,19 @@ def test_pieces_change_nothing(monkeypatch):
     np.testing.assert_allclose(engine.hidden_sums(batch, draw), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_large_graph_among_small_ones_is_begun_first_and_alone():
+@pytest.mark.parametrize("large", [20, 500, 2000])
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_schedule_is_fair_to_a_large_graph_among_small_ones(large, workers):
     generator = np.random.default_rng(0)
-    graphs = [random_graph(generator, 20, density=0.1) for _ in range(2000)]
-    graphs.insert(777, random_graph(generator, 500, density=0.01))
-    parts = pieces(GraphBatch.from_graphs(graphs), 2)
-    assert parts[0].members.tolist() == [777]
-    sizes = [len(part.members) for part in parts[1:]]
-    assert len(sizes) >= 4
-    assert max(sizes) <= 2 * np.median(sizes)
+    graphs = [random_graph(generator, 20, density=0.1) for _ in range(4000)]
+    graphs.insert(777, random_graph(generator, large, density=2 / large))
+    batch = GraphBatch.from_graphs(graphs)
+    cost = batch.sizes**2.0 + 8 * np.diff(batch.edge_ptr) + 100
+    parts = pieces(batch, workers)
+    busy = np.zeros(workers)
+    for part in parts:  # first come, first served
+        busy[busy.argmin()] += cost[part.members].sum()
+    assert busy.max() <= 1.1 * max(cost.sum() / workers, cost.max())
+    assert len(parts) <= 6 * workers
+    if large == 2000:  # it takes longer than all others together
+        assert 777 in parts[0].members

@@ -28,28 +28,44 @@ def grouped(s: Statistics) -> Statistics:
     bits = np.uint32 if s.nodes.dtype == np.float32 else np.uint64
     node_bits: Any = s.nodes.view(bits)
     pair_bits: Any = s.pairs.view(bits)
+    return _grouped(s, node_bits, pair_bits)
+
+
+@kernel
+def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
+    """Find the classes, then copy one row of each."""
     node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
     node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
     node_weight, pair_weight = np.zeros_like(s.node_weight), np.zeros_like(s.pair_weight)
     pair_nodes = np.empty_like(s.pair_nodes)
-    half = s.pairs.shape[1] // 2 if s.directed else 0
+    columns = s.pairs.shape[1]
+    half = columns // 2 if s.directed else 0
     _group(
         s.node_ptr, node_bits, s.pair_ptr, s.pair_nodes, pair_bits, half,
         (node_ptr, node_rows, node_weight), (pair_ptr, pair_rows, pair_weight, pair_nodes),
     )  # fmt: skip
     n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
-    pair_rows = pair_rows[:n_pairs]
-    pairs = s.pairs[np.abs(pair_rows) - 1]
-    turned = pair_rows < 0
-    pairs[turned] = np.roll(pairs[turned], half, axis=1)
-    return s._replace(
-        node_ptr=node_ptr,
-        nodes=s.nodes[node_rows[:n_nodes]],
-        node_weight=node_weight[:n_nodes],
-        pair_ptr=pair_ptr,
-        pair_nodes=pair_nodes[:n_pairs],
-        pairs=pairs,
-        pair_weight=pair_weight[:n_pairs],
+    nodes = np.empty((n_nodes, s.nodes.shape[1]), s.nodes.dtype)
+    for i in range(n_nodes):
+        nodes[i] = s.nodes[node_rows[i]]
+    pairs = np.empty((n_pairs, columns), s.pairs.dtype)
+    for e in range(n_pairs):
+        row = abs(pair_rows[e]) - 1
+        if pair_rows[e] > 0:
+            pairs[e] = s.pairs[row]
+        else:
+            pairs[e, :half], pairs[e, half:] = s.pairs[row, half:], s.pairs[row, :half]
+    return Statistics(
+        s.directed,
+        s.sizes,
+        node_ptr,
+        nodes,
+        node_weight[:n_nodes],
+        pair_ptr,
+        pair_nodes[:n_pairs],
+        pairs,
+        pair_weight[:n_pairs],
+        s.totals,
     )
 
 

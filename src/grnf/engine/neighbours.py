@@ -35,6 +35,7 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
+@kernel
 def neighbours(s: Statistics) -> Neighbours:
     """List the neighbours of every node; a pair {i, j} stands in the lists of both."""
     n_entries = 2 * len(s.pairs)

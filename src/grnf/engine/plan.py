@@ -19,12 +19,12 @@ import numpy as np
 from grnf.basis import stirling
 from grnf.engine.coefficients import Coefficients, coefficients, single_channels
 from grnf.engine.grouping import grouped
+from grnf.engine.low import u1_and_u2
 from grnf.engine.neighbours import neighbours
-from grnf.engine.rows import RAMP, RELU, place_columns
+from grnf.engine.rows import RAMP, RELU
 from grnf.engine.statistics import Statistics, statistics
 from grnf.engine.twins import twins
 from grnf.engine.u1 import u1
-from grnf.engine.u2 import u2
 from grnf.engine.u2_sorted import u2_sorted
 from grnf.engine.u3 import u3
 from grnf.engine.u3_sorted import u3_sorted
@@ -54,8 +54,9 @@ SMALLEST_PIECE = 200_000
 LARGEST_PIECE = 2048
 """Graphs in one piece: bounds its memory."""
 
-PIECES_PER_WORKER = 4
-"""Enough for a fair schedule; more would make the workers queue for the interpreter between loops."""
+ROUNDS, SHRINKING = 5, 0.6
+"""Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
+for the interpreter between loops, and small ones at the end, so that none waits long for the last one."""
 
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
@@ -71,7 +72,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Channels:
-    """A stretch of features, ready for the engine."""
+    """A stretch of features, ready for the engine: in its own order, which `columns` tells."""
 
     draw: Draw
     by_blocks: dict[int, Coefficients]
@@ -115,11 +116,15 @@ class Engine(NamedTuple):
             channels = self.channels(draw, batch.node_width, directed)
             for piece in parts:
                 if piece.directed == directed:
-                    out[piece.members] = self.piece_sums(batch, piece, channels)
+                    sums = self.piece_sums(batch, piece, channels)
+                    out[piece.members[:, np.newaxis], channels.columns] = sums
         return out
 
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels: Channels) -> FloatArray:
-        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64."""
+        """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64.
+
+        Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
+        """
         s = statistics(
             batch,
             piece.members,
@@ -130,30 +135,31 @@ class Engine(NamedTuple):
         scale = 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(s.sizes))
         sums = np.tile(channels.bias, (len(s.sizes), 1))
         few = grouped(s) if self.group else s
+        self._nodes_and_pairs(few, channels.by_blocks, scale, sums)
         for B, c in channels.by_blocks.items():
-            if B == 1:
-                u1(few, c, self.hidden_code, TILE, scale, np.arange(len(scale)), sums)
-            elif B == 2:
-                self._pairs(few, c, scale, sums)
-            elif B == 3:
+            if B < 3:
+                continue
+            if B == 3:
                 self._triples(s, c, scale, sums)
             else:
                 tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
                 ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
-        result = np.empty_like(sums)
-        place_columns(sums, channels.columns, result)
-        return result
+        return sums
 
-    def _pairs(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
-        classes = np.diff(s.node_ptr)
-        by_sorting = (classes >= SORTED_FROM) & (self.hidden_code in (RELU, RAMP))
-        (small,) = np.nonzero(~by_sorting)
-        if len(small):
-            tile = _tile(TILE, 2 * int(classes[small].max()), self.dtype)
-            u2(s, neighbours(s), c, self.hidden_code, tile, scale, small, sums)
+    def _nodes_and_pairs(
+        self, s: Statistics, by_blocks: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
+    ) -> None:
+        code, classes = self.hidden_code, np.diff(s.node_ptr)
+        by_sorting = (classes >= SORTED_FROM) & (code in (RELU, RAMP))
+        if 2 not in by_blocks:
+            u1(s, by_blocks[1], code, TILE, scale, np.arange(len(scale)), sums)
+            return
+        largest = int(classes[~by_sorting].max(initial=0))
+        tiles = TILE, _tile(TILE, 2 * largest, self.dtype)
+        u1_and_u2(s, neighbours(s), by_blocks[1], by_blocks[2], code, tiles, scale, ~by_sorting, sums)
         for graph in np.flatnonzero(by_sorting):
             tile = max(SORTED_TILE, min(128, SORTED_ENTRIES // max(int(classes[graph]), 1)))
-            u2_sorted(s, c, self.hidden_code, tile, scale, int(graph), sums)
+            u2_sorted(s, by_blocks[2], code, tile, scale, int(graph), sums)
 
     def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
         near, n_edges = neighbours(s), np.diff(s.pair_ptr)
@@ -171,21 +177,35 @@ class Engine(NamedTuple):
 
 def pieces(batch: GraphBatch, n_jobs: int = 1) -> list[Piece]:
     """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
-    cost = batch.sizes**2 + 8 * np.diff(batch.edge_ptr) + 100
-    total = int(cost.sum())
-    rounds = min(PIECES_PER_WORKER, max(1, total // (SMALLEST_PIECE * n_jobs)))
-    share = max(SMALLEST_PIECE, total // (rounds * n_jobs) + 1)  # as many pieces for each worker
+    sizes = batch.sizes
+    cost = sizes**2 + (8 + batch.node_width) * sizes + 8 * np.diff(batch.edge_ptr) + 100
+    limits = _limits(int(cost.sum()), n_jobs)
     found: list[tuple[int, Piece]] = []
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)
-        members = members[np.argsort(batch.sizes[members], kind="stable")]
-        found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, share)]
+        if not len(members):
+            continue
+        members = members[np.argsort(sizes[members], kind="stable")]
+        found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, limits)]
     return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
 
 
-def _cut(members: IntArray, cost: IntArray, share: int) -> list[IntArray]:
-    """Cut where the costs add up to another share, and wherever there are too many graphs."""
-    shares = np.cumsum(cost[members]) // share
+def _limits(total: int, n_jobs: int) -> FloatArray:
+    """Return the costs, added up, at which pieces end: as many for each worker, ever smaller ones."""
+    rounds = ROUNDS
+    while rounds > 1 and _shares(rounds, n_jobs)[-1] * total < SMALLEST_PIECE:
+        rounds -= 1
+    return np.asarray(np.cumsum(_shares(rounds, n_jobs))[:-1] * total)
+
+
+def _shares(rounds: int, n_jobs: int) -> FloatArray:
+    shares = np.repeat(SHRINKING ** np.arange(rounds), n_jobs)
+    return np.asarray(shares / shares.sum())
+
+
+def _cut(members: IntArray, cost: IntArray, limits: FloatArray) -> list[IntArray]:
+    """Cut where the costs reach another limit, and wherever there are too many graphs."""
+    shares = np.searchsorted(limits, np.cumsum(cost[members]))
     found = []
     for some in np.split(members, np.flatnonzero(np.diff(shares)) + 1):
         found += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]

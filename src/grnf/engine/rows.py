@@ -13,7 +13,16 @@ import numpy as np
 from grnf.engine.jit import kernel
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["RAMP", "RELU", "activate", "add_heads", "evaluate", "place_columns", "place_rows", "project"]
+__all__ = [
+    "RAMP",
+    "RELU",
+    "activate",
+    "add_heads",
+    "evaluate",
+    "first_not_finite",
+    "place",
+    "project",
+]
 
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 
@@ -156,16 +165,28 @@ def add_heads(
 
 
 @kernel
-def place_columns(values: FloatArray, columns: IntArray, out: FloatArray) -> None:
-    """Set out[:, columns] = values; numpy would hold the interpreter lock."""
-    for i in range(len(values)):
+def place(
+    values: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    rows: IntArray,
+    columns: IntArray,
+    out: FloatArray,
+) -> None:
+    """Set out[rows, columns] = (values - shift) * factor; numpy would hold the interpreter lock."""
+    for i in range(len(rows)):
+        source, target = values[i], out[rows[i]]
         for j in range(len(columns)):
-            out[i, columns[j]] = values[i, j]
+            target[columns[j]] = (source[j] - shift[j]) * factor[j]
 
 
 @kernel
-def place_rows(values: FloatArray, rows: IntArray, out: FloatArray) -> None:
-    """Set out[rows] = values; numpy would hold the interpreter lock."""
-    for i in range(len(rows)):
-        for j in range(values.shape[1]):
-            out[rows[i], j] = values[i, j]
+def first_not_finite(values: FloatArray) -> int:
+    """Return the first row with an infinite or undefined entry; -1 if there is none."""
+    for i in range(len(values)):
+        row, bad = values[i], False
+        for j in range(len(row)):
+            bad |= not abs(row[j]) < np.inf
+        if bad:
+            return i
+    return -1

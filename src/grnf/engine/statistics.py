@@ -57,38 +57,61 @@ def statistics(
     dtype: type[np.floating[Any]],
 ) -> Statistics:
     """Compute the statistics of some graphs of a batch, which are all directed or all undirected."""
-    n_node, n_edge = batch.node_width, edge_channels(batch.edge_width, adjacency_channel)
-    adjacency = n_edge - batch.edge_width  # 1 where the first edge channel is the adjacency
-    node_ptr = _offsets(np.diff(batch.node_ptr)[graphs])
-    n_edges = int(np.diff(batch.edge_ptr)[graphs].sum())
+    adjacency = edge_channels(batch.edge_width, adjacency_channel) - batch.edge_width
+    return _statistics(
+        graphs, batch.node_ptr, batch.node_attr, batch.edge_ptr, batch.edges, batch.edge_attr, adjacency,
+        directed, np.empty(0, dtype),
+    )  # fmt: skip
+
+
+@kernel
+def _statistics(
+    graphs: IntArray,
+    batch_ptr: IntArray,
+    node_attr: FloatArray,
+    edge_ptr: IntArray,
+    edges: IntArray,
+    edge_attr: FloatArray,
+    adjacency: int,
+    directed: bool,
+    like: FloatArray,
+) -> Statistics:
+    """Do all of it in one compiled call, so that threads do not wait for each other in between.
+
+    `adjacency` is 1 where the first edge channel is the adjacency; `like` has the type of the result.
+    """
+    n_graphs, n_node, n_edge = len(graphs), node_attr.shape[1], adjacency + edge_attr.shape[1]
+    sizes, node_ptr = np.empty(n_graphs, np.int64), np.zeros(n_graphs + 1, np.int64)
+    n_edges = 0
+    for position in range(n_graphs):
+        g = graphs[position]
+        sizes[position] = batch_ptr[g + 1] - batch_ptr[g]
+        node_ptr[position + 1] = node_ptr[position] + sizes[position]
+        n_edges += edge_ptr[g + 1] - edge_ptr[g]
     sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge))
-    pair_ptr = np.zeros(len(graphs) + 1, dtype=np.int64)
-    pair_nodes = np.empty((n_edges, 2), dtype=np.int64)
+    pair_ptr = np.zeros(n_graphs + 1, np.int64)
+    pair_nodes = np.empty((n_edges, 2), np.int64)
     pairs = np.zeros((n_edges, (2 if directed else 1) * n_edge))
     _fill(
-        graphs, node_ptr, batch.edge_ptr, batch.edges, batch.edge_attr, adjacency, directed,
+        graphs, node_ptr, edge_ptr, edges, edge_attr, adjacency, directed,
         sums, (pair_ptr, pair_nodes, pairs),
     )  # fmt: skip
-    nodes = np.empty((node_ptr[-1], n_node + sums.shape[1]), dtype)
-    totals = np.zeros((len(graphs), n_node + 2 * n_edge))
-    _join(graphs, batch.node_ptr, batch.node_attr, node_ptr, sums, nodes, totals)
+    nodes = np.empty((node_ptr[-1], n_node + sums.shape[1]), like.dtype)
+    totals = np.zeros((n_graphs, n_node + 2 * n_edge))
+    _join(graphs, batch_ptr, node_attr, node_ptr, sums, nodes, totals)
     n_pairs = pair_ptr[-1]
     return Statistics(
         directed,
-        np.diff(node_ptr),
+        sizes,
         node_ptr,
         nodes,
-        np.ones(len(nodes), dtype),
+        np.ones(len(nodes), like.dtype),
         pair_ptr,
         pair_nodes[:n_pairs],
-        pairs[:n_pairs].astype(dtype),
-        np.ones(n_pairs, dtype),
-        totals.astype(dtype),
+        pairs[:n_pairs].astype(like.dtype),
+        np.ones(n_pairs, like.dtype),
+        totals.astype(like.dtype),
     )
-
-
-def _offsets(counts: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 @kernel

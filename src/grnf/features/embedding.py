@@ -15,7 +15,6 @@ from grnf.activations import Activation, get_activation
 from grnf.basis import bell, check_basis
 from grnf.engine import Engine, Piece, estimated_seconds, pieces
 from grnf.engine.plan import LARGEST_PIECE
-from grnf.engine.rows import place_rows
 from grnf.engine.statistics import edge_channels
 from grnf.errors import CostWarning
 from grnf.features.hidden import HiddenGroup, HiddenSums
@@ -121,7 +120,7 @@ class FeatureMap:
 
             def fill(piece: Piece, stretch: Stretch) -> None:
                 first, size = self.heads * stretch.draw.start, self.heads * len(stretch.draw)
-                place_rows(stretch.features(batch, piece), piece.members, Z[:, first : first + size])
+                stretch.place_features(batch, piece, Z[:, first : first + size])
                 advance(len(piece.members) * size)
 
             def fill_all(start: int, size: int) -> None:
@@ -148,11 +147,11 @@ class FeatureMap:
         most = self.max_memory // (32 * self._width * n_graphs)
         for start, size in self._stretches(batch, 1, n_graphs, most):
             stretch = self._stretch(start, size, batch).prepared_for(parts, hidden=True)
-            null = stretch.null_hidden_sums()[0]
+            null = stretch.null_hidden_sums()
             sums = np.empty((len(batch), len(null)))
 
             def fill(piece: Piece, stretch: Stretch = stretch, sums: FloatArray = sums) -> None:
-                place_rows(stretch.hidden_sums(batch, piece), piece.members, sums)
+                stretch.place_hidden_sums(batch, piece, sums)
 
             run([partial(fill, piece) for piece in parts], workers)
             yield self._split(stretch.draw, sums, null)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from grnf.engine import Channels, Piece, pieces
+from grnf.engine.rows import first_not_finite, place
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, null_graph
 from grnf.law import Draw
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from grnf.features.embedding import FeatureMap
 
 __all__ = ["Stretch"]
+
+ROWS = 128
+"""Graphs to which rho_i is applied at once: their rows stay in the cache."""
 
 
 class Stretch:
@@ -34,12 +39,14 @@ class Stretch:
     def __init__(self, owner: FeatureMap, draw: Draw, node_width: int, edge_width: int) -> None:
         self.draw, self.heads = draw, owner.heads
         self.activation, self.engine = owner.activation, owner.engine
-        self.weight = np.sqrt(owner.squared_weights(draw))
         self.node_width, self.edge_width = node_width, edge_width
         self.by_direction: dict[tuple[bool, bool], Channels] = {}
-        self.null: FloatArray | float = 0.0
+        size = self.heads * len(draw)
+        self.null: FloatArray = np.zeros(size)
+        self.weight: FloatArray = np.ones(size)  # for now: psi as it is
         if owner.center:
-            self.null = self._psi(*self._null_piece())
+            self.null = self._of_null(self.place_features, size)
+        self.weight = np.sqrt(owner.squared_weights(draw))
 
     def prepared_for(self, parts: list[Piece], *, hidden: bool = False) -> Self:
         """Bring the parameters into shape before threads ask for them."""
@@ -47,53 +54,61 @@ class Stretch:
             self._channels(directed, hidden or self.heads > 1)
         return self
 
-    def features(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        """Return the columns of z that belong to these features, for the graphs of a piece, in float64.
+    def place_features(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
+        """Write the columns of z that belong to these features, for the graphs of a piece, to their rows.
 
-        Saturated features differ from the null graph's by little: that little is lost if rho_i is rounded.
+        Saturated features differ from the null graph's by little: that little would be lost if rho_i were
+        rounded before the difference is taken.
         """
-        Z = self._psi(batch, piece)
-        Z -= self.null  # in place: fresh memory is what two threads would queue for
-        Z *= self.weight
-        return Z
+        sums, columns = self._sums(batch, piece, hidden=self.heads > 1)
+        places = columns if self.heads == 1 else np.arange(len(self.weight))
+        null, weight = self.null[places], self.weight[places]
+        for start in range(0, len(sums), ROWS):
+            some = sums[start : start + ROWS]
+            psi = self.activation(some if self.heads == 1 else self._through_heads(some, columns))
+            place(psi, null, weight, piece.members[start : start + ROWS], places, out)
 
-    def hidden_sums(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        """Return what the heads multiply, laid out as `Engine.hidden_channels` says."""
-        return self._sums(batch, piece, hidden=True)
+    def place_hidden_sums(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
+        """Write what the heads multiply, laid out as `Engine.hidden_channels` says, to the graphs' rows."""
+        sums, columns = self._sums(batch, piece, hidden=True)
+        place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
 
     def null_hidden_sums(self) -> FloatArray:
-        """Return the hidden sums of the null graph, one row."""
-        return self.hidden_sums(*self._null_piece())
+        """Return the hidden sums of the null graph."""
+        return self._of_null(self.place_hidden_sums, sum(group.invariant.size for group in self.draw.groups))
 
-    def _psi(self, batch: GraphBatch, piece: Piece) -> FloatArray:
-        if self.heads == 1:
-            return self.activation(self._sums(batch, piece, hidden=False))
-        hidden = self._sums(batch, piece, hidden=True)
+    def _of_null(self, place_into: Callable[..., None], width: int) -> FloatArray:
+        null = GraphBatch.from_graphs([null_graph(self.node_width, self.edge_width)])
+        out = np.empty((1, width))
+        place_into(null, pieces(null)[0], out)
+        return np.asarray(out[0])
+
+    def _through_heads(self, sums: FloatArray, columns: IntArray) -> FloatArray:
+        """Return the sums of every head from those of the hidden channels."""
+        hidden = np.empty_like(sums)
+        hidden[:, columns] = sums
         result = np.empty((len(hidden), len(self.draw), self.heads))
         start = 0
         for group in self.draw.groups:
             theta = group.heads  # m, R, Bell(k) F_h + 1
             m, _, size = theta.shape
             U = hidden[:, start : start + m * (size - 1)].reshape(len(hidden), m, size - 1)
-            sums = np.matmul(U.transpose(1, 0, 2), theta[:, :, :-1].transpose(0, 2, 1))  # m, graphs, R
-            result[:, group.features] = (sums + theta[:, np.newaxis, :, -1]).transpose(1, 0, 2)
+            through = np.matmul(U.transpose(1, 0, 2), theta[:, :, :-1].transpose(0, 2, 1))  # m, graphs, R
+            result[:, group.features] = (through + theta[:, np.newaxis, :, -1]).transpose(1, 0, 2)
             start += m * (size - 1)
-        return self.activation(result.reshape(len(hidden), -1))
+        return result.reshape(len(hidden), -1)
 
-    def _sums(self, batch: GraphBatch, piece: Piece, hidden: bool) -> FloatArray:
-        sums = self.engine.piece_sums(batch, piece, self._channels(piece.directed, hidden))
-        with np.errstate(invalid="ignore", over="ignore"):
-            quick = np.isfinite(sums.sum(axis=1)).all()  # one number a row, mostly all there is to look at
-        if not quick:
-            finite = np.isfinite(sums).all(axis=1)
-            if finite.all():
-                return sums
-            graph = piece.members[np.flatnonzero(~finite)].min()
+    def _sums(self, batch: GraphBatch, piece: Piece, hidden: bool) -> tuple[FloatArray, IntArray]:
+        """Return the sums of the graphs of a piece, and where their columns belong."""
+        channels = self._channels(piece.directed, hidden)
+        sums = self.engine.piece_sums(batch, piece, channels)
+        bad = first_not_finite(sums)
+        if bad >= 0:
             raise GraphError(
-                f"graph {graph}: its features overflow {np.dtype(self.engine.dtype).name}; "
+                f"graph {piece.members[bad]}: its features overflow {np.dtype(self.engine.dtype).name}; "
                 "scale the attributes, or use dtype='float64' or normalize=True"
             )
-        return sums
+        return sums, channels.columns
 
     def _channels(self, directed: bool, hidden: bool) -> Channels:
         key = directed, hidden
@@ -101,7 +116,3 @@ class Stretch:
             make = self.engine.hidden_channels if hidden else self.engine.channels
             self.by_direction[key] = make(self.draw, self.node_width, directed)
         return self.by_direction[key]
-
-    def _null_piece(self) -> tuple[GraphBatch, Piece]:
-        null = GraphBatch.from_graphs([null_graph(self.node_width, self.edge_width)])
-        return null, pieces(null)[0]

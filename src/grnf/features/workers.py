@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import cache
+from threading import Lock, Thread
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -46,14 +46,33 @@ def _blas() -> ThreadpoolController:
 
 
 def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    executor = ThreadPoolExecutor(max_workers=workers)
+    """Let the caller work beside the threads: one less to start, and it is the caller that Ctrl-C reaches."""
+    remaining, lock = iter(tasks), Lock()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while not errors:
+                with lock:
+                    task = next(remaining, None)
+                if task is None:
+                    return
+                task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [Thread(target=work) for _ in range(min(workers, len(tasks)) - 1)]
     try:
-        futures = [executor.submit(task) for task in tasks]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:
-            if future.done() and future.exception() is not None:
-                future.result()
-        for future in futures:
-            future.result()
+        for thread in threads:
+            thread.start()
+        work()
+        for thread in threads:
+            thread.join()
+    except BaseException as error:  # an interrupt between tasks: no thread is to begin another one
+        errors.append(error)
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    if errors:
+        raise errors[0]
