@@ -218,7 +218,7 @@ def bench_authors():
     for name, theirs in AUTHORS.items():
         graphs = measure.load(name)
         two = fitted(graphs, n_jobs=2)
-        seconds = measure.compare(repeats=31, ours=lambda: two.transform(graphs))["ours"]
+        seconds = measure.compare(repeats=101, ours=lambda: two.transform(graphs))["ours"]
         rows[name] = {"seconds": {"ours": seconds, "authors": theirs}, "times_faster": theirs / seconds}
     return rows
 

@@ -151,13 +151,13 @@ class Engine(NamedTuple):
     ) -> None:
         code, classes = self.hidden_code, np.diff(s.node_ptr)
         by_sorting = (classes >= SORTED_FROM) & (code in (RELU, RAMP))
-        if 2 not in by_blocks:
+        if 2 not in by_blocks or by_sorting.all():
             u1(s, by_blocks[1], code, TILE, scale, np.arange(len(scale)), sums)
-            return
-        largest = int(classes[~by_sorting].max(initial=0))
-        tiles = TILE, _tile(TILE, 2 * largest, self.dtype)
-        u1_and_u2(s, neighbours(s), by_blocks[1], by_blocks[2], code, tiles, scale, ~by_sorting, sums)
-        for graph in np.flatnonzero(by_sorting):
+        else:
+            largest = int(classes[~by_sorting].max())
+            tiles = TILE, _tile(TILE, 2 * largest, self.dtype)
+            u1_and_u2(s, neighbours(s), by_blocks[1], by_blocks[2], code, tiles, scale, ~by_sorting, sums)
+        for graph in np.flatnonzero(by_sorting) if 2 in by_blocks else ():
             tile = max(SORTED_TILE, min(128, SORTED_ENTRIES // max(int(classes[graph]), 1)))
             u2_sorted(s, by_blocks[2], code, tile, scale, int(graph), sums)
 

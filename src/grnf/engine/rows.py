@@ -29,6 +29,9 @@ RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 DENSE = 6
 """Entries of a row that are not 0, on average, from which the product of matrices is faster."""
 
+SMALL_PRODUCT = 900_000
+"""Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
+
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
@@ -62,7 +65,12 @@ def project(
         for column in range(columns):
             used += X[i, column] != 0
     if used > DENSE * count:
-        np.dot(X[first : first + count], matrix, out[:count])
+        step = SMALL_PRODUCT // (columns * width) // 4 * 4
+        if step < 16:
+            step = count
+        for i in range(0, count, step):
+            last = min(i + step, count)
+            np.dot(X[first + i : first + last], matrix, out[i:last])
         if constant.any():
             for i in range(count):
                 for h in range(width):
