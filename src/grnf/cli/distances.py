@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from grnf.cli.collections import Collection, load_collections
 from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
@@ -27,7 +24,7 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.typing import FloatArray
 
-__all__ = ["IntervalOf", "distances", "tell_output"]
+__all__ = ["IntervalOf", "distances"]
 
 
 def distances(
@@ -64,24 +61,8 @@ def distances(
             source, other, format=format, like=like, settings=settings, quiet=quiet
         )
     values = Values("distance", pairwise_distances, first, second)
-    if pairs is not None:
-        values.write_pairs(output, pairs, as_json, IntervalOf(distance, first, interval))
-    elif nearest is not None:
-        values.write_nearest(output, nearest, as_json, quiet)
-    else:
-        values.write_matrix(output, as_json, quiet)
-    tell_output(output, values, as_json, quiet)
-
-
-def tell_output(output: str, values: Values, as_json: bool, quiet: bool) -> None:
-    """Say what was written, unless it went to standard output."""
-    if output == "-":
-        return
-    shape = [len(values.first.ids), len(values.second.ids)]
-    if as_json:
-        typer.echo(json.dumps({"output": output, "graphs": shape}))
-    elif not quiet:
-        typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
+    more = IntervalOf(distance, first, interval)
+    values.write(output, pairs, nearest, more, as_json=as_json, quiet=quiet)
 
 
 class IntervalOf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grnf.cli.collections import Collection, load_collections
-from grnf.cli.distances import IntervalOf, tell_output
+from grnf.cli.distances import IntervalOf
 from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
 from grnf.cli.pairs import (
     FirstArgument,
@@ -53,13 +53,8 @@ def kernel(
         first = _centred(loaded[0])
         second = first if loaded[1] is loaded[0] else _centred(loaded[1])
     values = Values("kernel", metric.kernel, first, second, largest_first=True)
-    if pairs is not None:
-        values.write_pairs(output, pairs, as_json, IntervalOf(metric.kernel_estimate, first, interval))
-    elif nearest is not None:
-        values.write_nearest(output, nearest, as_json, quiet)
-    else:
-        values.write_matrix(output, as_json, quiet)
-    tell_output(output, values, as_json, quiet)
+    more = IntervalOf(metric.kernel_estimate, first, interval)
+    values.write(output, pairs, nearest, more, as_json=as_json, quiet=quiet)
 
 
 def _centred(collection: Collection) -> Collection:

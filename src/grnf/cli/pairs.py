@@ -96,6 +96,31 @@ class Values:
     second: Collection
     largest_first: bool = False
 
+    def write(
+        self,
+        output: str,
+        pairs: Path | None,
+        nearest: int | None,
+        more: Callable[[FloatArray, FloatArray], dict[str, Any]],
+        *,
+        as_json: bool,
+        quiet: bool,
+    ) -> None:
+        """Write some pairs, the nearest or all; then say what was written, unless to standard output."""
+        if pairs is not None:
+            self.write_pairs(output, pairs, as_json, more)
+        elif nearest is not None:
+            self.write_nearest(output, nearest, as_json, quiet)
+        else:
+            self.write_matrix(output, as_json, quiet)
+        if output == "-":
+            return
+        shape = [len(self.first.ids), len(self.second.ids)]
+        if as_json:
+            typer.echo(json.dumps({"output": output, "graphs": shape}))
+        elif not quiet:
+            typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
+
     def write_matrix(self, output: str, as_json: bool, quiet: bool) -> None:
         """Write all values: an array, or a table with a row for each graph of the first collection."""
         if output.endswith(".npy"):
