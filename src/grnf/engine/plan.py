@@ -51,7 +51,7 @@ SORTED_FROM = 384
 SMALLEST_PIECE = 200_000
 """Pairs of nodes below which a piece is not worth a thread's while."""
 
-LARGEST_PIECE = 2048
+LARGEST_PIECE = 512
 """Graphs in one piece: bounds its memory."""
 
 ROUNDS, SHRINKING = 5, 0.6
