@@ -3,14 +3,18 @@
 import importlib
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
+from grnf import Graph, GraphBatch
 from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
 from grnf.experiments.runner import reproduce
 from grnf.experiments.study import Study
-from grnf.experiments.vectors import load_benchmark
+from grnf.experiments.vectors import WithoutEdgeTerms, load_benchmark
+from grnf.features import FeatureMap
+from grnf.law import ParameterLaw
 
 
 def checked(name, study):
@@ -113,9 +117,27 @@ def test_table1(with_data):
         assert entry["mean"] == pytest.approx(np.mean(tests))
         assert entry["std"] == pytest.approx(np.std(tests))
         assert all(fold["l2"] in table1.L2 for fold in entry["folds"])
+        without = entry["without_edge_terms"]
+        assert len(without["folds"]) == 2
+        assert without["folds"] != entry["folds"]
     assert results["sets"]["IMDB-BINARY"]["mean"] > 55
     (table,) = table1.tables(results)
-    assert [row[0] for row in table.rows][2:-1] == list(published.COMPETITORS)
+    assert [row[0] for row in table.rows][3:-1] == list(published.COMPETITORS)
+
+
+def test_without_edge_terms_order_2_sees_degrees_only():
+    joined = [
+        Graph(6, [(0, 1), (0, 2), (0, 3), (1, 4), (2, 5)]),
+        Graph(6, [(0, 1), (0, 3), (0, 4), (1, 2), (2, 5)]),  # the same degrees, joined otherwise
+    ]
+    batch = GraphBatch.from_graphs(joined)
+    distances = {}
+    for law_class, basis in product((ParameterLaw, WithoutEdgeTerms), ("indicator", "overlapping")):
+        law = law_class({1: 2 / 3, 2: 1 / 3})
+        z = FeatureMap(law, law, 256, 0, basis=basis, dtype=np.float64)(batch)
+        distances[law_class, basis] = np.linalg.norm(z[0] - z[1])
+    assert distances.pop((WithoutEdgeTerms, "overlapping")) < 1e-12
+    assert min(distances.values()) > 1e-4
 
 
 def test_accuracy(with_data):
@@ -156,5 +178,5 @@ def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
         reproduce("table1", with_data)
     assert not (with_data.output / "table1.json").exists()
     resumed = reproduce("table1", Study(with_data.output, with_data.data, quick=True))["results"]
-    assert len(calls) == 4 + 6  # the first fold is not trained again, the second is
+    assert len(calls) == 4 + 14  # the first of eight folds is not trained again, the second is
     assert resumed == whole

@@ -9,12 +9,38 @@ from typing import Any
 import numpy as np
 
 from grnf import GRNF
+from grnf.basis import positions
 from grnf.datasets import Fold, TUDataset, load_folds, load_tu
 from grnf.experiments.study import Study
+from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
+from grnf.law import Draw, OrderDraw, ParameterLaw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Benchmark", "load_benchmark", "paper_graphs"]
+__all__ = ["Benchmark", "WithoutEdgeTerms", "load_benchmark", "paper_graphs"]
+
+
+class WithoutEdgeTerms(ParameterLaw):
+    """A law whose identity and transposition terms at order 2 are 0, as in the authors' code v0.1.0.
+
+    With the overlapping basis no term of order 2 then sees which nodes are joined, only how many edges each
+    has; in the indicator basis other terms see it too.
+    """
+
+    def select(self, chosen: IntArray, *, channels: int, **settings: Any) -> Draw:
+        """Draw the features of these numbers, and take the two terms away."""
+        draw = super().select(chosen, channels=channels, **settings)
+        return replace(draw, groups=tuple(_without_edge_terms(group) for group in draw.groups))
+
+
+def _without_edge_terms(group: OrderDraw) -> OrderDraw:
+    if group.k != 2:
+        return group
+    theta, width = group.theta.copy(), group.hidden_channels * group.channels
+    for term in ((0, 1, 0, 1), (0, 1, 1, 0)):  # out_ij = A_ij, out_ij = A_ji
+        place = positions(4)[term]
+        theta[:, place * width : (place + 1) * width] = 0
+    return replace(group, theta=theta)
 
 
 @dataclass
@@ -32,19 +58,26 @@ class Benchmark:
         what = {"experiment": "classes", "set": self.name}
         return np.array(self.study.cached(what, self._classes), dtype=np.int64)
 
-    def vectors(self, n_components: int, seeds: Sequence[int]) -> FloatArray:
-        """Return one set of vectors for each seed, shape (n_seeds, n_graphs, n_components)."""
-        return np.stack([self._embedded(n_components, seed) for seed in seeds])
+    def vectors(self, n_components: int, seeds: Sequence[int], *, edge_terms: bool = True) -> FloatArray:
+        """Return one set of vectors for each seed, shape (n_seeds, n_graphs, n_components).
 
-    def _embedded(self, n_components: int, seed: int) -> FloatArray:
+        Without edge terms: in the overlapping basis, and with `WithoutEdgeTerms` as law.
+        """
+        return np.stack([self._embedded(n_components, seed, edge_terms) for seed in seeds])
+
+    def _embedded(self, n_components: int, seed: int, edge_terms: bool) -> FloatArray:
         what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "seed": seed}
-        return self.study.cached_array(what, lambda: self._embed(n_components, seed))
+        if not edge_terms:
+            what["law"] = "overlapping, without edge terms"
+        return self.study.cached_array(what, lambda: self._embed(n_components, seed, edge_terms))
 
-    def _embed(self, n_components: int, seed: int) -> FloatArray:
+    def _embed(self, n_components: int, seed: int, edge_terms: bool) -> FloatArray:
         self.study.tell(f"{self.name}: embedding")
-        return np.asarray(
-            GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(paper_graphs(self._set()))
-        )
+        graphs = paper_graphs(self._set())
+        if edge_terms:
+            return np.asarray(GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(graphs))
+        law = WithoutEdgeTerms({1: 2 / 3, 2: 1 / 3})
+        return FeatureMap(law, law, n_components, seed, basis="overlapping", n_jobs=-1)(graphs)
 
     def _classes(self) -> Any:
         return np.unique(self._set().y, return_inverse=True)[1].tolist()
