@@ -38,12 +38,15 @@ __all__ = ["Channels", "Engine", "Piece", "estimated_seconds", "pieces"]
 TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
 
+TRIPLES_TILE = 256
+"""Hidden channels that U_3 treats at once, if its table of pairs of nodes fits the cache."""
+
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
 """Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
 so many that a row of single precision is one line of the cache."""
 
 TABLE_BYTES = 2**20
-"""Memory of the tables of U_3 and U_B, and of the rows of U_2: they are to stay in the second-level cache."""
+"""Memory of the tables of U_B, and of the rows of U_2: they are to stay in the second-level cache."""
 
 SORTED_FROM = 384
 """Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
@@ -169,8 +172,7 @@ class Engine(NamedTuple):
         by_sorting = (cost < classes**3.0) & (self.hidden_code in (RELU, RAMP))
         (small,) = np.nonzero(~by_sorting)
         if len(small):
-            tile = _tile(256, int(classes[small].max()) ** 2, self.dtype)
-            u3(few, neighbours(few), c, self.hidden_code, tile, scale, small, sums)
+            u3(few, neighbours(few), c, self.hidden_code, TRIPLES_TILE, scale, small, sums)
         for graph in np.flatnonzero(by_sorting):
             u3_sorted(s, near, c, self.hidden_code, SORTED_TILE, scale, int(graph), sums)
 

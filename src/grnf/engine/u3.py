@@ -16,6 +16,9 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["triple_terms", "u3"]
 
+TABLE_BYTES = 2**20
+"""Memory of the table of pairs of nodes: it is to stay in the second-level cache."""
+
 
 @kernel
 def u3(
@@ -28,17 +31,22 @@ def u3(
     graphs: IntArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^3 U_3 for these graphs, with one row per class of twins; scale[g] = u."""
-    H = len(c.bias)
-    for start in range(0, H, tile):
-        stop = min(start + tile, H)
-        U = np.empty(stop - start, np.float64)
-        for g in graphs:
-            if s.sizes[g] < 3:
-                continue
+    """out[g, feature] += head u^3 U_3 for these graphs, with one row per class of twins; scale[g] = u.
+
+    `tile` is the most channels treated at once; of large graphs so many that a table of pairs of nodes stays
+    in the cache.
+    """
+    H, itemsize = len(c.bias), c.bias.itemsize
+    for g in graphs:
+        if s.sizes[g] < 3:
+            continue
+        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+        fitting = TABLE_BYTES // (len(weight) ** 2 * itemsize)
+        step = min(tile, max(16, fitting - fitting % 16))
+        for start in range(0, H, step):
+            stop = min(start + step, H)
             nodes, edges = triple_terms(s, near, c, scale[g], g, start, stop)
-            U[:] = 0
-            weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+            U = np.zeros(stop - start, np.float64)
             _add_triples(code, near, s.node_ptr[g], weight, nodes, edges, U)
             add_heads(U, scale[g] ** 3, c.head, c.segments, start, out[g])
 
