@@ -47,14 +47,14 @@ def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
     n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
     nodes = np.empty((n_nodes, s.nodes.shape[1]), s.nodes.dtype)
     for i in range(n_nodes):
-        nodes[i] = s.nodes[node_rows[i]]
+        for f in range(nodes.shape[1]):
+            nodes[i, f] = s.nodes[node_rows[i], f]
     pairs = np.empty((n_pairs, columns), s.pairs.dtype)
     for e in range(n_pairs):
-        row = abs(pair_rows[e]) - 1
-        if pair_rows[e] > 0:
-            pairs[e] = s.pairs[row]
-        else:
-            pairs[e, :half], pairs[e, half:] = s.pairs[row, half:], s.pairs[row, :half]
+        shift = half if pair_rows[e] < 0 else 0  # the halves swapped
+        for f in range(columns):
+            source = f + shift if f + shift < columns else f + shift - columns
+            pairs[e, f] = s.pairs[abs(pair_rows[e]) - 1, source]
     return Statistics(
         s.directed,
         s.sizes,
@@ -86,7 +86,7 @@ def _group(
     """
     out_ptr, out_rows, out_weight = node_out
     out_pair_ptr, out_pair_rows, out_pair_weight, out_pair_nodes = pair_out
-    n_classes = n_pair_classes = 0
+    n_classes = n_pair_classes = int(np.int64(0))  # a plain 0 would be compiled as a type of its own
     factors = np.empty(node_bits.shape[1], np.uint64)
     for f in range(len(factors)):
         factors[f] = (np.uint64(2 * f + 1) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
@@ -118,7 +118,8 @@ def _group(
         if n_own == n:  # every node stands for itself, and so does every pair
             for e in range(pair_ptr[g], pair_ptr[g + 1]):
                 out_pair_rows[n_pair_classes], out_pair_weight[n_pair_classes] = e + 1, 1
-                out_pair_nodes[n_pair_classes] = pair_nodes[e]
+                out_pair_nodes[n_pair_classes, 0] = pair_nodes[e, 0]
+                out_pair_nodes[n_pair_classes, 1] = pair_nodes[e, 1]
                 n_pair_classes += 1
         elif half == 0 and n_own**2 <= 4 * (own.stop - own.start) and _all_equal(pair_bits[own]):
             n_pair_classes = _count_pairs(class_of, n_own, pair_nodes, own, n_pair_classes, pair_out)

@@ -191,15 +191,24 @@ def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
     for low in range(n):
         first, last = start[low], start[low + 1]
         if last - first > FEW:
-            by_larger = np.argsort(packed[first:last] >> 1, kind="mergesort")
-            packed[first:last] = packed[first:last][by_larger]
-            order[first:last] = order[first:last][by_larger]
+            _merge_sort(packed[first:last], order[first:last])
         else:
             _insertion_sort(packed[first:last], order[first:last])
         for place in range(first, last):
             high, turned = packed[place] >> 1, packed[place] & 1
             ordered[place, turned], ordered[place, 1 - turned] = low, high
     return ordered, order
+
+
+@kernel
+def _merge_sort(packed: IntArray, order: IntArray) -> None:
+    """Sort many edges by their larger node, equal ones in the order they had."""
+    unsorted, unsorted_order, keys = packed.copy(), order.copy(), np.empty_like(packed)
+    for k in range(len(packed)):
+        keys[k] = packed[k] >> 1
+    by_larger = np.argsort(keys, kind="mergesort")
+    for k in range(len(packed)):
+        packed[k], order[k] = unsorted[by_larger[k]], unsorted_order[by_larger[k]]
 
 
 @kernel

@@ -33,7 +33,7 @@ def u1(
                 known = scale[g]
                 nodes = evaluate(c.nodes[:, 0], known, start, stop)
                 totals = evaluate(c.totals, known, start, stop)
-            project(s.totals, g, 1, totals, c.bias[start:stop], constant)
+            project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
             U[:] = 0
             for first in range(s.node_ptr[g], s.node_ptr[g + 1], ROWS):
                 last = min(first + ROWS, s.node_ptr[g + 1])
@@ -42,7 +42,8 @@ def u1(
                 if not _sum_sparse_rows(code, s.nodes[first:last], nodes, constant[0], weight, partial):
                     project(s.nodes, first, last - first, nodes, zeros, t)
                     _sum_rows(code, t, constant[0], weight, partial)
-                U += partial
+                for h in range(len(U)):
+                    U[h] += partial[h]
             add_heads(U, known, c.head, c.segments, start, out[g])
 
 

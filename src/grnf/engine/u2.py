@@ -55,7 +55,7 @@ def u2(
                 pairs = evaluate(c.pairs[:, 0], known, start, stop)
                 totals = evaluate(c.totals, known, start, stop)
             first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
-            project(s.totals, g, 1, totals, c.bias[start:stop], constant)
+            project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
             project(s.nodes, first, count, first_nodes, constant[0], a)
             project(s.nodes, first, count, second_nodes, zeros, b)
             n_values = near.value_ptr[g + 1] - near.value_ptr[g]

@@ -102,7 +102,7 @@ def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: Floa
     both = np.empty((c.nodes.shape[2], 2 * width), c.bias.dtype)
     both[:, :width] = evaluate(c.nodes[:, 0], u, start, stop)
     both[:, width:] = evaluate(c.nodes[:, 1], u, start, stop)
-    project(s.totals, g, 1, evaluate(c.totals, u, start, stop), c.bias[start:stop], shared)
+    project(s.totals, g, len(shared), evaluate(c.totals, u, start, stop), c.bias[start:stop], shared)
     constant[:width] = shared[0]
     project(s.nodes, s.node_ptr[g], len(ab), both, constant, ab)
     return evaluate(c.pairs[:, 0], u, start, stop)

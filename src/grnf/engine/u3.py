@@ -63,7 +63,7 @@ def triple_terms(
     n_values = near.value_ptr[g + 1] - near.value_ptr[g]
     nodes, edges = np.empty((3, n, width), dtype), np.empty((3, n_values, width), dtype)
     constant, zeros = np.empty((1, width), dtype), np.zeros(width, dtype)
-    project(s.totals, g, 1, evaluate(c.totals, u, start, stop), c.bias[start:stop], constant)
+    project(s.totals, g, len(constant), evaluate(c.totals, u, start, stop), c.bias[start:stop], constant)
     for p in range(3):
         project(s.nodes, first, n, evaluate(c.nodes[:, p], u, start, stop), constant[0], nodes[p])
         constant[:] = 0

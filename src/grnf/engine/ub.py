@@ -53,7 +53,7 @@ def _node_terms(s: Statistics, g: int, nodes: FloatArray, totals: FloatArray, bi
     B, n, width = nodes.shape[0], s.sizes[g], nodes.shape[2]
     terms = np.empty((B, n, width), nodes.dtype)
     constant = np.empty((1, width), nodes.dtype)
-    project(s.totals, g, 1, totals, bias, constant)
+    project(s.totals, g, len(constant), totals, bias, constant)
     for p in range(B):
         project(s.nodes, s.node_ptr[g], n, nodes[p], constant[0], terms[p])
         constant[:] = 0
