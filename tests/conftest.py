@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ settings.register_profile("default", deadline=None, derandomize=True, print_blob
 settings.load_profile("default")
 
 SHARED = Path(os.environ.get("GRNF_SHARED", Path(__file__).parents[2] / "shared"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # run in the background of a shell: children would ignore Ctrl-C too, which some tests send to them
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
