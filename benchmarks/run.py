@@ -21,7 +21,7 @@ import measure
 import straightforward
 
 from grnf import GRNF, Graph, GraphBatch, __version__
-from grnf.engine import Engine
+from grnf.engine import Engine, plan
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 
@@ -40,17 +40,31 @@ def draw_for(graphs, orders=None):
     return law.sample(M, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
 
 
-def error_against_definition(graphs, n_graphs=4, n_features=12):
-    """Largest relative error of float32 vectors on a few small graphs, against psi by definition."""
-    small = graphs.take(
-        np.argsort(graphs.sizes, kind="stable")[len(graphs) // 8 :: len(graphs) // 8][:n_graphs]
-    )
-    settings = {"center": False, "random_state": 0}
+def error_against_definition(graphs, orders=None, n_graphs=4, n_features=12):
+    """Largest relative error of float32 vectors on a few small graphs, against psi by definition.
+
+    Order 3 by definition takes n^5 numbers, so the smallest graphs of three nodes or more must do there.
+    """
+    by_size = np.argsort(graphs.sizes, kind="stable")
+    if orders is None:
+        few = by_size[len(graphs) // 8 :: len(graphs) // 8]
+    else:
+        few = by_size[graphs.sizes[by_size] >= 3]
+    small = graphs.take(few[:n_graphs])
+    orders = orders or {1: 2 / 3, 2: 1 / 3}
+    settings = {"orders": orders, "center": False, "random_state": 0}
     Z = GRNF(n_features, **settings).fit_transform(small) * np.sqrt(n_features)
-    law = ParameterLaw({1: 2 / 3, 2: 1 / 3})
-    draw = law.sample(n_features, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+    draw = ParameterLaw(orders).sample(n_features, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
     exact = np.array([psi_of_graph(graph, draw, normalize=True) for graph in small])
     return float(np.abs(Z - exact).max() / np.abs(exact).max())
+
+
+def memory_and_error(grnf, graphs, orders=None):
+    """What stands beside every time: peak memory of the call, and the error of its numbers."""
+    return {
+        "peak_memory_mb": measure.peak_memory(lambda: grnf.transform(graphs)),
+        "error_against_definition": error_against_definition(graphs, orders),
+    }
 
 
 def bench_bound():
@@ -69,7 +83,7 @@ def bench_bound():
         grouping = Engine(RELU, "indicator", True, True, np.float32, group=True)
         sizes = graphs.sizes
         single.transform(graphs.take(np.arange(8)))
-        memory = measure.peak_memory(lambda: single.transform(graphs))
+        beside = memory_and_error(single, graphs)
         seconds = measure.compare(
             repeats=3 if name == "COLLAB" else 7,
             products=lambda: bare.products(graphs.node_ptr[-1], columns, H1 + 2 * H2, density),
@@ -85,9 +99,8 @@ def bench_bound():
             "grouped_over_bound": seconds["grouped"] / bound,
             "gain_of_grouping": seconds["node_by_node"] / seconds["grouped"],
             "graphs_per_second": len(graphs) / seconds["transform"],
-            "peak_memory_mb": memory,
             "vectors_mb": len(graphs) * M * 4 / 1e6,
-            "error_against_definition": error_against_definition(graphs),
+            **beside,
         }
     return rows
 
@@ -121,6 +134,7 @@ def bench_afternoon():
             "seconds_per_graph": {"straightforward": slow, "transform": fast},
             "times_faster": slow / fast,
             "largest_difference": float(np.abs(Z - exact).max()),
+            **memory_and_error(many, graphs),
         }
     return rows
 
@@ -150,8 +164,26 @@ def bench_growth_nodes():
             "seconds": seconds,
             "peak_memory_mb": memory,
             "exponent_from_10^4": measure.exponent(sizes[1:], seconds[1:]),
+            "error_against_pairs_in_double": error_of_sorting(attributes),
         }
     return rows
+
+
+def error_of_sorting(attributes):
+    """Relative error of float32 sums by sorting, against all pairs in double: psi is for small graphs.
+
+    The loop over pairs is tested against the definition on small graphs.
+    """
+    batch = GraphBatch.from_graphs([sparse_graph(1000, attributes)])
+    draw = ParameterLaw({2: 1.0}).sample(64, channels=1 + attributes, seed=0)
+    single, double = (
+        Engine(RELU, "indicator", True, True, dtype, group=False) for dtype in (np.float32, np.float64)
+    )
+    found = single.hidden_sums(batch, draw)  # 1,000 classes: sorted
+    usual, plan.SORTED_FROM = plan.SORTED_FROM, 10**9
+    exact = double.hidden_sums(batch, draw)
+    plan.SORTED_FROM = usual
+    return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
 def growth(cases, make):
@@ -179,12 +211,14 @@ def bench_growth_features():
     graphs = measure.load("ENZYMES")
     some = graphs.take(np.arange(100))
     few = {"random_state": 0, "max_memory": "200MB"}
+    error = {"error_against_definition": error_against_definition(some)}
     return {
-        "M": growth([512, 2048, 8192, 32768], lambda m: (GRNF(m, **few).fit(some), some)),
+        "M": growth([512, 2048, 8192, 32768], lambda m: (GRNF(m, **few).fit(some), some)) | error,
         "graphs": growth(
             [600, 2400, 9600, 38400],
             lambda n: (GRNF(128, **few).fit(graphs), graphs.take(np.arange(n) % len(graphs))),
-        ),
+        )
+        | error,
     }
 
 
@@ -208,6 +242,7 @@ def bench_workers():
             "seconds": seconds,
             "times_faster": seconds["one"] / seconds["two"],
             "bare_loop_times_faster": seconds["bare_one"] / seconds["bare_two"],
+            **memory_and_error(two, graphs),
         }
     return rows
 
@@ -224,7 +259,11 @@ def bench_authors():
         graphs = measure.load(name)
         two = fitted(graphs, n_jobs=2)
         seconds = measure.compare(repeats=101, ours=lambda: two.transform(graphs))["ours"]
-        rows[name] = {"seconds": {"ours": seconds, "authors": theirs}, "times_faster": theirs / seconds}
+        rows[name] = {
+            "seconds": {"ours": seconds, "authors": theirs},
+            "times_faster": theirs / seconds,
+            **memory_and_error(two, graphs),
+        }
     return rows
 
 
@@ -234,7 +273,9 @@ def bench_triples():
     for name in ("NCI1", "IMDB-BINARY"):
         graphs = measure.load(name)
         graphs = graphs.take(np.random.default_rng(0).permutation(len(graphs))[:200])
-        draw = ParameterLaw({3: 1.0}).sample(64, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+        orders = {3: 1.0}
+        grnf = GRNF(64, orders=orders, random_state=0).fit(graphs)
+        draw = ParameterLaw(orders).sample(64, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
         plain = Engine(RELU, "indicator", True, True, np.float32, group=False)
         grouping = Engine(RELU, "indicator", True, True, np.float32, group=True)
         sizes = graphs.sizes[graphs.sizes >= 3].astype(np.int64)
@@ -251,14 +292,13 @@ def bench_triples():
             "node_by_node_over_bare_loop": seconds["node_by_node"] / seconds["bare"],
             "grouped_over_bare_loop": seconds["grouped"] / seconds["bare"],
             "terms_per_second": {key: terms / value for key, value in seconds.items()},
+            **memory_and_error(grnf, graphs, orders),
         }
     return rows
 
 
 def bench_crossing():
     """Sizes at which sorting overtakes the loop over pairs (order 2, ReLU, no equal nodes)."""
-    from grnf.engine import plan
-
     rows = {}
     law = ParameterLaw({2: 1.0})
     engine = Engine(RELU, "indicator", True, True, np.float32)

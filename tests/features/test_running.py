@@ -141,6 +141,16 @@ def test_progress_shows_on_a_terminal_only_after_a_while(monkeypatch, capsys):
     assert terminal.text == ""
 
 
+def test_nothing_is_compiled_at_import(tmp_path):
+    """Every compiled loop leaves a file in the cache; the imports leave none, a call leaves some."""
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    imports = "import grnf, grnf.cli.app, grnf.datasets, grnf.experiments, grnf.lifts, grnf.metric, numpy\n"
+    call = "from grnf.engine.rows import activate; activate(1, numpy.zeros(3))\n"
+    for code, compiled in ((imports, False), (imports + call, True)):
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+        assert bool(list(tmp_path.rglob("*.nbi"))) == compiled
+
+
 def test_compiling_is_said_once_on_a_fresh_machine(tmp_path):
     code = (
         "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s')\n"

@@ -21,7 +21,7 @@ from grnf.engine.coefficients import Coefficients, coefficients, single_channels
 from grnf.engine.grouping import grouped
 from grnf.engine.low import u1_and_u2
 from grnf.engine.neighbours import neighbours
-from grnf.engine.rows import RAMP, RELU
+from grnf.engine.rows import RAMP, RELU, fitting_tile
 from grnf.engine.statistics import Statistics, statistics
 from grnf.engine.twins import twins
 from grnf.engine.u1 import u1
@@ -44,9 +44,6 @@ TRIPLES_TILE = 256
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
 """Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
 so many that a row of single precision is one line of the cache."""
-
-TABLE_BYTES = 2**20
-"""Memory of the tables of U_B, and of the rows of U_2: they are to stay in the second-level cache."""
 
 SORTED_FROM = 384
 """Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
@@ -140,12 +137,10 @@ class Engine(NamedTuple):
         few = grouped(s) if self.group else s
         self._nodes_and_pairs(few, channels.by_blocks, scale, sums)
         for B, c in channels.by_blocks.items():
-            if B < 3:
-                continue
             if B == 3:
                 self._triples(s, c, scale, sums)
-            else:
-                tile = _tile(16, B * B * int(s.sizes.max()) ** 2, self.dtype)
+            elif B > 3:
+                tile = fitting_tile(16, B * B * int(s.sizes.max()) ** 2, np.dtype(self.dtype).itemsize)
                 ub(s, c, self.hidden_code, tile, scale, np.arange(len(scale)), sums)
         return sums
 
@@ -158,7 +153,7 @@ class Engine(NamedTuple):
             u1(s, by_blocks[1], code, TILE, scale, np.arange(len(scale)), sums)
         else:
             largest = int(classes[~by_sorting].max())
-            tiles = TILE, _tile(TILE, 2 * largest, self.dtype)
+            tiles = TILE, fitting_tile(TILE, 2 * largest, np.dtype(self.dtype).itemsize)
             u1_and_u2(s, neighbours(s), by_blocks[1], by_blocks[2], code, tiles, scale, ~by_sorting, sums)
         for graph in np.flatnonzero(by_sorting) if 2 in by_blocks else ():
             tile = max(SORTED_TILE, min(128, SORTED_ENTRIES // max(int(classes[graph]), 1)))
@@ -239,9 +234,3 @@ def _sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
     One step of a merge costs about as much as 12 such terms, a correction as much as 3.
     """
     return 24.0 * n**2 + 36.0 * edges * n
-
-
-def _tile(largest: int, entries: int, dtype: type[np.floating[Any]]) -> int:
-    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
-    fitting = TABLE_BYTES // (max(entries, 1) * np.dtype(dtype).itemsize)
-    return min(largest, max(16, fitting - fitting % 16))

@@ -20,6 +20,7 @@ __all__ = [
     "add_heads",
     "evaluate",
     "first_not_finite",
+    "fitting_tile",
     "place",
     "project",
 ]
@@ -29,12 +30,22 @@ RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 DENSE = 6
 """Entries of a row that are not 0, on average, from which the product of matrices is faster."""
 
+TABLE_BYTES = 2**20
+"""Memory of the tables of a tile: they are to stay in the second-level cache."""
+
 SMALL_PRODUCT = 900_000
 """Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
+
+
+@kernel
+def fitting_tile(largest: int, entries: int, itemsize: int) -> int:
+    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
+    fitting = TABLE_BYTES // (max(entries, 1) * itemsize)
+    return min(largest, max(16, fitting - fitting % 16))
 
 
 @kernel

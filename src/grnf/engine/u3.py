@@ -10,14 +10,11 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import kernel
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RELU, activate, add_heads, evaluate, project
+from grnf.engine.rows import RELU, activate, add_heads, evaluate, fitting_tile, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["triple_terms", "u3"]
-
-TABLE_BYTES = 2**20
-"""Memory of the table of pairs of nodes: it is to stay in the second-level cache."""
 
 
 @kernel
@@ -41,8 +38,7 @@ def u3(
         if s.sizes[g] < 3:
             continue
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
-        fitting = TABLE_BYTES // (len(weight) ** 2 * itemsize)
-        step = min(tile, max(16, fitting - fitting % 16))
+        step = fitting_tile(tile, len(weight) ** 2, itemsize)
         for start in range(0, H, step):
             stop = min(start + step, H)
             nodes, edges = triple_terms(s, near, c, scale[g], g, start, stop)
