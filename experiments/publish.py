@@ -22,24 +22,26 @@ def lines(found):
     yield from ("| " + " | ".join(row) + " |" for row in found.rows)
 
 
+def fill(place, tables):
+    """Write tables into their place in the README."""
+    text = README.read_text()
+    start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    body = "\n\n".join("\n".join(lines(found)) for found in tables)
+    README.write_text(f"{before}{start}\n{body}\n{end}{after}")
+
+
 def publish(folder):
     for name in EXPERIMENTS:
         if (folder / f"{name}.json").exists():
             for place, suffix in ((HERE / "results", "json"), (HERE.parent / "docs" / "figures", "png")):
                 place.mkdir(parents=True, exist_ok=True)
                 shutil.copy(folder / f"{name}.{suffix}", place)
-    text = README.read_text()
     for place, (name, module) in TABLES.items():
         path = HERE / "results" / f"{name}.json"
-        if not path.exists():
-            continue
-        start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-        before, rest = text.split(start)
-        _, after = rest.split(end)
-        tables = module.tables(json.loads(path.read_text())["results"])
-        body = "\n\n".join("\n".join(lines(found)) for found in tables)
-        text = f"{before}{start}\n{body}\n{end}{after}"
-    README.write_text(text)
+        if path.exists():
+            fill(place, module.tables(json.loads(path.read_text())["results"]))
 
 
 if __name__ == "__main__":

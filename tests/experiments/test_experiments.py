@@ -3,18 +3,14 @@
 import importlib
 import json
 import math
-from itertools import product
 
 import numpy as np
 import pytest
 
-from grnf import Graph, GraphBatch
 from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
 from grnf.experiments.runner import reproduce
 from grnf.experiments.study import Study
-from grnf.experiments.vectors import WithoutEdgeTerms, load_benchmark
-from grnf.features import FeatureMap
-from grnf.law import ParameterLaw
+from grnf.experiments.vectors import load_benchmark
 
 
 def checked(name, study):
@@ -123,21 +119,6 @@ def test_table1(with_data):
     assert results["sets"]["IMDB-BINARY"]["mean"] > 55
     (table,) = table1.tables(results)
     assert [row[0] for row in table.rows][3:-1] == list(published.COMPETITORS)
-
-
-def test_without_edge_terms_order_2_sees_degrees_only():
-    joined = [
-        Graph(6, [(0, 1), (0, 2), (0, 3), (1, 4), (2, 5)]),
-        Graph(6, [(0, 1), (0, 3), (0, 4), (1, 2), (2, 5)]),  # the same degrees, joined otherwise
-    ]
-    batch = GraphBatch.from_graphs(joined)
-    distances = {}
-    for law_class, basis in product((ParameterLaw, WithoutEdgeTerms), ("indicator", "overlapping")):
-        law = law_class({1: 2 / 3, 2: 1 / 3})
-        z = FeatureMap(law, law, 256, 0, basis=basis, dtype=np.float64)(batch)
-        distances[law_class, basis] = np.linalg.norm(z[0] - z[1])
-    assert distances.pop((WithoutEdgeTerms, "overlapping")) < 1e-12
-    assert min(distances.values()) > 1e-4
 
 
 def test_accuracy(with_data):

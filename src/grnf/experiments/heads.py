@@ -34,6 +34,10 @@ class HeadSettings:
         Steps of Adam at most.
     patience : int
         Steps without a better validation accuracy after which a head stops.
+    standardize : bool
+        Whether columns are standardised first.
+    last_of_equals : bool
+        Of equal validation accuracies take the last, and be patient anew; if not, that of the smallest loss.
     """
 
     hidden: int = 128
@@ -41,6 +45,8 @@ class HeadSettings:
     batch_size: int = 128
     max_steps: int = 2000
     patience: int = 500
+    standardize: bool = True
+    last_of_equals: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as JSON knows them."""
@@ -64,16 +70,17 @@ def train_heads(
     Parameters
     ----------
     Z : array, shape (n_heads, n_graphs, M)
-        Vectors, one set of them for each head. Columns are standardised with the means and deviations of the
-        training part, an affine change that the first layer could make by itself, so that it learns in
-        hundreds of steps instead of tens of thousands.
+        Vectors, one set of them for each head. Standardised columns have the means and deviations of the
+        training part taken away, an affine change that the first layer could make by itself, so that it
+        learns in hundreds of steps instead of tens of thousands.
     y : array of int, shape (n_graphs,)
         Classes 0 .. C - 1.
     """
     torch = _torch()
     generator = torch.Generator().manual_seed(seed)
-    parts = [_standardised(Z[head], fold.train) for head in range(len(l2))]
-    X, labels = torch.from_numpy(np.stack(parts)), torch.from_numpy(y)
+    if settings.standardize:
+        Z = np.stack([_standardised(part, fold.train) for part in Z])
+    X, labels = torch.from_numpy(Z), torch.from_numpy(y)
     train, validation, test = (torch.from_numpy(part) for part in (fold.train, fold.validation, fold.test))
     n_classes = int(y.max()) + 1
     layers = [
@@ -86,7 +93,7 @@ def train_heads(
     optimizer = torch.optim.Adam(layers, lr=settings.learning_rate, fused=True)
 
     def logits(rows: Any) -> Any:
-        hidden = torch.relu(torch.baddbmm(layers[1], X[:, rows], layers[0]))
+        hidden = torch.relu(torch.baddbmm(layers[1], X.index_select(1, rows), layers[0]))
         return torch.baddbmm(layers[3], hidden, layers[2])
 
     def losses(scores: Any, rows: Any) -> Any:
@@ -110,8 +117,10 @@ def train_heads(
             accuracy, loss = _accuracy(scores, labels[validation]), losses(scores, validation)
             running = [epoch - trained.epoch <= settings.patience / steps for trained in found]
             better = [
-                is_running and (float(a), -float(b)) > (kept[0], -kept[1])
-                for is_running, a, b, kept in zip(running, accuracy, loss, best, strict=True)
+                is_running and ((a, -b) > (kept[0], -kept[1]) or (settings.last_of_equals and a == kept[0]))
+                for is_running, a, b, kept in zip(
+                    running, accuracy.tolist(), loss.tolist(), best, strict=True
+                )
             ]
             if any(better):
                 on_test = _accuracy(logits(test), labels[test])

@@ -9,38 +9,14 @@ from typing import Any
 import numpy as np
 
 from grnf import GRNF
-from grnf.basis import positions
 from grnf.datasets import Fold, TUDataset, load_folds, load_tu
+from grnf.experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
 from grnf.experiments.study import Study
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Draw, OrderDraw, ParameterLaw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Benchmark", "WithoutEdgeTerms", "load_benchmark", "paper_graphs"]
-
-
-class WithoutEdgeTerms(ParameterLaw):
-    """A law whose identity and transposition terms at order 2 are 0, as in the authors' code v0.1.0.
-
-    With the overlapping basis no term of order 2 then sees which nodes are joined, only how many edges each
-    has; in the indicator basis other terms see it too.
-    """
-
-    def select(self, chosen: IntArray, *, channels: int, **settings: Any) -> Draw:
-        """Draw the features of these numbers, and take the two terms away."""
-        draw = super().select(chosen, channels=channels, **settings)
-        return replace(draw, groups=tuple(_without_edge_terms(group) for group in draw.groups))
-
-
-def _without_edge_terms(group: OrderDraw) -> OrderDraw:
-    if group.k != 2:
-        return group
-    theta, width = group.theta.copy(), group.hidden_channels * group.channels
-    for term in ((0, 1, 0, 1), (0, 1, 1, 0)):  # out_ij = A_ij, out_ij = A_ji
-        place = positions(4)[term]
-        theta[:, place * width : (place + 1) * width] = 0
-    return replace(group, theta=theta)
+__all__ = ["Benchmark", "load_benchmark", "paper_graphs"]
 
 
 @dataclass
@@ -65,6 +41,19 @@ class Benchmark:
         """
         return np.stack([self._embedded(n_components, seed, edge_terms) for seed in seeds])
 
+    def first_version(self, n_components: int, seeds: Sequence[int], hidden_channels: int) -> FloatArray:
+        """Return features as the authors' code v0.1.0 has them, in the same shape."""
+        what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "law": "v0.1.0"}
+
+        def embedded(seed: int) -> FloatArray:
+            def embed() -> FloatArray:
+                self.study.tell(f"{self.name}: embedding")
+                return first_version_features(paper_graphs(self._set()), n_components, seed, hidden_channels)
+
+            return self.study.cached_array({**what, "seed": seed, "hidden_channels": hidden_channels}, embed)
+
+        return np.stack([embedded(seed) for seed in seeds])
+
     def _embedded(self, n_components: int, seed: int, edge_terms: bool) -> FloatArray:
         what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "seed": seed}
         if not edge_terms:
@@ -76,7 +65,7 @@ class Benchmark:
         graphs = paper_graphs(self._set())
         if edge_terms:
             return np.asarray(GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(graphs))
-        law = WithoutEdgeTerms({1: 2 / 3, 2: 1 / 3})
+        law = WithoutEdgeTerms(ORDERS)
         return FeatureMap(law, law, n_components, seed, basis="overlapping", n_jobs=-1)(graphs)
 
     def _classes(self) -> Any:
