@@ -1,4 +1,4 @@
-"""What the experiments share: data sets by name, and results as JSON with settings and machine."""
+"""What the experiments share: data sets by name, results as JSON with settings and machine, README tables."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.io import read_tu
 
 HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
 SHARED = Path(os.environ.get("GRNF_SHARED", HERE.parents[1] / "shared")) / "data" / "tu"
 
 
@@ -49,6 +50,23 @@ def save(name, output, settings, results):
         "results": results,
     }
     (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def fill(place, tables):
+    """Write tables into their place in the README."""
+    text = README.read_text()
+    start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    body = "\n\n".join("\n".join(lines(found)) for found in tables)
+    README.write_text(f"{before}{start}\n{body}\n{end}{after}")
+
+
+def lines(found):
+    """A table in Markdown."""
+    yield "| " + " | ".join([found.header[0] or found.title, *found.header[1:]]) + " |"
+    yield "|---" * len(found.header) + "|"
+    yield from ("| " + " | ".join(row) + " |" for row in found.rows)
 
 
 def save_figure(figure, name, output):

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import HERE, parser, save
-from publish import fill
+from common import HERE, fill, parser, save
 
 from grnf.experiments.heads import HeadSettings, train_heads
 from grnf.experiments.published import SETS

@@ -7,9 +7,10 @@ The truth is a long run with a seed of its own. Run: python experiments/precisio
 import time
 
 import numpy as np
-from common import load, parser, save, save_figure
+from common import HERE, fill, load, parser, save, save_figure
 from scipy.stats import norm, qmc
 
+from grnf.experiments.study import Table
 from grnf.features import FeatureMap, HiddenSums
 from grnf.law import ParameterLaw
 from grnf.metric import marginal_distance, pairwise_distances
@@ -98,6 +99,16 @@ def measure(batch, truth, sizes, repeats):
     return rows
 
 
+def table(results):
+    """Error and time of each method with the most hidden draws."""
+    rows = []
+    for name, found in results.items():
+        most = [row for row in found if row["hidden"] == found[-1]["hidden"]]
+        cells = [f"{100 * row['relative_error']:.1f}, {1000 * row['seconds']:.0f} ms" for row in most]
+        rows.append([name, *cells])
+    return Table("error in %, CPU time", ["", *METHODS], rows)
+
+
 def draw_figure(results, output):
     import matplotlib as mpl
 
@@ -151,6 +162,8 @@ def main(arguments=None):
         results[name] = measure(batch, truth, settings["hidden"], settings["repeats"])
         save("precision", options.output, settings, results)
     draw_figure(results, options.output)
+    if options.output == HERE:
+        fill("precision", [table(results)])
 
 
 def long_run(batch, hidden):

@@ -8,28 +8,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from common import HERE, fill
+
 from grnf.experiments import EXPERIMENTS, first_place, table1
 
-HERE = Path(__file__).parent
-README = HERE.parent / "README.md"
 TABLES = {"experiments": ("table1", table1), "first-place": ("first-place", first_place)}
 """Place in the README -> experiment, and the module that makes its tables."""
-
-
-def lines(found):
-    yield "| " + " | ".join([found.header[0] or found.title, *found.header[1:]]) + " |"
-    yield "|---" * len(found.header) + "|"
-    yield from ("| " + " | ".join(row) + " |" for row in found.rows)
-
-
-def fill(place, tables):
-    """Write tables into their place in the README."""
-    text = README.read_text()
-    start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-    before, rest = text.split(start)
-    _, after = rest.split(end)
-    body = "\n\n".join("\n".join(lines(found)) for found in tables)
-    README.write_text(f"{before}{start}\n{body}\n{end}{after}")
 
 
 def publish(folder):

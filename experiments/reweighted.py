@@ -7,11 +7,12 @@ chosen by cross-validation inside the training folds. Run: python experiments/re
 import time
 
 import numpy as np
-from common import load, parser, save, save_figure
+from common import HERE, fill, load, parser, save, save_figure
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from grnf import GRNF, ReweightedGRNF
+from grnf.experiments.study import Table
 
 
 def accuracy(grnf, batch, y, train, test):
@@ -46,6 +47,16 @@ def measure(batch, y, settings, repeats):
         rows.append(row)
         print(f"{kept:5d} plain {row['plain']:.3f} reweighted {row['reweighted']:.3f}", flush=True)
     return rows
+
+
+def table(results):
+    """Accuracy of plain and fitted features, one row for each set."""
+    rows = [
+        [name, *(f"{100 * row['plain']:.1f} / {100 * row['reweighted']:.1f}" for row in found)]
+        for name, found in results.items()
+    ]
+    kept = [f"M' = {row['kept']}" for row in next(iter(results.values()))]
+    return Table("plain / fitted", ["", *kept], rows)
 
 
 def draw_figure(results, output):
@@ -94,6 +105,8 @@ def main(arguments=None):
         results[name] = measure(batch, y, settings, settings["repeats"][name])
         save("reweighted", options.output, settings, results)
     draw_figure(results, options.output)
+    if options.output == HERE:
+        fill("reweighted", [table(results)])
 
 
 if __name__ == "__main__":

@@ -35,6 +35,16 @@ def test_the_table_of_the_readme_is_the_stored_one():
         assert "| " + " | ".join(row) + " |" in readme
 
 
+@pytest.mark.parametrize("name", ["precision", "reweighted", "first_version"])
+def test_the_tables_of_the_scripts_are_the_stored_ones(name, monkeypatch):
+    if name == "first_version":
+        pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    common, script = importlib.import_module("common"), importlib.import_module(name)
+    text = "\n".join(common.lines(script.table(stored(name)["results"])))
+    assert f"begin -->\n{text}\n<!-- " in (ROOT / "README.md").read_text()
+
+
 def test_theorem_2_holds_in_the_stored_results():
     results = stored("theorem2")["results"]
     curves = results["curves"]
