@@ -98,7 +98,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
     rows.append(
         [
             "GRNF, the paper",
-            *(_text(results["paper"][name], "not available offline") for name in results["sets"]),
+            *(_text(results["paper"][name], "not at hand") for name in results["sets"]),
         ]
     )
     for method, row in results["published"].items():
