@@ -4,9 +4,11 @@ import importlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grnf.experiments import EXPERIMENTS, table1
+from grnf.experiments.published import SETS
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +45,20 @@ def test_the_tables_of_the_scripts_are_the_stored_ones(name, monkeypatch):
     common, script = importlib.import_module("common"), importlib.import_module(name)
     text = "\n".join(common.lines(script.table(stored(name)["results"])))
     assert f"begin -->\n{text}\n<!-- " in (ROOT / "README.md").read_text()
+
+
+def test_ours_is_not_behind_the_first_version():
+    """Within one standard deviation of the rebuilt row, or better, on every set."""
+    results = stored("first_version")["results"]
+    assert list(results["sets"]) == SETS
+    for name, theirs in results["sets"].items():
+        tests = [100 * np.mean(fold["runs"]) for fold in theirs["folds"]]
+        assert theirs["mean"] == pytest.approx(np.mean(tests))
+        assert len(tests) >= 5
+        ours = stored("table1")["results"]["sets"][name]["folds"][: len(tests)]
+        mean = 100 * np.mean([fold["test"] for fold in ours])
+        assert results["ours"][name]["mean"] == pytest.approx(mean)
+        assert mean >= theirs["mean"] - theirs["std"]
 
 
 def test_theorem_2_holds_in_the_stored_results():
