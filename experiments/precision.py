@@ -136,7 +136,8 @@ def draw_figure(results, output):
         axis.set_xlabel("CPU seconds, from the draw to all distances")
         axis.grid(alpha=0.3, which="both")
     axes[0, 0].set_ylabel("relative error of squared distances (%)")
-    axes[0, -1].legend(fontsize=8, loc="upper right")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False)
     save_figure(figure, "precision", output)
 
 
