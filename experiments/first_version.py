@@ -20,14 +20,14 @@ from common import HERE, fill, parser, save
 
 from grnf.experiments.heads import HeadSettings, train_heads
 from grnf.experiments.published import SETS
-from grnf.experiments.study import Study, Table
+from grnf.experiments.study import Study, Table, over_folds
 from grnf.experiments.vectors import load_benchmark
 
 CONFIGURATIONS = list(product((4, 32), (32, 256)))
 """F_h, and neurons of the hidden layer."""
 
 FOLDS = {"NCI1": 5, "COLLAB": 5}
-"""Sets on which a fold takes ten minutes and more: only the first of them."""
+"""Sets on which a fold takes many minutes: only the first folds of them."""
 
 SETTINGS = {"n_components": 512, "l2": 1e-3, "epochs": 5000, "patience": 500, "runs": 3, "seed": 0}
 
@@ -67,12 +67,6 @@ def evaluate(benchmark, number, settings):
     }
 
 
-def summary(folds):
-    """Mean and standard deviation over folds, in percent."""
-    tests = 100 * np.array([fold["test"] for fold in folds])
-    return {"mean": float(tests.mean()), "std": float(tests.std())}
-
-
 def table(results):
     """Ours beside the rebuilt row, and their difference in standard deviations of the latter."""
     ours, theirs = results["ours"], results["sets"]
@@ -104,11 +98,11 @@ def main():
             what = {"experiment": "first-version", "set": name, "fold": number, "settings": settings}
             folds.append(study.cached(what, partial(evaluate, benchmark, number, settings)))
             print(name, number, folds[-1], flush=True)
-        sets[name] = {**summary(folds), "folds": folds}
+        sets[name] = {**over_folds(folds), "folds": folds}
     if chosen.sets != SETS and not chosen.tiny:
         return
     stored = json.loads((HERE / "results" / "table1.json").read_text())["results"]["sets"]
-    ours = {name: summary(stored[name]["folds"][: len(entry["folds"])]) for name, entry in sets.items()}
+    ours = {name: over_folds(stored[name]["folds"][: len(entry["folds"])]) for name, entry in sets.items()}
     results = {"sets": sets, "ours": ours, "seconds": study.saved}
     save("first_version", chosen.output, {**settings, "configurations": CONFIGURATIONS}, results)
     if chosen.output == HERE:

@@ -16,7 +16,7 @@ from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.gin import SETTINGS as GIN_SETTINGS
 from grnf.experiments.gin import gin_fold
 from grnf.experiments.published import COMPETITORS, SETS
-from grnf.experiments.study import Study, Table
+from grnf.experiments.study import Study, Table, over_folds
 
 __all__ = ["ABOUT", "LTP", "TITLE", "draw", "evaluate", "first_place", "run", "summary", "tables"]
 
@@ -128,9 +128,8 @@ def evaluate(data: Any, fold: Any, **settings: Any) -> dict[str, Any]:
 
 def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
     """Return mean and standard deviation over folds, in percent, and the seconds that all of them took."""
-    tests = 100 * np.array([fold["test"] for fold in folds])
     seconds = {part: sum(fold["seconds"][part] for fold in folds) for part in ("embed", "train", "test")}
-    return {"mean": float(tests.mean()), "std": float(tests.std()), "seconds": seconds, "folds": folds}
+    return {**over_folds(folds), "seconds": seconds, "folds": folds}
 
 
 def _settings(changes: dict[str, Any]) -> dict[str, Any]:

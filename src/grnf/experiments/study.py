@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from grnf import __version__
 from grnf.files import atomic_write
 from grnf.typing import FloatArray
 
-__all__ = ["Study", "Table"]
+__all__ = ["Study", "Table", "over_folds"]
 
 
 @dataclass(frozen=True)
@@ -94,3 +94,15 @@ class Study:
         folder = self.output / "cache"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{what['experiment']}-{hashlib.sha256(text.encode()).hexdigest()[:20]}{suffix}"
+
+
+def over_folds(folds: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return mean and standard deviation of the test accuracies of folds, in percent.
+
+    Examples
+    --------
+    >>> over_folds([{"test": 0.5}, {"test": 0.75}])
+    {'mean': 62.5, 'std': 12.5}
+    """
+    tests = 100 * np.array([fold["test"] for fold in folds])
+    return {"mean": float(tests.mean()), "std": float(tests.std())}

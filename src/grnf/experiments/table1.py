@@ -9,7 +9,7 @@ import numpy as np
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.heads import HeadSettings, train_heads
 from grnf.experiments.published import COMPETITORS, PAPER_ROW, SETS
-from grnf.experiments.study import Study, Table
+from grnf.experiments.study import Study, Table, over_folds
 from grnf.experiments.vectors import Benchmark, load_benchmark
 
 __all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
@@ -57,8 +57,7 @@ def run(study: Study) -> dict[str, Any]:
 
 
 def _summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
-    means = 100 * np.array([fold["test"] for fold in folds])
-    return {"mean": float(means.mean()), "std": float(means.std()), "folds": folds}
+    return {**over_folds(folds), "folds": folds}
 
 
 def _fold(

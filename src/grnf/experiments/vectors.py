@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,34 +40,31 @@ class Benchmark:
 
         Without edge terms: in the overlapping basis, and with `WithoutEdgeTerms` as law.
         """
-        return np.stack([self._embedded(n_components, seed, edge_terms) for seed in seeds])
+        if edge_terms:
+            return self._embedded({}, n_components, seeds, _plain)
+        return self._embedded(
+            {"law": "overlapping, without edge terms"}, n_components, seeds, _without_edge_terms
+        )
 
     def first_version(self, n_components: int, seeds: Sequence[int], hidden_channels: int) -> FloatArray:
         """Return features as the authors' code v0.1.0 has them, in the same shape."""
-        what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "law": "v0.1.0"}
+        law = {"law": "v0.1.0", "hidden_channels": hidden_channels}
+        embed = partial(first_version_features, hidden_channels=hidden_channels)
+        return self._embedded(law, n_components, seeds, embed)
 
-        def embedded(seed: int) -> FloatArray:
-            def embed() -> FloatArray:
-                self.study.tell(f"{self.name}: embedding")
-                return first_version_features(paper_graphs(self._set()), n_components, seed, hidden_channels)
+    def _embedded(
+        self, law: dict[str, Any], n_components: int, seeds: Sequence[int], embed: Callable[..., FloatArray]
+    ) -> FloatArray:
+        """Return the vectors of each seed; `law` tells those of different maps apart in the cache."""
 
-            return self.study.cached_array({**what, "seed": seed, "hidden_channels": hidden_channels}, embed)
+        def compute(seed: int) -> FloatArray:
+            self.study.tell(f"{self.name}: embedding")
+            return embed(paper_graphs(self._set()), n_components, seed)
 
-        return np.stack([embedded(seed) for seed in seeds])
-
-    def _embedded(self, n_components: int, seed: int, edge_terms: bool) -> FloatArray:
-        what = {"experiment": "vectors", "set": self.name, "n_components": n_components, "seed": seed}
-        if not edge_terms:
-            what["law"] = "overlapping, without edge terms"
-        return self.study.cached_array(what, lambda: self._embed(n_components, seed, edge_terms))
-
-    def _embed(self, n_components: int, seed: int, edge_terms: bool) -> FloatArray:
-        self.study.tell(f"{self.name}: embedding")
-        graphs = paper_graphs(self._set())
-        if edge_terms:
-            return np.asarray(GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(graphs))
-        law = WithoutEdgeTerms(ORDERS)
-        return FeatureMap(law, law, n_components, seed, basis="overlapping", n_jobs=-1)(graphs)
+        what = {"experiment": "vectors", "set": self.name, "n_components": n_components, **law}
+        return np.stack(
+            [self.study.cached_array({**what, "seed": seed}, partial(compute, seed)) for seed in seeds]
+        )
 
     def _classes(self) -> Any:
         return np.unique(self._set().y, return_inverse=True)[1].tolist()
@@ -76,6 +74,15 @@ class Benchmark:
             self.study.tell(f"{self.name}: reading")
             self._loaded = load_tu(self.name, data=self.study.data)
         return self._loaded
+
+
+def _plain(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
+    return np.asarray(GRNF(n_components, random_state=seed, n_jobs=-1).fit_transform(graphs))
+
+
+def _without_edge_terms(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
+    law = WithoutEdgeTerms(ORDERS)
+    return FeatureMap(law, law, n_components, seed, basis="overlapping", n_jobs=-1)(graphs)
 
 
 def load_benchmark(name: str, study: Study) -> Benchmark:
