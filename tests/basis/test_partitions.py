@@ -2,7 +2,8 @@ from itertools import product
 
 import pytest
 
-from grnf.basis import bell, blocks, complies, n_blocks, positions, set_partitions, stirling
+from grnf import basis
+from grnf.basis import bell, complies, n_slots, positions, set_partitions, slots, stirling
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140]
 
@@ -13,13 +14,13 @@ def test_partitions_are_counted_by_bell_and_stirling(k):
     assert len(partitions) == len(set(partitions)) == bell(k) == BELL[k]
     assert sum(stirling(k, n) for n in range(k + 1)) == bell(k)
     for n in range(k + 1):
-        assert sum(n_blocks(gamma) == n for gamma in partitions) == stirling(k, n)
+        assert sum(n_slots(gamma) == n for gamma in partitions) == stirling(k, n)
 
 
 @pytest.mark.parametrize("k", range(7))
-def test_blocks_are_disjoint_and_cover(k):
+def test_slots_are_disjoint_and_cover(k):
     for gamma in set_partitions(k):
-        items = [item for block in blocks(gamma) for item in block]
+        items = [item for slot in slots(gamma) for item in slot]
         assert sorted(items) == list(range(k))
         assert positions(k)[gamma] == set_partitions(k).index(gamma)
 
@@ -31,3 +32,11 @@ def test_each_multi_index_complies_with_exactly_one_partition(k):
         assert len(found) == 1
         for a, b in product(range(k), repeat=2):
             assert (index[a] == index[b]) == (found[0][a] == found[0][b])
+
+
+@pytest.mark.parametrize(
+    "old, new", [("n_blocks", "n_slots"), ("blocks", "slots"), ("block_map", "slot_map")]
+)
+def test_old_names_still_work(old, new):
+    with pytest.warns(FutureWarning, match=f"grnf.basis.{new}"):
+        assert getattr(basis, old) is getattr(basis, new)

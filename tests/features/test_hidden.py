@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from grnf import GRNF, Graph
 from grnf.activations import get_activation
-from grnf.basis import indicator_tensor, n_blocks, set_partitions
+from grnf.basis import indicator_tensor, n_slots, set_partitions
 from grnf.datasets import make_sbm
 from grnf.features import HiddenSums, psi_of_graph
 from grnf.features.psi import equivariant
@@ -31,7 +31,7 @@ def sums_by_definition(graph, w, hidden_activation, normalize):
     return np.concatenate(
         [
             T[indicator_tensor(gamma, n)].sum(axis=0)
-            * (n ** -float(n_blocks(gamma)) if normalize and n else 1)
+            * (n ** -float(n_slots(gamma)) if normalize and n else 1)
             for gamma in set_partitions(w.k)
         ]
     )

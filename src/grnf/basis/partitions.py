@@ -1,7 +1,8 @@
 """Set partitions Gamma(k) of {0 .. k-1} and the Bell numbers that count them.
 
-A partition is written as its restricted growth string: entry i is the number of the block that holds i,
-blocks numbered in the order of their first members. {0, 2}, {1} is (0, 1, 0).
+What others call the blocks of a partition are called slots here: in a sum over tuples each takes one node. A
+partition is written as its restricted growth string: entry i is the number of the slot that holds i, slots
+numbered in the order of their first members. {0, 2}, {1} is (0, 1, 0).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import TypeAlias
 __all__ = [
     "Partition",
     "bell",
-    "blocks",
     "complies",
-    "n_blocks",
+    "n_slots",
     "pattern",
     "positions",
     "set_partitions",
+    "slots",
     "stirling",
 ]
 
@@ -38,7 +39,7 @@ def set_partitions(k: int) -> tuple[Partition, ...]:
     if k == 0:
         return ((),)
     return tuple(
-        (*shorter, block) for shorter in set_partitions(k - 1) for block in range(n_blocks(shorter) + 1)
+        (*shorter, slot) for shorter in set_partitions(k - 1) for slot in range(n_slots(shorter) + 1)
     )
 
 
@@ -68,7 +69,7 @@ def bell(k: int) -> int:
 
 @cache
 def stirling(k: int, n: int) -> int:
-    """Return the number of partitions of k items into n blocks.
+    """Return the number of partitions of k items into n slots.
 
     Examples
     --------
@@ -80,30 +81,30 @@ def stirling(k: int, n: int) -> int:
     return n * stirling(k - 1, n) + stirling(k - 1, n - 1)
 
 
-def n_blocks(gamma: Partition) -> int:
-    """Return the number of blocks of a partition.
+def n_slots(gamma: Partition) -> int:
+    """Return the number of slots of a partition.
 
     Examples
     --------
-    >>> n_blocks((0, 1, 0))
+    >>> n_slots((0, 1, 0))
     2
     """
     return max(gamma, default=-1) + 1
 
 
-def blocks(gamma: Partition) -> list[list[int]]:
-    """Return the blocks of a partition as lists of items.
+def slots(gamma: Partition) -> list[list[int]]:
+    """Return the slots of a partition as lists of items.
 
     Examples
     --------
-    >>> blocks((0, 1, 0))
+    >>> slots((0, 1, 0))
     [[0, 2], [1]]
     """
-    return [[item for item, b in enumerate(gamma) if b == block] for block in range(n_blocks(gamma))]
+    return [[item for item, b in enumerate(gamma) if b == slot] for slot in range(n_slots(gamma))]
 
 
 def pattern(index: Sequence[int]) -> Partition:
-    """Return the one partition that a multi-index complies with: equal entries share a block.
+    """Return the one partition that a multi-index complies with: equal entries share a slot.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def pattern(index: Sequence[int]) -> Partition:
 
 
 def complies(index: Sequence[int], gamma: Partition) -> bool:
-    """Whether two entries of the multi-index are equal if and only if they share a block of gamma.
+    """Whether two entries of the multi-index are equal if and only if they share a slot of gamma.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.basis import block_map, block_statistics, n_blocks, set_partitions
+from grnf.basis import slot_map, slot_statistics, n_slots, set_partitions
 from grnf.law import Draw, OrderDraw
 from grnf.typing import FloatArray, IntArray
 
@@ -44,7 +44,7 @@ def coefficients(
     for group in draw.groups:
         for index, pi in enumerate(set_partitions(group.k)):
             part = _channels(group, index, column, node_width, directed, basis)
-            parts.setdefault(n_blocks(pi), []).append(part)
+            parts.setdefault(n_slots(pi), []).append(part)
         column += len(group.features)
     return {B: _joined(parts[B], dtype) for B in sorted(parts)}
 
@@ -63,7 +63,7 @@ def single_channels(
         m, F_h = len(group.features), group.hidden_channels
         layout = base + np.arange(group.invariant.size).reshape(group.invariant.shape)  # m, partition, f
         for index, pi in enumerate(set_partitions(group.k)):
-            places[n_blocks(pi)].append(layout[:, index].T.reshape(F_h * m))
+            places[n_slots(pi)].append(layout[:, index].T.reshape(F_h * m))
         base += layout.size
     single, start = {}, 0
     for B, c in by_blocks.items():
@@ -95,12 +95,12 @@ def _channels(
     Channel f m_k + m is the hidden channel f of feature m: features run fastest.
     """
     pi, m = set_partitions(group.k)[index], len(group.features)
-    B = n_blocks(pi)
-    mapping = block_map(pi, basis)
+    B = n_slots(pi)
+    mapping = slot_map(pi, basis)
     theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
     block = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
     block = block.reshape(*block.shape[:3], -1)  # u, statistic, F, H
-    row = {statistic: i for i, statistic in enumerate(block_statistics(B))}
+    row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}
 
     def of(name: str, p: int = 0, q: int = 0) -> FloatArray:
         return np.asarray(block[:, row[name, p, q]])

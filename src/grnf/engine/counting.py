@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.typing import IntArray
 
 __all__ = ["counting_sort"]
 
 
-@kernel
+@compiled
 def counting_sort(order: IntArray, keys: IntArray, n_keys: int) -> IntArray:
     """Return `order` rearranged so that keys[order] ascends, equal keys in the order they had."""
     start = np.zeros(n_keys + 1, dtype=np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -31,7 +31,7 @@ def grouped(s: Statistics) -> Statistics:
     return _grouped(s, node_bits, pair_bits)
 
 
-@kernel
+@compiled
 def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
     """Find the classes, then copy one row of each."""
     node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
@@ -69,7 +69,7 @@ def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
     )
 
 
-@kernel
+@compiled
 def _group(
     node_ptr: IntArray,
     node_bits: Bits,
@@ -130,7 +130,7 @@ def _group(
         out_pair_ptr[g + 1] = n_pair_classes
 
 
-@kernel
+@compiled
 def _count_pairs(
     class_of: IntArray,
     n_classes: int,
@@ -154,7 +154,7 @@ def _count_pairs(
     return found
 
 
-@kernel
+@compiled
 def _group_pairs(
     class_of: IntArray,
     n_classes: int,
@@ -195,7 +195,7 @@ def _group_pairs(
     return found
 
 
-@kernel
+@compiled
 def _empty_table(count: int) -> IntArray:
     """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
     size = 4
@@ -204,7 +204,7 @@ def _empty_table(count: int) -> IntArray:
     return np.full(size, -1, dtype=np.int64)
 
 
-@kernel
+@compiled
 def _hash_row(row: Bits, factors: Bits) -> np.uint64:
     """Hash a row, in steps that vectorise."""
     value = np.uint64(0)
@@ -215,7 +215,7 @@ def _hash_row(row: Bits, factors: Bits) -> np.uint64:
     return value ^ (value >> np.uint64(32))
 
 
-@kernel
+@compiled
 def _equal_rows(a: Bits, b: Bits) -> bool:
     """Whether two rows are equal, in steps that vectorise."""
     difference = a.dtype.type(0)
@@ -224,7 +224,7 @@ def _equal_rows(a: Bits, b: Bits) -> bool:
     return bool(difference == 0)
 
 
-@kernel
+@compiled
 def _all_equal(rows: Bits) -> bool:
     """Whether all rows are equal."""
     for row in range(1, len(rows)):  # noqa: SIM110 numba knows no generators
@@ -233,7 +233,7 @@ def _all_equal(rows: Bits) -> bool:
     return True
 
 
-@kernel
+@compiled
 def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     """Hash a row whose halves are swapped when shift is half its length."""
     value = seed * np.uint64(0x9E3779B97F4A7C15)
@@ -246,7 +246,7 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     return value
 
 
-@kernel
+@compiled
 def _equal(a: Bits, b: Bits, shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
     for f in range(len(a)):  # noqa: SIM110 numba knows no generators

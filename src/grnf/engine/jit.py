@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["kernel"]
+__all__ = ["compiled"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ _HERE = Path(__file__).parent
 logger = logging.getLogger("grnf")
 
 
-def kernel(function: Callable[P, R]) -> Callable[P, R]:
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop: cached on disk, free of the interpreter lock, multiply and add fused.
 
     Sums are not reassociated: the same call gives the same bits.
@@ -32,10 +32,10 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     folder = config.CACHE_DIR
     config.CACHE_DIR = str(Path(folder or _HERE / "__pycache__") / f"engine-{_sources_hash()}")
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
+        loop: Callable[P, R] = numba.njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = folder
-    return compiled
+    return loop
 
 
 @cache

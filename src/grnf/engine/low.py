@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.statistics import Statistics
 from grnf.engine.u1 import u1
@@ -22,7 +22,7 @@ GRAPHS = 64
 """Graphs treated at once."""
 
 
-@kernel
+@compiled
 def u1_and_u2(
     s: Statistics,
     near: Neighbours,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.counting import counting_sort
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -35,7 +35,7 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
-@kernel
+@compiled
 def neighbours(s: Statistics) -> Neighbours:
     """List the neighbours of every node; a pair {i, j} stands in the lists of both."""
     n_entries = 2 * len(s.pairs)
@@ -52,7 +52,7 @@ def neighbours(s: Statistics) -> Neighbours:
     return result
 
 
-@kernel
+@compiled
 def _fill(s: Statistics, result: Neighbours) -> None:
     ptr, node, weight, value, back_value, value_ptr, values = result
     columns = s.pairs.shape[1]

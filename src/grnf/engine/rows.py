@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -41,14 +41,14 @@ LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
 
 
-@kernel
+@compiled
 def fitting_tile(largest: int, entries: int, itemsize: int) -> int:
     """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
     fitting = TABLE_BYTES // (max(entries, 1) * itemsize)
     return min(largest, max(16, fitting - fitting % 16))
 
 
-@kernel
+@compiled
 def evaluate(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatArray:
     """Return c_0 + c_1 u + c_2 u^2 on channels start .. stop - 1; coefficient has shape (3, rows, H)."""
     out = np.empty((coefficient.shape[1], stop - start), coefficient.dtype)
@@ -61,7 +61,7 @@ def evaluate(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatA
     return out
 
 
-@kernel
+@compiled
 def project(
     X: FloatArray, first: int, count: int, matrix: FloatArray, constant: FloatArray, out: FloatArray
 ) -> None:
@@ -111,7 +111,7 @@ def project(
             r0 = _next_used(row, r3 + 1)
 
 
-@kernel
+@compiled
 def _next_used(row: FloatArray, start: int) -> int:
     """Return the first place from `start` on whose entry is not 0; the length of the row if there is none."""
     while start < len(row) and row[start] == 0:
@@ -119,7 +119,7 @@ def _next_used(row: FloatArray, start: int) -> int:
     return start
 
 
-@kernel
+@compiled
 def activate(code: int, row: FloatArray) -> None:
     """Set row = rho(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
@@ -140,7 +140,7 @@ def activate(code: int, row: FloatArray) -> None:
             row[h] = math.erf(np.float64(row[h]))
 
 
-@kernel
+@compiled
 def _exp(x: float) -> float:
     """e^x to 1e-15, in steps that vectorise (the library call does not).
 
@@ -168,7 +168,7 @@ def _exp(x: float) -> float:
     return p * np.int64(power).view(np.float64)
 
 
-@kernel
+@compiled
 def add_heads(
     U: FloatArray, factor: float, head: FloatArray, segments: IntArray, start: int, out: FloatArray
 ) -> None:
@@ -183,7 +183,7 @@ def add_heads(
                 features[h] += factor * heads[h] * sums[h]
 
 
-@kernel
+@compiled
 def place(
     values: FloatArray,
     shift: FloatArray,
@@ -199,7 +199,7 @@ def place(
             target[columns[j]] = (source[j] - shift[j]) * factor[j]
 
 
-@kernel
+@compiled
 def first_not_finite(values: FloatArray) -> int:
     """Return the first row with an infinite or undefined entry; -1 if there is none."""
     for i in range(len(values)):

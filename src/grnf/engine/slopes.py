@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.rows import RAMP, RELU, SIGMOID, TANH, activate
 from grnf.typing import FloatArray, IntArray
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-@kernel
+@compiled
 def slope(code: int, row: FloatArray) -> None:
     """Set row = rho'(x), given row = rho(x): every activation has a derivative of that kind."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
@@ -45,7 +45,7 @@ def slope(code: int, row: FloatArray) -> None:
         row[:] = one
 
 
-@kernel
+@compiled
 def node_sums(code: int, a: FloatArray, ptr: IntArray, U: FloatArray) -> None:
     """U[g] += sum_i rho(a_i). Overwrites a."""
     for g in range(len(ptr) - 1):
@@ -55,7 +55,7 @@ def node_sums(code: int, a: FloatArray, ptr: IntArray, U: FloatArray) -> None:
                 U[g, h] += a[i, h]
 
 
-@kernel
+@compiled
 def node_slopes(code: int, a: FloatArray, ptr: IntArray, dU: FloatArray) -> None:
     """a_i = dU[g] rho'(a_i)."""
     for g in range(len(ptr) - 1):
@@ -66,7 +66,7 @@ def node_slopes(code: int, a: FloatArray, ptr: IntArray, dU: FloatArray) -> None
                 a[i, h] *= dU[g, h]
 
 
-@kernel
+@compiled
 def pair_sums(
     code: int, a: FloatArray, b: FloatArray, ptr: IntArray, graphs: IntArray, U: FloatArray
 ) -> None:
@@ -91,7 +91,7 @@ def pair_sums(
                 U[g, h] += partial[h]
 
 
-@kernel
+@compiled
 def _add_relu_pairs(x: FloatArray, b: FloatArray, start: int, stop: int, partial: FloatArray) -> None:
     """Partial += sum of relu(x + b_j) for start <= j < stop, four j at a time."""
     zero = x.dtype.type(0)
@@ -106,7 +106,7 @@ def _add_relu_pairs(x: FloatArray, b: FloatArray, start: int, stop: int, partial
             partial[h] += max(x[h] + b[j, h], zero)
 
 
-@kernel
+@compiled
 def pair_slopes(
     code: int,
     a: FloatArray,
@@ -142,7 +142,7 @@ def pair_slopes(
                 da[i, h] += partial[h]
 
 
-@kernel
+@compiled
 def _add_relu_slopes(
     x: FloatArray,
     b: FloatArray,
@@ -173,7 +173,7 @@ def _add_relu_slopes(
             partial[h] += v
 
 
-@kernel
+@compiled
 def edge_sums(
     code: int,
     a: FloatArray,
@@ -210,7 +210,7 @@ def edge_sums(
             partial[:] = 0
 
 
-@kernel
+@compiled
 def edge_slopes(
     code: int,
     a: FloatArray,
@@ -251,7 +251,7 @@ def edge_slopes(
             db[j, h] += v
 
 
-@kernel
+@compiled
 def _ends(pairs: IntArray, place: int) -> tuple[int, int]:
     if place < len(pairs):
         return pairs[place, 0], pairs[place, 1]

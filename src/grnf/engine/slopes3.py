@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.rows import RELU, activate
 from grnf.engine.slopes import slope
 from grnf.typing import FloatArray, IntArray
@@ -16,7 +16,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["triple_slopes", "triple_sums"]
 
 
-@kernel
+@compiled
 def triple_sums(
     code: int, rows: FloatArray, e: FloatArray, pairs: IntArray, first: int, U: FloatArray
 ) -> None:
@@ -50,7 +50,7 @@ def triple_sums(
                 U[h] += partial[h]
 
 
-@kernel
+@compiled
 def triple_slopes(
     code: int,
     rows: FloatArray,
@@ -92,7 +92,7 @@ def triple_slopes(
     _reduce(dT, pairs, first, rows, e)
 
 
-@kernel
+@compiled
 def _reduce(dT: FloatArray, pairs: IntArray, first: int, rows: FloatArray, e: FloatArray) -> None:
     """Set rows and e to what the derivatives of the tables add up to."""
     n, width = rows.shape[1], rows.shape[2]
@@ -110,7 +110,7 @@ def _reduce(dT: FloatArray, pairs: IntArray, first: int, rows: FloatArray, e: Fl
             e[s, len(pairs) + place] = dT[s, j, i]
 
 
-@kernel
+@compiled
 def _tables(rows: FloatArray, e: FloatArray, pairs: IntArray, first: int) -> FloatArray:
     n, width = rows.shape[1], rows.shape[2]
     T = np.zeros((3, n, n, width), rows.dtype)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
 
@@ -64,7 +64,7 @@ def statistics(
     )  # fmt: skip
 
 
-@kernel
+@compiled
 def _statistics(
     graphs: IntArray,
     batch_ptr: IntArray,
@@ -114,7 +114,7 @@ def _statistics(
     )
 
 
-@kernel
+@compiled
 def _fill(
     graphs: IntArray,
     node_ptr: IntArray,
@@ -161,7 +161,7 @@ def _fill(
         pair_ptr[position + 1] = found
 
 
-@kernel
+@compiled
 def _in_order(edges: IntArray) -> bool:
     """Whether the edges ascend by their smaller node, then by their larger node; most files list them so."""
     last_low = last_high = np.int64(-1)
@@ -173,7 +173,7 @@ def _in_order(edges: IntArray) -> bool:
     return True
 
 
-@kernel
+@compiled
 def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Return the edges sorted by their smaller node, then by their larger node, and which ones they are."""
     start = np.zeros(n + 2, np.int64)
@@ -200,7 +200,7 @@ def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
     return ordered, order
 
 
-@kernel
+@compiled
 def _merge_sort(packed: IntArray, order: IntArray) -> None:
     """Sort many edges by their larger node, equal ones in the order they had."""
     unsorted, unsorted_order, keys = packed.copy(), order.copy(), np.empty_like(packed)
@@ -211,7 +211,7 @@ def _merge_sort(packed: IntArray, order: IntArray) -> None:
         packed[k], order[k] = unsorted[by_larger[k]], unsorted_order[by_larger[k]]
 
 
-@kernel
+@compiled
 def _insertion_sort(packed: IntArray, order: IntArray) -> None:
     """Sort a few edges by their larger node, equal ones in the order they had."""
     for k in range(1, len(packed)):
@@ -223,7 +223,7 @@ def _insertion_sort(packed: IntArray, order: IntArray) -> None:
         packed[place], order[place] = value, e
 
 
-@kernel
+@compiled
 def _join(
     graphs: IntArray,
     batch_ptr: IntArray,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
@@ -43,7 +43,7 @@ def twins(s: Statistics, near: Neighbours) -> Statistics:
     return s._replace(**kept)
 
 
-@kernel
+@compiled
 def _group(
     s: Statistics,
     near: Neighbours,
@@ -74,7 +74,7 @@ def _group(
         out_ptr[g + 1], out_pair_ptr[g + 1] = n_classes, n_pairs
 
 
-@kernel
+@compiled
 def _first_twins(s: Statistics, near: Neighbours, first: int, n: int) -> IntArray:
     """Return the first twin of each node of a graph, which may be itself.
 
@@ -112,7 +112,7 @@ def _first_twins(s: Statistics, near: Neighbours, first: int, n: int) -> IntArra
     return twin
 
 
-@kernel
+@compiled
 def _are_twins(s: Statistics, near: Neighbours, first: int, i: int, j: int) -> bool:
     """Whether i and j have equal statistics, and equal edges to all other nodes."""
     for f in range(s.nodes.shape[1]):
@@ -133,12 +133,12 @@ def _are_twins(s: Statistics, near: Neighbours, first: int, i: int, j: int) -> b
         q += 1
 
 
-@kernel
+@compiled
 def _hash(node: int, value: int, back: int) -> np.uint64:
     return _mixed(_mixed(np.uint64(node) + np.uint64(1)) + np.uint64(value) * np.uint64(3) + np.uint64(back))
 
 
-@kernel
+@compiled
 def _mixed(value: np.uint64) -> np.uint64:
     value ^= value >> np.uint64(30)
     value *= np.uint64(0xBF58476D1CE4E5B9)

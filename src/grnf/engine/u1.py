@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.rows import RAMP, RELU, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
@@ -16,7 +16,7 @@ ROWS = 256
 """Nodes treated at once: their sums are short enough for single precision, their rows for the cache."""
 
 
-@kernel
+@compiled
 def u1(
     s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
 ) -> None:
@@ -47,7 +47,7 @@ def u1(
             add_heads(U, known, c.head, c.segments, start, out[g])
 
 
-@kernel
+@compiled
 def _sum_sparse_rows(
     code: int, X: FloatArray, matrix: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
 ) -> bool:
@@ -80,7 +80,7 @@ def _sum_sparse_rows(
     return True
 
 
-@kernel
+@compiled
 def _sum_rows(code: int, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray) -> None:
     """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, RELU, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
@@ -19,7 +19,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["u2"]
 
 
-@kernel
+@compiled
 def u2(
     s: Statistics,
     near: Neighbours,
@@ -66,7 +66,7 @@ def u2(
             add_heads(U, known * known, c.head, c.segments, start, out[g])
 
 
-@kernel
+@compiled
 def _add_pairs(
     code: int,
     a: FloatArray,
@@ -119,7 +119,7 @@ def _add_pairs(
             U[h] += partial[h]
 
 
-@kernel
+@compiled
 def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
     """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
     n, k = len(weight), min(i + 1, len(weight) - 1)
@@ -144,7 +144,7 @@ def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, par
         j += 1
 
 
-@kernel
+@compiled
 def _add_run(
     code: int,
     a: FloatArray,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.rows import RAMP, activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray
@@ -64,7 +64,7 @@ def _all_pairs(code: int, columns: npt.NDArray[Any], weight: npt.NDArray[Any]) -
     return U
 
 
-@kernel
+@compiled
 def transpose(a: FloatArray, out: FloatArray) -> None:
     """Set out[h, i] = a[i, h], reading a row by row: faster than numpy."""
     for first in range(0, a.shape[0], 64):
@@ -74,7 +74,7 @@ def transpose(a: FloatArray, out: FloatArray) -> None:
                 out[h, i] = a[i, h]
 
 
-@kernel
+@compiled
 def _merge(x: FloatArray, wx: FloatArray, y: FloatArray, wy: FloatArray, shift: float) -> FloatArray:
     """Return sum_ij wx_i wy_j relu(x_i + y_j + shift) of each row, both sorted ascending."""
     U = np.zeros(len(x))
@@ -93,7 +93,7 @@ def _merge(x: FloatArray, wx: FloatArray, y: FloatArray, wy: FloatArray, shift: 
     return U
 
 
-@kernel
+@compiled
 def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: FloatArray) -> FloatArray:
     """Write rows [a_i | b_i] of some channels to ab; return the coefficients of edges."""
     width = ab.shape[1] // 2
@@ -108,7 +108,7 @@ def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: Floa
     return evaluate(c.pairs[:, 0], u, start, stop)
 
 
-@kernel
+@compiled
 def _correct(code: int, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray) -> None:
     """U += sum over edges of rho(a_i + b_j + e) - rho(a_i + b_j), less sum_i rho(a_i + b_i).
 
@@ -161,7 +161,7 @@ def _correct(code: int, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray
         U[h] += partial[h]
 
 
-@kernel
+@compiled
 def _same(a: FloatArray, b: FloatArray) -> bool:
     for f in range(len(a)):  # noqa: SIM110 numba knows no generators
         if a[f] != b[f]:

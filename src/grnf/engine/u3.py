@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RELU, activate, add_heads, evaluate, fitting_tile, project
 from grnf.engine.statistics import Statistics
@@ -17,7 +17,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["triple_terms", "u3"]
 
 
-@kernel
+@compiled
 def u3(
     s: Statistics,
     near: Neighbours,
@@ -47,7 +47,7 @@ def u3(
             add_heads(U, scale[g] ** 3, c.head, c.segments, start, out[g])
 
 
-@kernel
+@compiled
 def triple_terms(
     s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -68,7 +68,7 @@ def triple_terms(
     return nodes, edges
 
 
-@kernel
+@compiled
 def _add_triples(
     code: int,
     near: Neighbours,
@@ -126,7 +126,7 @@ def _add_triples(
             third[near.node[entry]] = 0
 
 
-@kernel
+@compiled
 def _move(partial: FloatArray, U: FloatArray) -> None:
     """U += partial; partial = 0."""
     for h in range(len(U)):
@@ -134,7 +134,7 @@ def _move(partial: FloatArray, U: FloatArray) -> None:
         partial[h] = 0
 
 
-@kernel
+@compiled
 def _set_edges(near: Neighbours, i: int, edges: FloatArray, out: FloatArray) -> None:
     """Write what the edges of node i add to the rows of its neighbours."""
     for entry in range(near.ptr[i], near.ptr[i + 1]):
@@ -143,7 +143,7 @@ def _set_edges(near: Neighbours, i: int, edges: FloatArray, out: FloatArray) -> 
             target[h] = edge[h]
 
 
-@kernel
+@compiled
 def _add_last_two(
     base: FloatArray, x: FloatArray, y: FloatArray, third: FloatArray, weight: FloatArray, partial: FloatArray
 ) -> None:
@@ -167,7 +167,7 @@ def _add_last_two(
             partial[h] = low + v0 * max(base[1, h], y[k, h] + t0)
 
 
-@kernel
+@compiled
 def _add_last(
     code: int,
     base: FloatArray,

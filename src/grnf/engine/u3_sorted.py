@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, activate, add_heads
 from grnf.engine.statistics import Statistics
@@ -61,7 +61,7 @@ def _triple_sums(code: int, x: FloatArray, y: FloatArray, z: FloatArray) -> Floa
     return U
 
 
-@kernel
+@compiled
 def _merge_all(x: FloatArray, y: FloatArray, z: FloatArray, shift: float) -> FloatArray:
     """Return sum_ijk relu(x_i + y_j + z_k + shift) of each row; y and z sorted ascending."""
     n = x.shape[1]
@@ -80,7 +80,7 @@ def _merge_all(x: FloatArray, y: FloatArray, z: FloatArray, shift: float) -> Flo
     return U
 
 
-@kernel
+@compiled
 def _correct(
     code: int,
     near: Neighbours,
@@ -133,27 +133,27 @@ def _correct(
         _unmark(near, first + i, mine)
 
 
-@kernel
+@compiled
 def _mark(near: Neighbours, i: int, values: IntArray, marks: IntArray) -> None:
     """Write the values of the edges of node i at its neighbours."""
     for entry in range(near.ptr[i], near.ptr[i + 1]):
         marks[near.node[entry]] = values[entry]
 
 
-@kernel
+@compiled
 def _unmark(near: Neighbours, i: int, marks: IntArray) -> None:
     for entry in range(near.ptr[i], near.ptr[i + 1]):
         marks[near.node[entry]] = -1
 
 
-@kernel
+@compiled
 def _add_if(row: FloatArray, edges: FloatArray, value: int) -> None:
     if value >= 0:
         for h in range(len(row)):
             row[h] += edges[value, h]
 
 
-@kernel
+@compiled
 def _add_difference(code: int, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
     """Partial += rho(x) - rho(y), rho: relu or ramp."""
     zero, one = x.dtype.type(0), x.dtype.type(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import kernel
+from grnf.engine.jit import compiled
 from grnf.engine.rows import activate, add_heads, evaluate, project
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
@@ -13,7 +13,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["ub"]
 
 
-@kernel
+@compiled
 def ub(
     s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
 ) -> None:
@@ -38,7 +38,7 @@ def ub(
             add_heads(U, known**B, c.head, c.segments, start, out[g])
 
 
-@kernel
+@compiled
 def _evaluate_all(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatArray:
     """Evaluate the coefficients of every slot: shape (slots, columns, channels)."""
     out = np.empty((coefficient.shape[1], coefficient.shape[2], stop - start), coefficient.dtype)
@@ -47,7 +47,7 @@ def _evaluate_all(coefficient: FloatArray, u: float, start: int, stop: int) -> F
     return out
 
 
-@kernel
+@compiled
 def _node_terms(s: Statistics, g: int, nodes: FloatArray, totals: FloatArray, bias: FloatArray) -> FloatArray:
     """Return what node i adds in slot p, shape (B, n, channels); what all tuples share rides on slot 0."""
     B, n, width = nodes.shape[0], s.sizes[g], nodes.shape[2]
@@ -60,7 +60,7 @@ def _node_terms(s: Statistics, g: int, nodes: FloatArray, totals: FloatArray, bi
     return terms
 
 
-@kernel
+@compiled
 def _edge_terms(s: Statistics, g: int, pairs: FloatArray, B: int) -> FloatArray:
     """Return what an edge between i in slot p and j in slot q > p adds: (B, B, n, n, channels)."""
     n, columns, width = s.sizes[g], pairs.shape[1], pairs.shape[2]
@@ -84,7 +84,7 @@ def _edge_terms(s: Statistics, g: int, pairs: FloatArray, B: int) -> FloatArray:
     return terms
 
 
-@kernel
+@compiled
 def _sum_tuples(node_terms: FloatArray, edge_terms: FloatArray, code: int, U: FloatArray) -> None:
     """Walk over all tuples of distinct nodes, keeping the partial sums of every prefix of the tuple."""
     B, n, width = node_terms.shape

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from grnf.activations import Activation, get_activation
-from grnf.basis import check_basis, indicator_tensor, n_blocks, overlapping_tensor, set_partitions
+from grnf.basis import check_basis, indicator_tensor, n_slots, overlapping_tensor, set_partitions
 from grnf.graphs import Graph
 from grnf.law import Draw, OrderDraw
 from grnf.typing import FloatArray
@@ -31,7 +31,7 @@ def equivariant(A: FloatArray, w: OrderDraw, basis: str, normalize: bool) -> Flo
     result = np.zeros((n**k, w.hidden_channels))
     for gamma, theta in zip(set_partitions(k + 2), w.equivariant[0], strict=True):
         E = compliance(gamma, n).reshape(n**k, n * n)
-        free = n_blocks(gamma) - n_blocks(gamma[:k])
+        free = n_slots(gamma) - n_slots(gamma[:k])
         scale = float(n) ** -free if normalize and n else 1.0
         result += scale * (E @ A.reshape(n * n, A.shape[2])) @ theta.T
     for gamma, bias in zip(set_partitions(k), w.equivariant_bias[0], strict=True):
@@ -44,7 +44,7 @@ def invariant(T: FloatArray, w: OrderDraw, normalize: bool) -> float:
     n = T.shape[0]
     result = float(w.invariant_bias[0])
     for gamma, theta in zip(set_partitions(w.k), w.invariant[0], strict=True):
-        scale = float(n) ** -n_blocks(gamma) if normalize and n else 1.0
+        scale = float(n) ** -n_slots(gamma) if normalize and n else 1.0
         result += scale * float(T[indicator_tensor(gamma, n)].sum(axis=0) @ theta)
     return result
 

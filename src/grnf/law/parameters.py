@@ -1,6 +1,6 @@
 """P: the law of w = (k, theta_F, theta_H).
 
-One seed defines an infinite sequence w_1, w_2, ... Features are drawn in blocks of BLOCK, each from its own
+One seed defines an infinite sequence w_1, w_2, ... Features are drawn in pages of PAGE, each from its own
 counter-based stream, so any stretch of the sequence can be drawn alone: the first 512 features of M = 10,000
 are the features of M = 512, whatever the chunks in which they are drawn. What is drawn beside the features
 (strata, scales, further heads) has streams of its own, so it changes no number of a plain draw.
@@ -17,19 +17,19 @@ from grnf.errors import OrderTooLargeError
 from grnf.law.coefficients import CoefficientLaw, Gaussian
 from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
 from grnf.law.orders import OrderLaw, as_order_law
-from grnf.law.streams import block_generator
+from grnf.law.streams import page_generator
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ParameterLaw"]
 
-BLOCK = 64
+PAGE = 64
 """Features per random stream. A constant of the format: changing it changes every drawn number."""
 
-REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(BLOCK)])
-"""0 .. BLOCK - 1 with their bits reversed."""
+REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(PAGE)])
+"""0 .. PAGE - 1 with their bits reversed."""
 
 STRATA, SCALES, HEADS = 1, 2, 3
-"""Streams of a block beside that of its features."""
+"""Streams of a page beside that of its features."""
 
 LARGEST_FEATURE = 100_000_000
 """Coefficients that one feature may have: 800 MB. Orders beyond are refused."""
@@ -45,8 +45,8 @@ class ParameterLaw:
     hidden_channels : int, default=4
         F_h, the number of hidden channels.
     stratified : bool, default=False
-        Spread the orders evenly: the 64 features of a block take theirs from the 64 strata of the law, one
-        each, so that every block has the same mixture of orders up to one feature per order. Each feature
+        Spread the orders evenly: the 64 features of a page take theirs from the 64 strata of the law, one
+        each, so that every page has the same mixture of orders up to one feature per order. Each feature
         alone has the law p(k) as before, so estimates stay unbiased, and their variance cannot grow.
 
     Examples
@@ -104,10 +104,10 @@ class ParameterLaw:
         """
         parts: dict[int, list[OrderDraw]] = {}
         orders = np.empty(len(chosen), dtype=np.int64)
-        for block in np.unique(chosen // BLOCK):
-            places = np.arange(*np.searchsorted(chosen, [block * BLOCK, (block + 1) * BLOCK]))
-            wanted = chosen[places] - block * BLOCK
-            for group in self._sample_block(seed, int(block), int(wanted[-1]) + 1, channels, heads):
+        for page in np.unique(chosen // PAGE):
+            places = np.arange(*np.searchsorted(chosen, [page * PAGE, (page + 1) * PAGE]))
+            wanted = chosen[places] - page * PAGE
+            for group in self._sample_page(seed, int(page), int(wanted[-1]) + 1, channels, heads):
                 kept = np.flatnonzero(np.isin(group.features, wanted))
                 if len(kept):
                     found = places[np.searchsorted(wanted, group.features[kept])]
@@ -117,11 +117,11 @@ class ParameterLaw:
 
     def orders_of(self, n_features: int, *, seed: int) -> IntArray:
         """Return the orders k of w_1 .. w_M without drawing their coefficients."""
-        n_blocks = -(-n_features // BLOCK)
+        n_pages = -(-n_features // PAGE)
         last = self._last_orders  # they are asked for with every batch of graphs
-        if last[0] != (n_blocks, seed):
-            blocks = [self._block_orders(block_generator(seed, b), seed, b) for b in range(n_blocks)]
-            last = self._last_orders = (n_blocks, seed), np.concatenate(blocks)
+        if last[0] != (n_pages, seed):
+            pages = [self._page_orders(page_generator(seed, b), seed, b) for b in range(n_pages)]
+            last = self._last_orders = (n_pages, seed), np.concatenate(pages)
         return last[1][:n_features].copy()
 
     def stretches(
@@ -141,7 +141,7 @@ class ParameterLaw:
         >>> ParameterLaw({1: 1.0}).stretches(1000, channels=1, seed=0, max_coefficients=10_000)
         [(0, 320), (320, 320), (640, 320), (960, 40)]
         """
-        orders = self.orders_of(min(n_features, 16 * BLOCK), seed=seed)
+        orders = self.orders_of(min(n_features, 16 * PAGE), seed=seed)
         hidden = self.hidden_channels
         present, counts = np.unique(orders, return_counts=True)
         sizes = [
@@ -149,9 +149,9 @@ class ParameterLaw:
             for k in present
         ]
         size = float(np.average(sizes, weights=counts))
-        step = BLOCK * max(1, int(max_coefficients / (BLOCK * size)))
+        step = PAGE * max(1, int(max_coefficients / (PAGE * size)))
         if max_features is not None:
-            step = min(step, max(BLOCK, max_features // BLOCK * BLOCK))
+            step = min(step, max(PAGE, max_features // PAGE * PAGE))
         return [(start, min(step, n_features - start)) for start in range(0, n_features, step)]
 
     def log_density(self, draw: Draw) -> FloatArray:
@@ -186,22 +186,22 @@ class ParameterLaw:
         inside = f"{self.orders!r}, {self.coefficients!r}, hidden_channels={self.hidden_channels}"
         return f"ParameterLaw({inside}{', stratified=True' if self.stratified else ''})"
 
-    def _block_orders(self, generator: np.random.Generator, seed: int, block: int) -> IntArray:
-        """Draw the orders of a block, the first numbers of its stream.
+    def _page_orders(self, generator: np.random.Generator, seed: int, page: int) -> IntArray:
+        """Draw the orders of a page, the first numbers of its stream.
 
         Stratified: feature i takes its order from the stratum whose number is i with its bits reversed and
-        a random shift, so that the first 2, 4, 8, .. features of a block are spread evenly too.
+        a random shift, so that the first 2, 4, 8, .. features of a page are spread evenly too.
         """
-        uniform = generator.random(BLOCK)
+        uniform = generator.random(PAGE)
         if self.stratified:
-            shift = int(block_generator(seed, block, STRATA).integers(BLOCK))
-            uniform = ((REVERSED ^ shift) + uniform) / BLOCK
+            shift = int(page_generator(seed, page, STRATA).integers(PAGE))
+            uniform = ((REVERSED ^ shift) + uniform) / PAGE
         return self.orders.quantile(uniform)
 
-    def _sample_block(self, seed: int, block: int, count: int, channels: int, heads: int) -> list[OrderDraw]:
-        """Draw the first `count` features of a block, one group per order."""
-        generator = block_generator(seed, block)
-        all_orders = self._block_orders(generator, seed, block)
+    def _sample_page(self, seed: int, page: int, count: int, channels: int, heads: int) -> list[OrderDraw]:
+        """Draw the first `count` features of a page, one group per order."""
+        generator = page_generator(seed, page)
+        all_orders = self._page_orders(generator, seed, page)
         orders = all_orders[:count]
         hidden = self.hidden_channels
         present = {int(k): n_parameters(int(k), channels, hidden) for k in np.unique(orders)}
@@ -212,12 +212,12 @@ class ParameterLaw:
                     f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
                     "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
                 )
-        scales = self.coefficients.scales(block_generator(seed, block, SCALES).random(BLOCK)[:count])
+        scales = self.coefficients.scales(page_generator(seed, page, SCALES).random(PAGE)[:count])
         ends = np.cumsum([present[int(k)] for k in orders])
         flat = generator.standard_normal(int(ends[-1]))
-        # one head of all features of the block after the other, so that more of either change none
+        # one head of all features of the page after the other, so that more of either change none
         head_ends = np.cumsum([n_head_parameters(int(k), hidden) for k in all_orders])
-        more = block_generator(seed, block, HEADS).standard_normal((heads - 1, int(head_ends[-1])))
+        more = page_generator(seed, page, HEADS).standard_normal((heads - 1, int(head_ends[-1])))
         groups = []
         for k, size in present.items():
             (members,) = np.nonzero(orders == k)
@@ -231,7 +231,7 @@ class ParameterLaw:
 
 
 def _joined(groups: list[OrderDraw]) -> OrderDraw:
-    """Put features of one order, drawn in several blocks, into one group."""
+    """Put features of one order, drawn in several pages, into one group."""
     first = groups[0]
     more = [group.more_heads for group in groups if group.more_heads is not None]
     return OrderDraw(

@@ -1,4 +1,4 @@
-"""Random streams: counter-based, keyed by the seed, one per block of features."""
+"""Random streams: counter-based, keyed by the seed, one per page of features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["block_generator", "draw_seed"]
+__all__ = ["page_generator", "draw_seed"]
 
 
 @lru_cache(maxsize=64)
@@ -16,18 +16,18 @@ def _key(seed: int) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def block_generator(seed: int, block: int, stream: int = 0) -> np.random.Generator:
-    """Return the generator of one block; blocks of one seed never overlap (2^192 numbers apart).
+def page_generator(seed: int, page: int, stream: int = 0) -> np.random.Generator:
+    """Return the generator of one page; pages of one seed never overlap (2^192 numbers apart).
 
-    A block has streams of its own for what is drawn beside its features (2^128 numbers apart).
+    A page has streams of its own for what is drawn beside its features (2^128 numbers apart).
 
     Examples
     --------
-    >>> bool(block_generator(7, 3).random() == block_generator(7, 3).random())
+    >>> bool(page_generator(7, 3).random() == page_generator(7, 3).random())
     True
     """
     key = np.array(_key(seed), dtype=np.uint64)
-    counter = np.array([0, 0, stream, block], dtype=np.uint64)
+    counter = np.array([0, 0, stream, page], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 

@@ -5,20 +5,20 @@ import pytest
 
 from grnf.basis import (
     bell,
-    block_map,
-    block_statistics,
     indicator_tensor,
-    n_blocks,
+    n_slots,
     overlapping_tensor,
     set_partitions,
+    slot_map,
+    slot_statistics,
 )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_the_indicator_basis_counts_terms_as_bell_does(k):
-    used = [block_map(pi, "indicator").columns for pi in set_partitions(k)]
+    used = [slot_map(pi, "indicator").columns for pi in set_partitions(k)]
     assert [len(columns) for columns in used] == [
-        (n := n_blocks(pi)) * n + 2 * n + 2 for pi in set_partitions(k)
+        (n := n_slots(pi)) * n + 2 * n + 2 for pi in set_partitions(k)
     ]
     assert sorted(np.concatenate(used)) == list(range(bell(k + 2)))
 
@@ -32,13 +32,13 @@ def test_block_form_equals_the_contraction_with_dense_tensors(k, basis, normaliz
     A = np.random.default_rng(k).normal(size=(n, n))
     tensor = indicator_tensor if basis == "indicator" else overlapping_tensor
     for pi in set_partitions(k):
-        mapping = block_map(pi, basis)
+        mapping = slot_map(pi, basis)
         matrix = sum(power * u**d for d, power in enumerate(mapping.matrices))
-        for nodes in permutations(range(n), n_blocks(pi)):
-            statistic = [_statistic(A, name, p, q, nodes) for name, p, q in block_statistics(len(nodes))]
+        for nodes in permutations(range(n), n_slots(pi)):
+            statistic = [_statistic(A, name, p, q, nodes) for name, p, q in slot_statistics(len(nodes))]
             index = tuple(nodes[b] for b in pi)
             for column, gamma in enumerate(set_partitions(k + 2)):
-                free = n_blocks(gamma) - n_blocks(gamma[:k])
+                free = n_slots(gamma) - n_slots(gamma[:k])
                 expected = u**free * (tensor(gamma, n)[index] * A).sum()
                 (position,) = np.nonzero(mapping.columns == column)
                 found = float(statistic @ matrix[:, position[0]]) if len(position) else 0.0
@@ -57,4 +57,4 @@ def _statistic(A, name, p, q, nodes):
 
 def test_unknown_basis_is_refused():
     with pytest.raises(ValueError, match="unknown basis 'maron'; choose one of 'indicator', 'overlapping'"):
-        block_map((0,), "maron")
+        slot_map((0,), "maron")

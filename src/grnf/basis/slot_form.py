@@ -1,16 +1,16 @@
-"""The block form: a basis is nothing but a linear map theta_F -> (alpha, beta, c).
+"""The slot form: a basis is nothing but a linear map theta_F -> (alpha, beta, c).
 
-Take a partition pi of the k output indices into B blocks, and a distinct node v_p for each block. On the
+Take a partition pi of the k output indices into B slots, and a distinct node v_p for each slot. On the
 tuples that comply with pi the affine equivariant map F_{2,k} is, for each hidden channel,
 
     t_pi(v) = sum_{p,q} alpha_pq . A[v_p, v_q] + sum_p (rho_p . R[v_p] + kappa_p . C[v_p])
               + c_d . d + c_S . S + bias_pi
 
 with D_i = A_ii, R_i = sum_j A_ij, C_i = sum_j A_ji, d = sum_i D_i, S = sum_ij A_ij: B^2 + 2B + 2 statistics,
-listed by `block_statistics`. (alpha_pp multiplies D[v_p]; it is beta's first part in the paper's letters.)
+listed by `slot_statistics`. (alpha_pp multiplies D[v_p]; it is beta's first part in the paper's letters.)
 
 Normalised maps divide every index that is summed over by n. With u = 1/n (and u = 1 for the literal
-definition) all coefficients are polynomials of degree 2 in u, so `block_map` returns three matrices.
+definition) all coefficients are polynomials of degree 2 in u, so `slot_map` returns three matrices.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from grnf.basis.partitions import Partition, n_blocks, positions, set_partitions
+from grnf.basis.partitions import Partition, n_slots, positions, set_partitions
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["BASES", "BlockMap", "block_map", "block_statistics", "check_basis"]
+__all__ = ["BASES", "SlotMap", "check_basis", "slot_map", "slot_statistics"]
 
 BASES = ("indicator", "overlapping")
 
 
-def block_statistics(n: int) -> list[tuple[str, int, int]]:
-    """Return the statistics of the block form with n blocks, in the order of the rows of `block_map`.
+def slot_statistics(n: int) -> list[tuple[str, int, int]]:
+    """Return the statistics of the slot form with n slots, in the order of the rows of `slot_map`.
 
     Examples
     --------
-    >>> block_statistics(1)
+    >>> slot_statistics(1)
     [('A', 0, 0), ('R', 0, 0), ('C', 0, 0), ('d', 0, 0), ('S', 0, 0)]
     """
     pairs = [("A", p, q) for p in range(n) for q in range(n)]
@@ -48,8 +48,8 @@ def block_statistics(n: int) -> list[tuple[str, int, int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMap:
-    """The linear map from theta_F to the coefficients of the block form, on the tuples of one partition.
+class SlotMap:
+    """The linear map from theta_F to the coefficients of the slot form, on the tuples of one partition.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class BlockMap:
 
 
 @lru_cache(maxsize=4096)
-def block_map(pi: Partition, basis: str) -> BlockMap:
+def slot_map(pi: Partition, basis: str) -> SlotMap:
     """Return the linear map theta_F -> (alpha, beta, c) on the tuples that comply with pi.
 
     Parameters
@@ -78,7 +78,7 @@ def block_map(pi: Partition, basis: str) -> BlockMap:
 
     Examples
     --------
-    >>> block_map((0,), "overlapping").matrices.sum(axis=0).astype(int)  # a permutation: k = 1, u = 1
+    >>> slot_map((0,), "overlapping").matrices.sum(axis=0).astype(int)  # a permutation: k = 1, u = 1
     array([[1, 0, 0, 0, 0],
            [0, 1, 0, 0, 0],
            [0, 0, 1, 0, 0],
@@ -86,8 +86,8 @@ def block_map(pi: Partition, basis: str) -> BlockMap:
            [0, 0, 0, 0, 1]])
     """
     check_basis(basis)
-    n = n_blocks(pi)
-    row = {statistic: i for i, statistic in enumerate(block_statistics(n))}
+    n = n_slots(pi)
+    row = {statistic: i for i, statistic in enumerate(slot_statistics(n))}
     columns: list[int] = []
     parts: list[FloatArray] = []
     for column, gamma in _candidates(pi, basis):
@@ -102,7 +102,7 @@ def block_map(pi: Partition, basis: str) -> BlockMap:
         parts.append(part)
     matrices = np.stack(parts, axis=-1)
     matrices.setflags(write=False)
-    return BlockMap(np.array(columns, dtype=np.int64), matrices)
+    return SlotMap(np.array(columns, dtype=np.int64), matrices)
 
 
 def check_basis(basis: str) -> None:
@@ -118,24 +118,24 @@ def _candidates(pi: Partition, basis: str) -> Iterator[tuple[int, Partition]]:
         yield from enumerate(set_partitions(k + 2))
         return
     position = positions(k + 2)
-    for first in range(n_blocks(pi) + 1):
+    for first in range(n_slots(pi) + 1):
         longer = (*pi, first)
-        for second in range(n_blocks(longer) + 1):
+        for second in range(n_slots(longer) + 1):
             gamma = (*longer, second)
             yield position[gamma], gamma
 
 
 def _slots(gamma: Partition, pi: Partition) -> tuple[int | None, int | None] | None:
-    """Where the two node axes of A land: a block of pi, or None for a free (summed) index.
+    """Where the two node axes of A land: a slot of pi, or None for a free (summed) index.
 
     Returns None when gamma is zero on the tuples that comply with pi.
     """
     k = len(pi)
-    block_of: dict[int, int] = {}
+    slot_of: dict[int, int] = {}
     for item in range(k):
-        if block_of.setdefault(gamma[item], pi[item]) != pi[item]:
+        if slot_of.setdefault(gamma[item], pi[item]) != pi[item]:
             return None  # gamma asks for an equality that pi does not have
-    return block_of.get(gamma[k]), block_of.get(gamma[k + 1])
+    return slot_of.get(gamma[k]), slot_of.get(gamma[k + 1])
 
 
 Term = tuple[int, tuple[str, int, int], float]
