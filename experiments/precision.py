@@ -12,7 +12,8 @@ from scipy.stats import norm, qmc
 from threadpoolctl import threadpool_limits
 
 from grnf.experiments.study import Table
-from grnf.features import FeatureMap, HiddenSums
+from grnf.engine import Schedule
+from grnf.features import Embedder, FeatureMap, HiddenSums
 from grnf.law import ParameterLaw
 from grnf.metric import marginal_distance, pairwise_distances
 
@@ -47,7 +48,7 @@ class OrthogonalLaw(ParameterLaw):
 
 def features(law, batch, hidden, heads, seed):
     target = ParameterLaw(ORDERS)
-    return FeatureMap(target, law, hidden * heads, seed, heads=heads, center=False)(batch)
+    return Embedder(FeatureMap(target, law, hidden * heads, seed, heads=heads, center=False))(batch)
 
 
 def vector_method(make_law, heads):
@@ -58,7 +59,7 @@ def vector_method(make_law, heads):
 
 def marginal(batch, hidden, seed):
     law = ParameterLaw(ORDERS)
-    feature_map = FeatureMap(law, law, hidden, seed)
+    feature_map = Embedder(FeatureMap(law, law, hidden, seed))
     return marginal_distance(HiddenSums.joined(list(feature_map.hidden_sums(batch)))) ** 2
 
 
@@ -173,7 +174,7 @@ def long_run(batch, hidden):
     """The truth, by stretches of hidden draws."""
     law = ParameterLaw(ORDERS)
     total = np.zeros((len(batch), len(batch)))
-    for U in FeatureMap(law, law, hidden, 0, dtype=np.float64, max_memory=10**8).hidden_sums(batch):
+    for U in Embedder(FeatureMap(law, law, hidden, 0, dtype=np.float64), Schedule(10**8)).hidden_sums(batch):
         total += U.n_features / hidden * marginal_distance(U) ** 2
     return total
 

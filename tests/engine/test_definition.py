@@ -7,7 +7,7 @@ import pytest
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
-from grnf.engine import Engine, pieces
+from grnf.engine import Engine, Schedule
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 from random_graphs import random_graph
@@ -25,7 +25,7 @@ def assert_engine_is_definition(
     draw = ParameterLaw({k: 1.0}, hidden_channels=2).sample(3, channels=channels, seed=k)
     code = ACTIVATIONS[activation].code
     found, ungrouped = (
-        Engine(code, basis, dtype=np.float64, group=group, **settings).hidden_sums(batch, draw)
+        Engine(code, basis, dtype=np.float64, group=group, **settings).sums(batch, draw)
         for group in (True, False)
     )
     assert found.shape == (len(graphs), 3)
@@ -91,7 +91,7 @@ def test_float32_is_close_to_the_definition():
     draw = ParameterLaw({1: 0.4, 2: 0.4, 3: 0.2}).sample(64, channels=3, seed=0)
     code = ACTIVATIONS["relu"].code
     double, single = (
-        Engine(code, "indicator", True, True, dtype).hidden_sums(batch, draw)
+        Engine(code, "indicator", True, True, dtype).sums(batch, draw)
         for dtype in (np.float64, np.float32)
     )
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
@@ -104,11 +104,11 @@ def test_pieces_change_nothing(monkeypatch):
     )
     draw = ParameterLaw({1: 0.5, 2: 0.5}).sample(100, channels=2, seed=0)
     engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
-    expected = engine.hidden_sums(batch, draw)
-    monkeypatch.setattr("grnf.engine.plan.LARGEST_PIECE", 7)
-    assert sorted(np.concatenate([piece.members for piece in pieces(batch)])) == list(range(50))
-    assert len(pieces(batch)) > 6
-    np.testing.assert_allclose(engine.hidden_sums(batch, draw), expected, rtol=1e-12, atol=1e-12)
+    expected = engine.sums(batch, draw)
+    monkeypatch.setattr("grnf.engine.schedule.LARGEST_PIECE", 7)
+    assert sorted(np.concatenate([piece.members for piece in Schedule().pieces(batch)])) == list(range(50))
+    assert len(Schedule().pieces(batch)) > 6
+    np.testing.assert_allclose(engine.sums(batch, draw), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("large", [20, 500, 2000])
@@ -119,7 +119,7 @@ def test_the_schedule_is_fair_to_a_large_graph_among_small_ones(large, workers):
     graphs.insert(777, random_graph(generator, large, density=2 / large))
     batch = GraphBatch.from_graphs(graphs)
     cost = batch.sizes**2.0 + 8 * np.diff(batch.edge_ptr) + 100
-    parts = pieces(batch, workers)
+    parts = Schedule(n_jobs=workers).pieces(batch)
     busy = np.zeros(workers)
     for part in parts:  # first come, first served
         busy[busy.argmin()] += cost[part.members].sum()

@@ -50,5 +50,5 @@ def test_authors_features(shared, node_width, k):
     assert len(OPERATIONS[k]) == bell(k + 2)
     draw = Draw(0, np.full(M, k), (OrderDraw(k, np.arange(M), theta, channels, hidden),))
     engine = Engine(ACTIVATIONS["relu"].code, "overlapping", False, True, np.float64)
-    found = engine.hidden_sums(GraphBatch.from_graphs(graphs), draw)
+    found = engine.sums(GraphBatch.from_graphs(graphs), draw)
     np.testing.assert_allclose(found, golden[f"{case}_psi"], rtol=1e-9)

@@ -6,7 +6,7 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
-from grnf.engine import Engine, plan
+from grnf.engine import Engine, plan, schedule
 from grnf.law import ParameterLaw
 from random_graphs import cycle, random_graph
 
@@ -19,7 +19,7 @@ def activation(request):
 @pytest.fixture
 def sorted_everywhere(monkeypatch):
     """Send every graph through the sorted paths."""
-    monkeypatch.setattr(plan, "SORTED_FROM", 0)
+    monkeypatch.setattr(schedule, "SORTED_FROM", 0)
     used = []
     for name in ("u2", "u3"):
         original = getattr(plan, f"{name}_sorted")
@@ -71,7 +71,7 @@ def test_ties_zeros_and_special_graphs_by_sorting(sorted_everywhere, activation,
 def sums(graphs, orders, activation="relu", dtype=np.float64, group=True, M=6):
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw(orders, hidden_channels=2).sample(M, channels=batch.node_width + 1, seed=0)
-    return Engine(ACTIVATIONS[activation].code, "indicator", True, True, dtype, group).hidden_sums(
+    return Engine(ACTIVATIONS[activation].code, "indicator", True, True, dtype, group).sums(
         batch, draw
     )
 
@@ -82,10 +82,10 @@ def test_around_the_switch_to_sorting(activation, attributes, monkeypatch):
     generator = np.random.default_rng(0)
     graphs = [
         random_graph(generator, n, attributes, 0, n % 2 == 0, 3 / n)
-        for n in (plan.SORTED_FROM - 1, plan.SORTED_FROM, plan.SORTED_FROM + 1, 700)
+        for n in (schedule.SORTED_FROM - 1, schedule.SORTED_FROM, schedule.SORTED_FROM + 1, 700)
     ]
     found = [sums(graphs, {2: 1.0}, activation, group=group) for group in (True, False)]
-    monkeypatch.setattr(plan, "SORTED_FROM", 10**9)
+    monkeypatch.setattr(schedule, "SORTED_FROM", 10**9)
     found += [sums(graphs, {2: 1.0}, activation, group=group) for group in (True, False)]
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=1e-10, atol=1e-12)

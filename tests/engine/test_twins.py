@@ -76,7 +76,7 @@ def test_grouped_and_node_by_node_agree_on_random_unions_of_cliques():
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw({3: 1.0}, hidden_channels=2).sample(8, channels=2, seed=1)
     grouped, single = (
-        Engine(1, "indicator", True, True, np.float64, group).hidden_sums(batch, draw)
+        Engine(1, "indicator", True, True, np.float64, group).sums(batch, draw)
         for group in (True, False)
     )
     np.testing.assert_allclose(grouped, single, rtol=1e-12, atol=1e-12)

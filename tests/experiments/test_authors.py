@@ -14,7 +14,7 @@ from grnf.experiments.authors import (
     WithoutEdgeTerms,
     first_version_features,
 )
-from grnf.features import FeatureMap
+from grnf.features import Embedder, FeatureMap
 from grnf.graphs import Graph, GraphBatch
 from grnf.law import ParameterLaw
 
@@ -116,7 +116,7 @@ def test_without_edge_terms_order_2_sees_degrees_only():
     distances = {}
     for law_class, basis in product((ParameterLaw, WithoutEdgeTerms), ("indicator", "overlapping")):
         law = law_class(ORDERS)
-        z = FeatureMap(law, law, 256, 0, basis=basis, dtype=np.float64)(batch)
+        z = Embedder(FeatureMap(law, law, 256, 0, basis=basis, dtype=np.float64))(batch)
         distances[law_class, basis] = np.linalg.norm(z[0] - z[1])
     assert distances.pop((WithoutEdgeTerms, "overlapping")) < 1e-12
     assert min(distances.values()) > 1e-4

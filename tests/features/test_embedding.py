@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, Graph, null_graph
 from grnf.datasets import make_sbm
+from grnf.engine import Schedule
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
 from grnf.metric import (
     distance,
@@ -124,7 +125,7 @@ def test_overflow_is_an_error_not_a_nan():
         grnf.transform([small, huge])
 
 
-# Statistics. One long sequence of terms (psi(g1) - psi(g2))^2 serves all tests: cut into stretches of M, it
+# Statistics. One long sequence of terms (psi(g1) - psi(g2))^2 serves all tests: cut into pieces of M, it
 # is many independent estimates of one distance.
 
 N_TERMS = 2**18
@@ -300,9 +301,9 @@ def test_guarantee_of_theorem_1(settings, guaranteed, reason):
 def test_a_million_features_in_chunks(pair):
     """The parameters of 10^6 features would take some 500 MB; the chunks that are drawn take 32."""
     law = ParameterLaw({1: 2 / 3, 2: 1 / 3})
-    stretches = law.stretches(10**6, channels=1, seed=0)
-    assert sum(size for _, size in stretches) == 10**6
-    draw = law.sample(stretches[0][1], channels=1, seed=0)
+    chunks = Schedule().chunks(law, 10**6, seed=0, channels=1, heads=1, n_graphs=2)
+    assert sum(size for _, size in chunks) == 10**6
+    draw = law.sample(chunks[0][1], channels=1, seed=0)
     assert sum(group.theta.size for group in draw.groups) < 5_000_000
     z1, z2 = GRNF(10**6, random_state=0).fit_transform(pair)
     assert distance(z1, z2).interval(0.01)[0] > 0

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from grnf import GRNF, CostWarning, Graph, GraphBatch
-from grnf.features import embedding
-from grnf.features.workers import n_workers, run
+from grnf.engine import schedule
+from grnf.engine.workers import n_workers, run
 from grnf.progress import no_progress, progress
 from random_graphs import cycle, random_graph
 
@@ -28,7 +28,7 @@ def test_chunks_and_threads_change_nothing(count, n_jobs):
     graphs = some_graphs(count)
     expected = GRNF(300, random_state=0, dtype="float64").fit_transform(graphs)
     found = GRNF(300, random_state=0, dtype="float64", n_jobs=n_jobs, max_memory="1MB").fit(graphs)
-    assert len(found._map._stretches(GraphBatch.from_graphs(graphs), 1)) > 1
+    assert len(found._map._chunks(GraphBatch.from_graphs(graphs))) > 1
     np.testing.assert_allclose(found.transform(graphs), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -37,11 +37,11 @@ def test_parameters_are_kept_between_calls_and_left_out_of_pickles():
 
     grnf = GRNF(64, random_state=0).fit([cycle(4)])
     grnf.transform([cycle(4)])
-    kept = grnf._map.__dict__["_kept"]
+    kept = grnf._map._kept
     grnf.transform([cycle(5)])
-    assert grnf._map.__dict__["_kept"] is kept
+    assert grnf._map._kept is kept
     copy = pickle.loads(pickle.dumps(grnf))
-    assert "_kept" not in copy._map.__dict__
+    assert copy._map._kept is None
     np.testing.assert_array_equal(copy.transform([cycle(5)]), grnf.transform([cycle(5)]))
 
 
@@ -65,7 +65,7 @@ def test_blocks_of_a_stream():
 
 def test_long_runs_are_announced_before_they_begin(monkeypatch):
     graphs = [cycle(40)]
-    monkeypatch.setattr(embedding, "run", lambda tasks, workers: None)  # only the warning is wanted
+    monkeypatch.setattr(schedule, "run", lambda tasks, workers: None)  # only the warning is wanted
     message = r"about \d+ minutes: order 5 on graphs of up to 40 nodes.*restricted_to"
     with pytest.warns(CostWarning, match=message):
         GRNF(512, orders={5: 1.0}, random_state=0).fit_transform(graphs)

@@ -1,4 +1,4 @@
-"""Derivatives against finite differences, and the two ways to compute them against each other."""
+"""Derivatives against finite differences, and the ways to compute them against each other."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from guests import guest
 torch = guest("torch")
 
 from grnf.activations import ACTIVATIONS  # noqa: E402
-from grnf.nn import GRNFLayer, dense, loops, sorting  # noqa: E402
-from grnf.nn.layout import Layout  # noqa: E402
-from grnf.nn.rho import rho  # noqa: E402
+from grnf.engine import schedule, sorting  # noqa: E402
+from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402
+from random_graphs import random_graph  # noqa: E402
 
 
 def inputs(node_width=1, edge_width=1, sizes=(4, 0, 3, 1), seed=0):
@@ -28,26 +28,26 @@ def inputs(node_width=1, edge_width=1, sizes=(4, 0, 3, 1), seed=0):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("basis", ["indicator", "overlapping"])
-@pytest.mark.parametrize("hidden_activation", ["relu", "ramp", "sigmoid", "tanh"])
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_gradients_of_inputs_theta_and_weights(k, hidden_activation, basis, normalize):
+@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
+@pytest.mark.parametrize(("k", "heads"), [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2), (3, 2)])
+def test_gradients_of_inputs_theta_and_weights(k, heads, hidden_activation, basis, normalize):
     x, edge_index, edge_attr, batch, n_graphs = inputs()
     layer = GRNFLayer(
-        2, 1, 1, orders={k: 1.0}, hidden_channels=1, hidden_activation=hidden_activation, basis=basis,
+        2 * heads, 1, 1, heads=heads, orders={k: 1.0}, hidden_channels=1, hidden_activation=hidden_activation, basis=basis,
         normalize=normalize, random_state=k, trainable=True, learn_weights=True, dtype=torch.float64,
     )  # fmt: skip
     names = [name for name, _ in layer.named_parameters()]
-    assert names == [f"theta_{k}", "logits"]
+    assert set(names) == {f"theta_{k}", "logits", *([f"heads_{k}"] if heads > 1 else [])}
 
-    def call(x, edge_attr, theta, logits):
-        values = {names[0]: theta, "logits": logits}
-        return torch.func.functional_call(layer, values, (x, edge_index, edge_attr, batch, n_graphs))
+    def call(x, edge_attr, *values):
+        given = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(layer, given, (x, edge_index, edge_attr, batch, n_graphs))
 
     with torch.no_grad():
-        layer.logits.copy_(torch.tensor([0.5, -1.0]))
+        layer.logits.copy_(torch.linspace(-1.0, 0.5, 2 * heads))
     # one random combination of all entries: a fault in any derivative shows, at the cost of few evaluations
     assert torch.autograd.gradcheck(
-        call, (x, edge_attr, getattr(layer, names[0]), layer.logits), fast_mode=True, atol=1e-6
+        call, (x, edge_attr, *layer.parameters()), fast_mode=True, atol=1e-6
     )
 
 
@@ -70,7 +70,8 @@ def test_gradients_where_rows_are_sorted(hidden_activation, monkeypatch):
     arguments = inputs(sizes=(2, 9, 0, 1, 30))
     found = []
     for switch in (10**9, 0):
-        monkeypatch.setattr(loops, "SORTED_FROM", switch)
+        monkeypatch.setattr(schedule, "SORTED_FROM", switch)
+        monkeypatch.setattr(schedule, "SORTED_SLOPES_FROM", switch)
         layer = GRNFLayer(
             5, 1, 1, orders={2: 1.0}, hidden_activation=hidden_activation, random_state=0,
             trainable=True, dtype=torch.float64,
@@ -81,46 +82,41 @@ def test_gradients_where_rows_are_sorted(hidden_activation, monkeypatch):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
-@pytest.mark.parametrize("B", [1, 2, 3])
-def test_loops_and_tables_agree(B, hidden_activation, monkeypatch):
-    """What runs on the processor and what runs elsewhere: the same sums, the same derivatives."""
-    monkeypatch.setattr(dense, "TABLE_ENTRIES", 500)  # several tables per graph
-    monkeypatch.setattr(dense, "SORTED_FROM", 9)
-    monkeypatch.setattr(loops, "TABLE_BYTES", 5000)
-    generator = torch.Generator().manual_seed(B)
-    sizes = torch.tensor([3, 0, 7, 1, 2, 12])
-    ptr = torch.cat([torch.zeros(1, dtype=torch.long), sizes.cumsum(0)])
-    pairs = torch.tensor([[0, 1], [1, 2], [3, 4], [3, 8], [5, 9], [11, 12], [13, 20], [14, 15]])
-    layout = Layout(ptr, torch.repeat_interleave(torch.arange(6), sizes), pairs)
-
-    def normal(*shape):
-        return torch.randn(*shape, dtype=torch.float64, generator=generator)
-
-    code, h = ACTIVATIONS[hidden_activation].code, 5
-    rows = [normal(len(layout.graph_of), h) for _ in range(B)]
-    edges = [normal(2 * len(pairs), h) for _ in range(B * (B - 1) // 2)]
-    dU = normal(6, h)
-    results = []
-    for core in (loops, dense):
-        at = core.numbers(layout)
-        copies = [[part.clone() for part in parts] for parts in (rows, edges)]
-        U = core.sums_of(code, *copies, at)
-        copies = [[part.clone() for part in parts] for parts in (rows, edges)]
-        d_rows, d_edges = core.slopes_of(code, *copies, at, dU)
-        results.append([U, *d_rows, *d_edges])
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-11)
+@pytest.mark.parametrize("hidden_activation", ["relu", "tanh"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_equal_nodes_are_grouped_and_arcs_folded_only_where_it_is_right(hidden_activation, directed):
+    """Labelled graphs: theta has the same derivatives whether those of attributes are asked for or not."""
+    generator = np.random.default_rng(0)
+    some = [g for n in (6, 0, 9, 2) for g in [random_graph(generator, n, 2, 1, directed)]]
+    batch = batch_of(some)
+    x, edge_attr = (batch.x > 0).double(), (batch.edge_attr > 0).double()
+    found = []
+    for of_x, of_edges in ((False, False), (True, False), (False, True), (True, True)):
+        layer = GRNFLayer(
+            12, 2, 1, orders={1: 0.3, 2: 0.4, 3: 0.3}, hidden_activation=hidden_activation, random_state=0,
+            trainable=True, dtype=torch.float64,
+        )  # fmt: skip
+        given = x.clone().requires_grad_(of_x), edge_attr.clone().requires_grad_(of_edges)
+        z = layer(given[0], batch.edge_index, given[1], batch.batch, batch.num_graphs)
+        found.append([z.detach(), *torch.autograd.grad(z.square().sum(), list(layer.parameters()))])
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["relu", "ramp"])
 def test_sorting_with_ties(name):
-    code = ACTIVATIONS[name].code
-    a = torch.tensor([[0.0, 1.0], [0.0, -1.0], [0.5, 1.0], [0.5, 0.0]], dtype=torch.float64)
-    b = torch.tensor([[0.0, 0.0], [-0.5, 1.0], [0.5, 1.0], [0.5, -1.0]], dtype=torch.float64)
-    terms = rho(code, a[:, None] + b)
-    expected = terms.sum((0, 1)) - torch.einsum("iih->h", terms)
-    torch.testing.assert_close(sorting.pair_sums(code, a, b), expected)
+    a = np.array([[0.0, 1.0], [0.0, -1.0], [0.5, 1.0], [0.5, 0.0]])
+    b = np.array([[0.0, 0.0], [-0.5, 1.0], [0.5, 1.0], [0.5, -1.0]])
+    weight = np.array([1.0, 2.0, 1.0, 3.0])
+    activation, t = ACTIVATIONS[name], a[:, None] + b
+    both = weight[:, None, None] * weight[None, :, None]
+    found = sorting.pair_sums(activation.code, a, b, weight)
+    np.testing.assert_allclose(found, (both * activation(t)).sum((0, 1)))
+    slope = (t > 0).astype(float) - ((t > 1) if name == "ramp" else 0)
+    by_a, by_b = sorting.pair_masses(activation.code, a, b, weight)
+    np.testing.assert_allclose(by_a, (weight[None, :, None] * slope).sum(1))
+    np.testing.assert_allclose(by_b, (weight[:, None, None] * slope).sum(0))
 
 
 def test_unused_gradients_are_not_computed():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from grnf import GRNF, Graph
+from grnf.activations import ACTIVATIONS
 from grnf.features import psi_of_graph
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
 from guests import guest, to_pyg
@@ -13,7 +14,8 @@ from random_graphs import graphs, random_graph
 torch = guest("torch")
 data = guest("torch_geometric.data")
 
-from grnf.nn import GRNFLayer, loops  # noqa: E402
+from grnf.engine import schedule  # noqa: E402
+from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402
 
 ORDERS = {1: 0.4, 2: 0.3, 3: 0.3}
@@ -38,7 +40,7 @@ def test_same_numbers_as_the_transformer(widths, basis, normalize):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("hidden_activation", ["identity", "relu", "ramp", "sigmoid", "tanh"])
+@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
 @pytest.mark.parametrize("adjacency_channel", [True, False])
 def test_all_activations_and_tensors(hidden_activation, adjacency_channel):
     found, expected = both(
@@ -72,6 +74,27 @@ def test_the_definition(graph):
     draw = law.sample(6, channels=graph.node_width + graph.edge_width + 1, seed=3)
     expected = psi_of_graph(graph, draw, normalize=True) / np.sqrt(6)
     np.testing.assert_allclose(layer(to_pyg(graph))[0].numpy(), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))
+@pytest.mark.parametrize("basis", ["indicator", "overlapping"])
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_layer_is_engine_in_double_precision(k, heads, basis, hidden_activation):
+    """The same loops: equal to the last digits for every order, activation, basis and number of heads."""
+    graphs = some_graphs(1, 1)
+    found, expected = both(
+        graphs, 1, 1, n_features=6, orders={k: 1.0}, heads=heads, basis=basis,
+        hidden_activation=hidden_activation, hidden_channels=2,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_stratified_orders_and_laws_without_end():
+    graphs = some_graphs(1, 0, sizes=(3, 0, 5))
+    for settings in ({"stratified": True, "orders": ORDERS}, {"orders": ShiftedPoisson(0.5)}):
+        found, expected = both(graphs, 1, 0, n_features=64, **settings)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_weighted_and_bounded_order_maps():
@@ -114,7 +137,7 @@ def test_large_graphs_are_sorted(hidden_activation):
     generator = np.random.default_rng(0)
     graphs = [
         random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n)
-        for n in (loops.SORTED_FROM - 1, 4, loops.SORTED_FROM, 1500)
+        for n in (schedule.SORTED_FROM - 1, 4, schedule.SORTED_FROM, 1500)
     ]
     found, expected = both(graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0})
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

@@ -162,8 +162,8 @@ def test_bad_input(arguments, message):
     [
         ({"out_features": 0}, "out_features must be an integer >= 1"),
         ({"node_channels": -1}, "node_channels must be an integer >= 0"),
-        ({"orders": {4: 1.0}}, r"orders up to 3.*restricted_to"),
-        ({"orders": ShiftedPoisson(0.5)}, "orders up to 3"),
+        ({"out_features": 9, "heads": 2}, "multiple of heads"),
+        ({"heads": 0}, "heads must be an integer >= 1"),
         ({"basis": "other"}, "unknown basis"),
         ({"hidden_activation": "gelu"}, "unknown activation"),
         ({"random_state": "seed"}, "random_state must be"),

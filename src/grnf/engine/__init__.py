@@ -1,5 +1,7 @@
-"""Fast loops for U_1, U_2, .. U_B: arrays in, arrays out; no checks, no randomness."""
+"""Fast loops for U_1, U_2, .. U_B and their derivatives: arrays in, arrays out; no checks, no randomness."""
 
-from grnf.engine.plan import Channels, Engine, Piece, estimated_seconds, pieces
+from grnf.engine.coefficients import Channels, Coefficients, theta_slopes
+from grnf.engine.plan import Engine
+from grnf.engine.schedule import Piece, Schedule
 
-__all__ = ["Channels", "Engine", "Piece", "estimated_seconds", "pieces"]
+__all__ = ["Channels", "Coefficients", "Engine", "Piece", "Schedule", "theta_slopes"]

@@ -1,30 +1,32 @@
-"""From drawn parameters to what the primitives read: the hidden channels of U_B, block form, by B.
+"""From drawn parameters to what the loops read, the hidden channels of U_B by number of slots B; and back.
 
-Each feature of order k has, for every partition of its k output indices into B blocks, F_h hidden channels
+Each feature of order k has, for every partition of its k output indices into B slots, F_h hidden channels
 in U_B. Coefficients are polynomials in u (1/n, or 1 without normalisation): arrays start with an axis of 3.
+They are linear in theta, so derivatives go back through the same table of places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.basis import slot_map, slot_statistics, n_slots, set_partitions
-from grnf.law import Draw, OrderDraw
+from grnf.basis import n_slots, set_partitions, slot_map, slot_statistics
+from grnf.law import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Coefficients", "coefficients", "single_channels"]
+__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_slopes"]
 
 
 class Coefficients(NamedTuple):
     """The H hidden channels of U_B; the columns match those of `Statistics`.
 
     Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
-    lexicographic order; totals (3, total columns, H); bias, head (H,). A row (start, stop, column) of
+    lexicographic order; totals (3, 1, total columns, H); bias, head (H,). A row (start, stop, column) of
     `segments` says that channels start .. stop - 1 belong to the features column, column + 1, ..., where
-    features are numbered in the order of `Draw.groups`.
+    features are numbered in the order of their groups.
     """
 
     nodes: FloatArray
@@ -35,45 +37,159 @@ class Coefficients(NamedTuple):
     segments: IntArray
 
 
-def coefficients(
-    draw: Draw, *, node_width: int, directed: bool, basis: str, dtype: type[np.floating[Any]]
-) -> dict[int, Coefficients]:
-    """Return the hidden channels of a draw, by number of blocks B."""
-    parts: dict[int, list[Coefficients]] = {}
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """The channels of some features, ready for the engine: in its own order, which `columns` tells."""
+
+    by_slots: dict[int, Coefficients]
+    columns: IntArray
+    bias: FloatArray
+
+
+class _Place(NamedTuple):
+    """Columns of an array of `Coefficients`, and the statistic whose coefficients they have (a part of)."""
+
+    array: str
+    slot: int
+    columns: slice
+    statistic: tuple[str, int, int]
+    channels: slice
+
+
+def channels(
+    groups: tuple[OrderDraw, ...], *, node_width: int, directed: bool, basis: str, dtype: Any
+) -> Channels:
+    """Bring drawn parameters, gathered by order, into the form that the loops read."""
+    found: dict[int, list[Coefficients]] = {}
     column = 0
-    for group in draw.groups:
+    for group in groups:
         for index, pi in enumerate(set_partitions(group.k)):
-            part = _channels(group, index, column, node_width, directed, basis)
-            parts.setdefault(n_slots(pi), []).append(part)
+            part = _of_partition(group, index, column, node_width, directed, basis)
+            found.setdefault(n_slots(pi), []).append(part)
         column += len(group.features)
-    return {B: _joined(parts[B], dtype) for B in sorted(parts)}
+    return Channels(
+        {B: _joined(found[B], dtype) for B in sorted(found)},
+        np.concatenate([group.features for group in groups]),
+        np.concatenate([group.invariant_bias for group in groups]),
+    )
 
 
-def single_channels(
-    draw: Draw, by_blocks: dict[int, Coefficients]
-) -> tuple[dict[int, Coefficients], IntArray]:
-    """Make every hidden channel a feature of its own, with head 1; return also where each of them belongs.
+def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
+    """Make every hidden channel a feature of its own, with head 1, so that its sum U stands by itself.
 
     The place of hidden channel f of partition number i of feature m, in the group of order k, is
     m Bell(k) F_h + i F_h + f after all earlier groups: the layout of `OrderDraw.invariant`.
     """
-    places: dict[int, list[IntArray]] = {B: [] for B in by_blocks}
+    places: dict[int, list[IntArray]] = {B: [] for B in given.by_slots}
     base = 0
-    for group in draw.groups:
-        m, F_h = len(group.features), group.hidden_channels
+    for group in groups:
         layout = base + np.arange(group.invariant.size).reshape(group.invariant.shape)  # m, partition, f
         for index, pi in enumerate(set_partitions(group.k)):
-            places[n_slots(pi)].append(layout[:, index].T.reshape(F_h * m))
+            places[n_slots(pi)].append(layout[:, index].T.reshape(-1))
         base += layout.size
     single, start = {}, 0
-    for B, c in by_blocks.items():
+    for B, c in given.by_slots.items():
         H = len(c.bias)
         single[B] = c._replace(head=np.ones_like(c.head), segments=np.array([(0, H, start)], dtype=np.int64))
         start += H
-    return single, np.concatenate([np.concatenate(places[B]) for B in by_blocks])
+    columns = np.concatenate([np.concatenate(places[B]) for B in given.by_slots])
+    return Channels(single, columns, np.zeros(len(columns)))
 
 
-def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coefficients:
+def theta_slopes(
+    groups: tuple[OrderDraw, ...],
+    slopes: dict[int, Coefficients],
+    *,
+    node_width: int,
+    directed: bool,
+    basis: str,
+) -> list[FloatArray]:
+    """Return the derivatives of each group's `theta` from those of its channels; that of theta_0 is 0 here."""
+    starts = dict.fromkeys(slopes, 0)
+    found = []
+    for group in groups:
+        d = np.zeros(group.theta.shape)
+        out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
+        m, F_h = len(group.features), group.hidden_channels
+        for index, pi in enumerate(set_partitions(group.k)):
+            B, mapping = n_slots(pi), slot_map(pi, basis)
+            own = slice(starts[B], starts[B] + m * F_h)
+            starts[B] += m * F_h
+            form = np.zeros((3, mapping.matrices.shape[1], group.channels, m * F_h))
+            row = _rows(B)
+            for place in _places(B, node_width, group.channels, directed):
+                source = getattr(slopes[B], place.array)[:, place.slot, place.columns, own]
+                form[:, row[place.statistic], place.channels] += source
+            theta = np.einsum(
+                "usc,usfhm->mchf", mapping.matrices, form.reshape(*form.shape[:3], F_h, m), optimize=True
+            )
+            out.equivariant[:, mapping.columns] += theta
+            out.equivariant_bias[:, index] += slopes[B].bias[own].reshape(F_h, m).T
+            out.invariant[:, index] += slopes[B].head[own].reshape(F_h, m).T
+        found.append(d)
+    return found
+
+
+def _of_partition(
+    group: OrderDraw, index: int, column: int, node_width: int, directed: bool, basis: str
+) -> Coefficients:
+    """Return the channels of one partition of the output indices, for all features of one order.
+
+    Channel f m_k + m is the hidden channel f of feature m: features run fastest.
+    """
+    pi, m = set_partitions(group.k)[index], len(group.features)
+    B, mapping, H = n_slots(pi), slot_map(pi, basis), len(group.features) * group.hidden_channels
+    theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
+    form = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
+    form = form.reshape(*form.shape[:3], H)  # u, statistic, F, H
+    node, edge = node_width, group.channels - node_width
+    arrays = {
+        "nodes": np.zeros((3, B, node + (3 if directed else 2) * edge, H)),
+        "pairs": np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H)),
+        "totals": np.zeros((3, 1, node + 2 * edge, H)),
+    }
+    row = _rows(B)
+    for place in _places(B, node_width, group.channels, directed):
+        arrays[place.array][:, place.slot, place.columns] += form[:, row[place.statistic], place.channels]
+    return Coefficients(
+        **arrays,
+        bias=group.equivariant_bias[:, index].T.reshape(-1),
+        head=group.invariant[:, index].T.reshape(-1),
+        segments=np.array([(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64),
+    )
+
+
+def _rows(B: int) -> dict[tuple[str, int, int], int]:
+    """Return the row of each statistic in a slot map."""
+    return {statistic: i for i, statistic in enumerate(slot_statistics(B))}
+
+
+def _places(B: int, node_width: int, channels: int, directed: bool) -> Iterator[_Place]:
+    """Yield where the coefficients of every statistic go; those that multiply equal numbers go together.
+
+    On node channels D = R = C = x and d = S, and A vanishes off the diagonal; on undirected graphs R = C and
+    A_ij = A_ji.
+    """
+    node, edge = slice(0, node_width), slice(node_width, channels)
+    first, second, third = (slice(edge.start + i * (channels - node_width), edge.stop + i * (channels - node_width)) for i in range(3))
+    for p in range(B):
+        D, R, C = ("A", p, p), ("R", p, 0), ("C", p, 0)
+        for statistic in (D, R, C):
+            yield _Place("nodes", p, node, statistic, node)
+        yield _Place("nodes", p, first, D, edge)
+        yield _Place("nodes", p, second, R, edge)
+        yield _Place("nodes", p, third if directed else second, C, edge)
+    there = slice(0, channels - node_width)
+    back = slice(there.stop, 2 * there.stop) if directed else there
+    for slot, (p, q) in enumerate((p, q) for p in range(B) for q in range(p + 1, B)):
+        yield _Place("pairs", slot, there, ("A", p, q), edge)
+        yield _Place("pairs", slot, back, ("A", q, p), edge)
+    for statistic, columns in ((("d", 0, 0), first), (("S", 0, 0), second)):
+        yield _Place("totals", 0, node, statistic, node)
+        yield _Place("totals", 0, columns, statistic, edge)
+
+
+def _joined(parts: list[Coefficients], dtype: Any) -> Coefficients:
     """Put the channels of several orders and partitions side by side."""
 
     def join(name: str) -> FloatArray:
@@ -85,53 +201,3 @@ def _joined(parts: list[Coefficients], dtype: type[np.floating[Any]]) -> Coeffic
     return Coefficients(
         join("nodes"), join("pairs"), join("totals"), join("bias"), join("head"), np.concatenate(segments)
     )
-
-
-def _channels(
-    group: OrderDraw, index: int, column: int, node_width: int, directed: bool, basis: str
-) -> Coefficients:
-    """Return the channels of one partition of the output indices, for all features of one order.
-
-    Channel f m_k + m is the hidden channel f of feature m: features run fastest.
-    """
-    pi, m = set_partitions(group.k)[index], len(group.features)
-    B = n_slots(pi)
-    mapping = slot_map(pi, basis)
-    theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
-    block = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
-    block = block.reshape(*block.shape[:3], -1)  # u, statistic, F, H
-    row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}
-
-    def of(name: str, p: int = 0, q: int = 0) -> FloatArray:
-        return np.asarray(block[:, row[name, p, q]])
-
-    slots = [(p, q) for p in range(B) for q in range(p + 1, B)]
-    nodes = [_node_columns(of, p, node_width, directed) for p in range(B)]
-    pairs = [_pair_columns(of, p, q, node_width, directed) for p, q in slots]
-    d, S = of("d"), of("S")
-    totals = np.concatenate([(d + S)[:, :node_width], d[:, node_width:], S[:, node_width:]], axis=1)
-    n_pair_columns = (2 if directed else 1) * (group.channels - node_width)
-    return Coefficients(
-        np.stack(nodes, axis=1),
-        np.stack(pairs, axis=1) if pairs else np.empty((3, 0, n_pair_columns, block.shape[-1])),
-        totals,
-        group.equivariant_bias[:, index].T.reshape(-1),
-        group.invariant[:, index].T.reshape(-1),
-        np.array([(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64),
-    )
-
-
-def _node_columns(of: Callable[..., FloatArray], p: int, node_width: int, directed: bool) -> FloatArray:
-    """Merge what multiplies equal numbers: D = R = C on node channels, R = C on undirected graphs."""
-    D, R, C = of("A", p, p), of("R", p), of("C", p)
-    node = (D + R + C)[:, :node_width]
-    edge = [D, R, C] if directed else [D, R + C]
-    return np.concatenate([node, *(part[:, node_width:] for part in edge)], axis=1)
-
-
-def _pair_columns(
-    of: Callable[..., FloatArray], p: int, q: int, node_width: int, directed: bool
-) -> FloatArray:
-    """Node channels vanish off the diagonal, so only edge channels are left."""
-    there, back = of("A", p, q)[:, node_width:], of("A", q, p)[:, node_width:]
-    return np.concatenate([there, back], axis=1) if directed else there + back

@@ -11,16 +11,13 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
+from grnf.engine.schedule import GRAPHS
 from grnf.engine.statistics import Statistics
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
 from grnf.typing import BoolArray, FloatArray
 
 __all__ = ["u1_and_u2"]
-
-GRAPHS = 64
-"""Graphs treated at once."""
-
 
 @compiled
 def u1_and_u2(

@@ -36,8 +36,12 @@ class Neighbours(NamedTuple):
 
 
 @compiled
-def neighbours(s: Statistics) -> Neighbours:
-    """List the neighbours of every node; a pair {i, j} stands in the lists of both."""
+def neighbours(s: Statistics, searched: int = SEARCHED) -> Neighbours:
+    """List the neighbours of every node; a pair {i, j} stands in the lists of both.
+
+    With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
+    2 e and 2 e + 1.
+    """
     n_entries = 2 * len(s.pairs)
     result = Neighbours(
         np.zeros(len(s.nodes) + 1, np.int64),
@@ -48,12 +52,12 @@ def neighbours(s: Statistics) -> Neighbours:
         np.zeros(len(s.pair_ptr), np.int64),
         np.empty((n_entries, s.pairs.shape[1]), s.pairs.dtype),
     )
-    _fill(s, result)
+    _fill(s, searched, result)
     return result
 
 
 @compiled
-def _fill(s: Statistics, result: Neighbours) -> None:
+def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
     ptr, node, weight, value, back_value, value_ptr, values = result
     columns = s.pairs.shape[1]
     half = columns // 2 if s.directed else 0
@@ -69,7 +73,7 @@ def _fill(s: Statistics, result: Neighbours) -> None:
                 shifted = f + back * half
                 values[n_values, f] = s.pairs[e, shifted if shifted < columns else shifted - columns]
             found = n_values
-            for v in range(first_value, min(n_values, first_value + SEARCHED)):
+            for v in range(first_value, min(n_values, first_value + searched)):
                 same = True
                 for f in range(columns):
                     same = same and values[v, f] == values[n_values, f]

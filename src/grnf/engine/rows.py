@@ -11,16 +11,17 @@ import math
 import numpy as np
 
 from grnf.engine.jit import compiled
+from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "RAMP",
     "RELU",
     "activate",
+    "activate_with_slope",
     "add_heads",
     "evaluate",
     "first_not_finite",
-    "fitting_tile",
     "place",
     "project",
 ]
@@ -30,32 +31,23 @@ RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 DENSE = 6
 """Entries of a row that are not 0, on average, from which the product of matrices is faster."""
 
-TABLE_BYTES = 2**20
-"""Memory of the tables of a tile: they are to stay in the second-level cache."""
-
-SMALL_PRODUCT = 900_000
-"""Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
-
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+ROOT_4_OVER_PI = 1.1283791670955126
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
 
 
 @compiled
-def fitting_tile(largest: int, entries: int, itemsize: int) -> int:
-    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
-    fitting = TABLE_BYTES // (max(entries, 1) * itemsize)
-    return min(largest, max(16, fitting - fitting % 16))
+def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int) -> FloatArray:
+    """Return c_0 + c_1 u + c_2 u^2 of one slot on channels start .. stop - 1, shape (rows, channels).
 
-
-@compiled
-def evaluate(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatArray:
-    """Return c_0 + c_1 u + c_2 u^2 on channels start .. stop - 1; coefficient has shape (3, rows, H)."""
-    out = np.empty((coefficient.shape[1], stop - start), coefficient.dtype)
+    `coefficient` has shape (3, slots, rows, H).
+    """
+    out = np.empty((coefficient.shape[2], stop - start), coefficient.dtype)
     v = out.dtype.type(u)
-    for r in range(coefficient.shape[1]):  # slices: an index start + h might be negative for all it knows
-        c0, c1 = coefficient[0, r, start:stop], coefficient[1, r, start:stop]
-        c2, row = coefficient[2, r, start:stop], out[r]
+    for r in range(len(out)):  # slices: an index start + h might be negative for all it knows
+        c0, c1 = coefficient[0, slot, r, start:stop], coefficient[1, slot, r, start:stop]
+        c2, row = coefficient[2, slot, r, start:stop], out[r]
         for h in range(len(row)):
             row[h] = c0[h] + v * (c1[h] + v * c2[h])
     return out
@@ -138,6 +130,31 @@ def activate(code: int, row: FloatArray) -> None:
     elif code == ERF:
         for h in range(len(row)):
             row[h] = math.erf(np.float64(row[h]))
+
+
+@compiled
+def activate_with_slope(code: int, row: FloatArray, slope: FloatArray) -> None:
+    """Set row = rho(row) and slope = rho'(row)."""
+    zero, one = row.dtype.type(0), row.dtype.type(1)
+    if code == ERF:
+        for h in range(len(row)):
+            x = np.float64(row[h])
+            slope[h] = ROOT_4_OVER_PI * _exp(-x * x)
+    activate(code, row)
+    if code == RELU:
+        for h in range(len(row)):
+            slope[h] = one if row[h] > zero else zero
+    elif code == RAMP:
+        for h in range(len(row)):
+            slope[h] = one if zero < row[h] < one else zero
+    elif code == SIGMOID:
+        for h in range(len(row)):
+            slope[h] = row[h] * (one - row[h])
+    elif code == TANH:
+        for h in range(len(row)):
+            slope[h] = one - row[h] * row[h]
+    elif code != ERF:
+        slope[:] = one
 
 
 @compiled

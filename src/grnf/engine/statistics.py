@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grnf.engine.counting import counting_sort
 from grnf.engine.jit import compiled
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, edge_channels
+from grnf.graphs.batch import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Statistics", "edge_channels", "statistics"]
-
-
-FEW = 32
-"""Edges of one node up to which insertion sort is used."""
+__all__ = ["Statistics", "attribute_slopes", "folded", "statistics"]
 
 
 class Statistics(NamedTuple):
@@ -43,11 +41,6 @@ class Statistics(NamedTuple):
     totals: FloatArray
 
 
-def edge_channels(edge_width: int, adjacency_channel: bool) -> int:
-    """Return the number of edge channels of the tensor A."""
-    return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
-
-
 def statistics(
     batch: GraphBatch,
     graphs: IntArray,
@@ -62,6 +55,48 @@ def statistics(
         graphs, batch.node_ptr, batch.node_attr, batch.edge_ptr, batch.edges, batch.edge_attr, adjacency,
         directed, np.empty(0, dtype),
     )  # fmt: skip
+
+
+def folded(s: Statistics) -> Statistics:
+    """Return directed graphs as undirected ones if every arc has an equal one the other way round."""
+    F = s.pairs.shape[1] // 2
+    if not s.directed or not np.array_equal(s.pairs[:, :F], s.pairs[:, F:]):
+        return s
+    nodes, pairs = np.ascontiguousarray(s.nodes[:, :-F]), np.ascontiguousarray(s.pairs[:, :F])
+    return s._replace(directed=False, nodes=nodes, pairs=pairs)
+
+
+def attribute_slopes(
+    batch: GraphBatch,
+    graphs: IntArray,
+    s: Statistics,
+    d: tuple[FloatArray, FloatArray, FloatArray],
+    d_node_attr: FloatArray,
+    d_edge_attr: FloatArray | None,
+) -> None:
+    """Add the derivatives of attributes, given those of the statistics of these graphs: nodes, pairs, totals.
+
+    Those of edges need the statistics of directed graphs, in which every arc has numbers of its own.
+    """
+    d_nodes, d_pairs, d_totals = d
+    x, F = batch.node_width, (s.totals.shape[1] - batch.node_width) // 2
+    graph_of = np.repeat(np.arange(len(graphs)), s.sizes)
+    own = d_nodes[:, : x + 2 * F] + d_totals[graph_of]
+    d_node_attr[ragged_indices(batch.node_ptr, graphs)] += own[:, :x]
+    if d_edge_attr is None:
+        return
+    rows = ragged_indices(batch.edge_ptr, graphs)
+    first = np.repeat(s.node_ptr[:-1], np.diff(batch.edge_ptr)[graphs])
+    i, j = (batch.edges[rows] + first[:, np.newaxis]).T
+    loop = i == j
+    found = own[i, x + F :] + d_nodes[j, x + 2 * F :]
+    found[loop] += own[i[loop], x : x + F]
+    n, pair_first = len(s.nodes), np.repeat(s.node_ptr[:-1], np.diff(s.pair_ptr))
+    keys = (s.pair_nodes[:, 0] + pair_first) * n + s.pair_nodes[:, 1] + pair_first
+    place = np.searchsorted(keys, np.minimum(i, j) * n + np.maximum(i, j))[~loop]
+    there = (i < j)[~loop, np.newaxis]
+    found[~loop] += np.where(there, d_pairs[place, :F], d_pairs[place, F:])
+    d_edge_attr[rows] += found[:, F - batch.edge_width :]
 
 
 @compiled
@@ -176,51 +211,14 @@ def _in_order(edges: IntArray) -> bool:
 @compiled
 def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Return the edges sorted by their smaller node, then by their larger node, and which ones they are."""
-    start = np.zeros(n + 2, np.int64)
+    low, high = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
     for e in range(len(edges)):
-        start[min(edges[e, 0], edges[e, 1]) + 2] += 1
-    for node in range(n):
-        start[node + 2] += start[node + 1]
-    packed, order = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
-    for e in range(len(edges)):
-        i, j = edges[e, 0], edges[e, 1]
-        place = start[min(i, j) + 1]
-        packed[place], order[place] = 2 * max(i, j) + (i > j), e  # the larger node; whether it came first
-        start[min(i, j) + 1] += 1
-    ordered = np.empty_like(edges)
-    for low in range(n):
-        first, last = start[low], start[low + 1]
-        if last - first > FEW:
-            _merge_sort(packed[first:last], order[first:last])
-        else:
-            _insertion_sort(packed[first:last], order[first:last])
-        for place in range(first, last):
-            high, turned = packed[place] >> 1, packed[place] & 1
-            ordered[place, turned], ordered[place, 1 - turned] = low, high
+        low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
+    order = counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
+    ordered = np.empty((len(edges), 2), np.int64)
+    for place in range(len(edges)):
+        ordered[place, 0], ordered[place, 1] = edges[order[place], 0], edges[order[place], 1]
     return ordered, order
-
-
-@compiled
-def _merge_sort(packed: IntArray, order: IntArray) -> None:
-    """Sort many edges by their larger node, equal ones in the order they had."""
-    unsorted, unsorted_order, keys = packed.copy(), order.copy(), np.empty_like(packed)
-    for k in range(len(packed)):
-        keys[k] = packed[k] >> 1
-    by_larger = np.argsort(keys, kind="mergesort")
-    for k in range(len(packed)):
-        packed[k], order[k] = unsorted[by_larger[k]], unsorted_order[by_larger[k]]
-
-
-@compiled
-def _insertion_sort(packed: IntArray, order: IntArray) -> None:
-    """Sort a few edges by their larger node, equal ones in the order they had."""
-    for k in range(1, len(packed)):
-        value, e = packed[k], order[k]
-        place = k
-        while place > 0 and packed[place - 1] >> 1 > value >> 1:
-            packed[place], order[place] = packed[place - 1], order[place - 1]
-            place -= 1
-        packed[place], order[place] = value, e
 
 
 @compiled

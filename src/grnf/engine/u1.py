@@ -1,4 +1,4 @@
-"""U_1 = sum over nodes of rho_e( t(v) ): a product, an activation, a sum."""
+"""U_1 = sum over nodes of rho_e( t(v) ): a product, an activation, a sum; and its derivative."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
-from grnf.engine.rows import RAMP, RELU, activate, add_heads, evaluate, project
+from grnf.engine.neighbours import Neighbours
+from grnf.engine.rows import RAMP, RELU, activate, activate_with_slope, add_heads, evaluate, project
+from grnf.engine.schedule import NODES
 from grnf.engine.statistics import Statistics
+from grnf.engine.terms import Slopes, closed, opened
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["u1"]
-
-ROWS = 256
-"""Nodes treated at once: their sums are short enough for single precision, their rows for the cache."""
+__all__ = ["u1", "u1_slopes"]
 
 
 @compiled
@@ -24,19 +24,19 @@ def u1(
     H, dtype = len(c.bias), c.bias.dtype
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        t = np.empty((ROWS, stop - start), dtype)
+        t = np.empty((NODES, stop - start), dtype)
         constant, zeros = np.empty((1, stop - start), dtype), np.zeros(stop - start, dtype)
         U, partial = np.empty(stop - start), np.empty(stop - start, dtype)
         known = np.nan
         for g in graphs:
             if scale[g] != known:
                 known = scale[g]
-                nodes = evaluate(c.nodes[:, 0], known, start, stop)
-                totals = evaluate(c.totals, known, start, stop)
+                nodes = evaluate(c.nodes, 0, known, start, stop)
+                totals = evaluate(c.totals, 0, known, start, stop)
             project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
             U[:] = 0
-            for first in range(s.node_ptr[g], s.node_ptr[g + 1], ROWS):
-                last = min(first + ROWS, s.node_ptr[g + 1])
+            for first in range(s.node_ptr[g], s.node_ptr[g + 1], NODES):
+                last = min(first + NODES, s.node_ptr[g + 1])
                 weight = s.node_weight[first:last]
                 partial[:] = 0
                 if not _sum_sparse_rows(code, s.nodes[first:last], nodes, constant[0], weight, partial):
@@ -98,3 +98,30 @@ def _sum_rows(code: int, t: FloatArray, constant: FloatArray, weight: FloatArray
             activate(code, t[i])
             for h in range(len(U)):
                 U[h] += w * t[i, h]
+
+
+@compiled
+def u1_slopes(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    code: int,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    d_out: FloatArray,
+    out: Slopes,
+) -> None:
+    """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
+    slope = np.empty(tile, c.bias.dtype)
+    for g in graphs:
+        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+        for start in range(0, len(c.bias), tile):
+            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            for i in range(len(weight)):
+                row, d = tape.nodes[0, i], tape.d_nodes[0, i]
+                activate_with_slope(code, row, slope[: len(row)])
+                for h in range(len(row)):
+                    tape.U[h] += weight[i] * row[h]
+                    d[h] = weight[i] * slope[h] * tape.dU[h]
+            closed(s, near, c, scale[g], g, start, tape, d_out, out)

@@ -1,6 +1,10 @@
-"""U_3 = sum over ordered triples of distinct nodes of rho_e( t(v_1, v_2, v_3) ), triple by triple.
+"""U_3 = sum over ordered triples of distinct nodes of rho_e( t(v_1, v_2, v_3) ). Its derivative: see `ub`.
 
-Nodes may stand for classes of twins, see `twins`; a class of one node is a node.
+Triple by triple: nodes may stand for classes of twins, see `twins`; a class of one node is a node. By sorting,
+for large sparse graphs and relu or ramp: all triples as if there were no edges, one merge for each node; triples
+with equal nodes are taken away by inclusion and exclusion, each a sum over pairs; then every triple with an edge
+is corrected, and one with several is met at the first of the slots (1, 2), (1, 3), (2, 3): O(n^2 + n |E|) per
+channel, exact.
 """
 
 from __future__ import annotations
@@ -10,11 +14,14 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RELU, activate, add_heads, evaluate, fitting_tile, project
+from grnf.engine.rows import RAMP, RELU, activate, add_heads
+from grnf.engine.schedule import fitting_tile
+from grnf.engine.sorting import pair_sums, triple_sums
 from grnf.engine.statistics import Statistics
+from grnf.engine.terms import terms
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["triple_terms", "u3"]
+__all__ = ["u3", "u3_sorted"]
 
 
 @compiled
@@ -41,31 +48,10 @@ def u3(
         step = fitting_tile(tile, len(weight) ** 2, itemsize)
         for start in range(0, H, step):
             stop = min(start + step, H)
-            nodes, edges = triple_terms(s, near, c, scale[g], g, start, stop)
+            nodes, edges = terms(s, near, c, scale[g], g, start, stop)
             U = np.zeros(stop - start, np.float64)
             _add_triples(code, near, s.node_ptr[g], weight, nodes, edges, U)
             add_heads(U, scale[g] ** 3, c.head, c.segments, start, out[g])
-
-
-@compiled
-def triple_terms(
-    s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return what nodes add in slots 1, 2, 3: (3, n, channels); and what the values of edges add between
-    slots (1, 2), (1, 3), (2, 3): (3, values, channels). What all triples share rides on slot 1.
-    """  # noqa: D205
-    dtype, width = c.bias.dtype, stop - start
-    first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
-    n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-    nodes, edges = np.empty((3, n, width), dtype), np.empty((3, n_values, width), dtype)
-    constant, zeros = np.empty((1, width), dtype), np.zeros(width, dtype)
-    project(s.totals, g, len(constant), evaluate(c.totals, u, start, stop), c.bias[start:stop], constant)
-    for p in range(3):
-        project(s.nodes, first, n, evaluate(c.nodes[:, p], u, start, stop), constant[0], nodes[p])
-        constant[:] = 0
-        coefficient = evaluate(c.pairs[:, p], u, start, stop)
-        project(near.values, near.value_ptr[g], n_values, coefficient, zeros, edges[p])
-    return nodes, edges
 
 
 @compiled
@@ -186,3 +172,113 @@ def _add_last(
             activate(code, row)
             for h in range(len(base)):
                 partial[h] += w * row[h]
+
+
+def u3_sorted(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    code: int,
+    tile: int,
+    scale: FloatArray,
+    graph: int,
+    out: FloatArray,
+) -> None:
+    """out[graph, feature] += head u^3 U_3 for one graph, its nodes not grouped; scale[graph] = u."""
+    for start in range(0, len(c.bias), tile):
+        stop = min(start + tile, len(c.bias))
+        (x, y, z), edges = terms(s, near, c, scale[graph], graph, start, stop)
+        U = triple_sums(code, x, y, z)
+        for first, second in ((x + y, z), (x + z, y), (y + z, x)):
+            U -= pair_sums(code, first, second, s.node_weight[: len(x)])
+        same = x + y + z
+        for row in same:
+            activate(code, row)
+        U += 2 * same.sum(axis=0, dtype=np.float64)
+        _correct(code, near, s.node_ptr[graph], x, y, z, edges, U)
+        add_heads(U, scale[graph] ** 3, c.head, c.segments, start, out[graph])
+
+
+@compiled
+def _correct(
+    code: int,
+    near: Neighbours,
+    first: int,
+    x: FloatArray,
+    y: FloatArray,
+    z: FloatArray,
+    edges: FloatArray,
+    U: FloatArray,
+) -> None:
+    """U += sum over triples with an edge of rho(with edges) - rho(without)."""
+    n, width = x.shape
+    mine, other = np.full(n, -1), np.full(n, -1)  # value of the edge to each node, or -1
+    partial = np.zeros(width, x.dtype)
+    with_edges, without = np.empty(width, x.dtype), np.empty(width, x.dtype)
+    for i in range(n):
+        _mark(near, first + i, near.value, mine)
+        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+            j, value = near.node[entry], near.value[entry]
+            # an edge between i in slot 1 and j in slot 2; any node k in slot 3
+            _mark(near, first + j, near.value, other)
+            for k in range(n):
+                if k != i and k != j:
+                    for h in range(width):
+                        without[h] = x[i, h] + y[j, h] + z[k, h]
+                        with_edges[h] = without[h] + edges[0, value, h]
+                    _add_if(with_edges, edges[1], mine[k])
+                    _add_if(with_edges, edges[2], other[k])
+                    _add_difference(code, with_edges, without, partial)
+            # an edge between i in slot 1 and j in slot 3; k in slot 2 is not joined to slot 1
+            _mark(near, first + j, near.back, other)
+            for k in range(n):
+                if k != i and k != j and mine[k] < 0:
+                    for h in range(width):
+                        without[h] = x[i, h] + y[k, h] + z[j, h]
+                        with_edges[h] = without[h] + edges[1, value, h]
+                    _add_if(with_edges, edges[2], other[k])
+                    _add_difference(code, with_edges, without, partial)
+            # an edge between i in slot 2 and j in slot 3; k in slot 1 is joined to neither
+            for k in range(n):
+                if k != i and k != j and mine[k] < 0 and other[k] < 0:
+                    for h in range(width):
+                        without[h] = x[k, h] + y[i, h] + z[j, h]
+                        with_edges[h] = without[h] + edges[2, value, h]
+                    _add_difference(code, with_edges, without, partial)
+            _unmark(near, first + j, other)
+            for h in range(width):
+                U[h] += partial[h]
+            partial[:] = 0
+        _unmark(near, first + i, mine)
+
+
+@compiled
+def _mark(near: Neighbours, i: int, values: IntArray, marks: IntArray) -> None:
+    """Write the values of the edges of node i at its neighbours."""
+    for entry in range(near.ptr[i], near.ptr[i + 1]):
+        marks[near.node[entry]] = values[entry]
+
+
+@compiled
+def _unmark(near: Neighbours, i: int, marks: IntArray) -> None:
+    for entry in range(near.ptr[i], near.ptr[i + 1]):
+        marks[near.node[entry]] = -1
+
+
+@compiled
+def _add_if(row: FloatArray, edges: FloatArray, value: int) -> None:
+    if value >= 0:
+        for h in range(len(row)):
+            row[h] += edges[value, h]
+
+
+@compiled
+def _add_difference(code: int, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
+    """Partial += rho(x) - rho(y), rho: relu or ramp."""
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    if code == RAMP:
+        for h in range(len(x)):
+            partial[h] += min(max(x[h], zero), one) - min(max(y[h], zero), one)
+    else:
+        for h in range(len(x)):
+            partial[h] += max(x[h], zero) - max(y[h], zero)

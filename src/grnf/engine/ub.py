@@ -1,4 +1,7 @@
-"""U_B for any B: sum over tuples of B distinct nodes of rho_e( t(v_1 .. v_B) ). For small graphs: O(n^B)."""
+"""U_B for any B: sum over tuples of B distinct nodes of rho_e( t(v_1 .. v_B) ), and its derivative.
+
+For small graphs: O(n^B). The derivative serves from B = 3 on.
+"""
 
 from __future__ import annotations
 
@@ -6,116 +9,172 @@ import numpy as np
 
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
-from grnf.engine.rows import activate, add_heads, evaluate, project
+from grnf.engine.neighbours import Neighbours
+from grnf.engine.rows import activate, activate_with_slope, add_heads
 from grnf.engine.statistics import Statistics
+from grnf.engine.terms import Slopes, Tape, closed, opened, terms
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ub"]
+__all__ = ["ub", "ub_slopes"]
 
 
 @compiled
 def ub(
-    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    code: int,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    out: FloatArray,
 ) -> None:
     """out[g, feature] += head u^B U_B for these graphs, their nodes not grouped; scale[g] = u."""
-    H, B = len(c.bias), c.nodes.shape[1]
-    for start in range(0, H, tile):
-        stop = min(start + tile, H)
-        U = np.empty(stop - start, np.float64)
-        known = np.nan
-        for g in graphs:
-            if s.sizes[g] < B:
-                continue
-            if scale[g] != known:
-                known = scale[g]
-                nodes = _evaluate_all(c.nodes, known, start, stop)
-                pairs = _evaluate_all(c.pairs, known, start, stop)
-                totals = evaluate(c.totals, known, start, stop)
-            node_terms = _node_terms(s, g, nodes, totals, c.bias[start:stop])
-            edge_terms = _edge_terms(s, g, pairs, B)
-            U[:] = 0
-            _sum_tuples(node_terms, edge_terms, code, U)
-            add_heads(U, known**B, c.head, c.segments, start, out[g])
+    B = c.nodes.shape[1]
+    for g in graphs:
+        if s.sizes[g] < B:
+            continue
+        value_of = _values(near, s.node_ptr[g], s.sizes[g])
+        for start in range(0, len(c.bias), tile):
+            stop = min(start + tile, len(c.bias))
+            nodes, edges = terms(s, near, c, scale[g], g, start, stop)
+            U = np.zeros(stop - start)
+            _sum_tuples(code, nodes, edges, value_of, U)
+            add_heads(U, scale[g] ** B, c.head, c.segments, start, out[g])
 
 
 @compiled
-def _evaluate_all(coefficient: FloatArray, u: float, start: int, stop: int) -> FloatArray:
-    """Evaluate the coefficients of every slot: shape (slots, columns, channels)."""
-    out = np.empty((coefficient.shape[1], coefficient.shape[2], stop - start), coefficient.dtype)
-    for p in range(coefficient.shape[1]):
-        out[p] = evaluate(coefficient[:, p], u, start, stop)
-    return out
+def ub_slopes(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    code: int,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    d_out: FloatArray,
+    out: Slopes,
+) -> None:
+    """Add the derivatives of u^B U_B of these graphs, given those of all features, d_out[g]."""
+    B = c.nodes.shape[1]
+    for g in graphs:
+        if s.sizes[g] < B:
+            continue
+        value_of = _values(near, s.node_ptr[g], s.sizes[g])
+        for start in range(0, len(c.bias), tile):
+            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            _add_tuple_slopes(code, value_of, tape)
+            closed(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
-def _node_terms(s: Statistics, g: int, nodes: FloatArray, totals: FloatArray, bias: FloatArray) -> FloatArray:
-    """Return what node i adds in slot p, shape (B, n, channels); what all tuples share rides on slot 0."""
-    B, n, width = nodes.shape[0], s.sizes[g], nodes.shape[2]
-    terms = np.empty((B, n, width), nodes.dtype)
-    constant = np.empty((1, width), nodes.dtype)
-    project(s.totals, g, len(constant), totals, bias, constant)
-    for p in range(B):
-        project(s.nodes, s.node_ptr[g], n, nodes[p], constant[0], terms[p])
-        constant[:] = 0
-    return terms
+def _values(near: Neighbours, first: int, n: int) -> IntArray:
+    """Return the value of the edge between any two nodes of a graph, -1 where there is none."""
+    value_of = np.full((n, n), -1)
+    for i in range(n):
+        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+            value_of[i, near.node[entry]] = near.value[entry]
+    return value_of
 
 
 @compiled
-def _edge_terms(s: Statistics, g: int, pairs: FloatArray, B: int) -> FloatArray:
-    """Return what an edge between i in slot p and j in slot q > p adds: (B, B, n, n, channels)."""
-    n, columns, width = s.sizes[g], pairs.shape[1], pairs.shape[2]
-    terms = np.zeros((B, B, n, n, width), pairs.dtype)
-    values = np.empty((2, columns), pairs.dtype)
-    edge = np.empty((2, width), pairs.dtype)
-    zeros = np.zeros(width, pairs.dtype)
-    half = columns // 2 if s.directed else 0
-    slot = 0
-    for p in range(B):
-        for q in range(p + 1, B):
-            for e in range(s.pair_ptr[g], s.pair_ptr[g + 1]):
-                i, j = s.pair_nodes[e, 0], s.pair_nodes[e, 1]
-                for f in range(columns):
-                    values[0, f] = s.pairs[e, f]
-                    values[1, f] = s.pairs[e, (f + half) % columns]
-                project(values, 0, 2, pairs[slot], zeros, edge)
-                terms[p, q, i, j] = edge[0]
-                terms[p, q, j, i] = edge[1]
-            slot += 1
-    return terms
+def _next_tuple(v: IntArray, used: IntArray, depth: int, n: int) -> bool:
+    """Move the last node of a tuple of depth + 1 distinct nodes on; False if there is none left."""
+    if v[depth] >= 0:
+        used[v[depth]] = 0
+    v[depth] += 1
+    while v[depth] < n and used[v[depth]]:
+        v[depth] += 1
+    if v[depth] == n:
+        v[depth] = -1
+        return False
+    used[v[depth]] = 1
+    return True
 
 
 @compiled
-def _sum_tuples(node_terms: FloatArray, edge_terms: FloatArray, code: int, U: FloatArray) -> None:
+def _extend(
+    nodes: FloatArray, edges: FloatArray, value_of: IntArray, v: IntArray, depth: int, prefix: FloatArray
+) -> None:
+    """Set prefix[depth + 1] to the terms of the first depth + 1 nodes of a tuple."""
+    row, last, node = prefix[depth + 1], prefix[depth], nodes[depth, v[depth]]
+    for h in range(len(row)):
+        row[h] = last[h] + node[h]
+    for p in range(depth):
+        value = value_of[v[p], v[depth]]
+        if value >= 0:
+            edge = edges[_slot(p, depth, len(nodes)), value]
+            for h in range(len(row)):
+                row[h] += edge[h]
+
+
+@compiled
+def _slot(p: int, q: int, B: int) -> int:
+    """Return the number of the pair of slots p < q, in lexicographic order."""
+    return p * B - p * (p + 1) // 2 + q - p - 1
+
+
+@compiled
+def _sum_tuples(
+    code: int, nodes: FloatArray, edges: FloatArray, value_of: IntArray, U: FloatArray
+) -> None:
     """Walk over all tuples of distinct nodes, keeping the partial sums of every prefix of the tuple."""
-    B, n, width = node_terms.shape
-    prefix = np.zeros((B + 1, width), node_terms.dtype)
-    partial = np.zeros(width, node_terms.dtype)
-    v = np.full(B, -1)
-    used = np.zeros(n, np.bool_)
+    B, n, width = nodes.shape
+    prefix, partial = np.zeros((B + 1, width), nodes.dtype), np.zeros(width, nodes.dtype)
+    v, used = np.full(B, -1), np.zeros(n, np.int64)
     depth = 0
     while depth >= 0:
-        if v[depth] >= 0:
-            used[v[depth]] = False
-        v[depth] += 1
-        while v[depth] < n and used[v[depth]]:
-            v[depth] += 1
-        if v[depth] == n:
-            v[depth] = -1
+        if not _next_tuple(v, used, depth, n):
             depth -= 1
-            if depth == B - 2:
-                U += partial
-                partial[:] = 0
+            if depth == B - 2:  # short sums in single precision, long ones in double
+                for h in range(width):
+                    U[h] += partial[h]
+                    partial[h] = 0
             continue
-        node = v[depth]
-        for h in range(width):
-            prefix[depth + 1, h] = prefix[depth, h] + node_terms[depth, node, h]
-        for p in range(depth):
-            for h in range(width):
-                prefix[depth + 1, h] += edge_terms[p, depth, v[p], node, h]
+        _extend(nodes, edges, value_of, v, depth, prefix)
         if depth == B - 1:
             activate(code, prefix[B])
             for h in range(width):
                 partial[h] += prefix[B, h]
         else:
-            used[node] = True
             depth += 1
+
+
+@compiled
+def _add_tuple_slopes(code: int, value_of: IntArray, tape: Tape) -> None:
+    """Add U_B and the derivatives of its rows; those of all tuples with a prefix are added up on the way back."""
+    B, n, width = tape.nodes.shape
+    prefix, back = np.zeros((B + 1, width), tape.nodes.dtype), np.zeros((B + 1, width), tape.nodes.dtype)
+    v, used = np.full(B, -1), np.zeros(n, np.int64)
+    depth = 0
+    while depth >= 0:
+        if v[depth] >= 0:  # all tuples that begin so are done
+            _hand_back(value_of, v, depth, back, tape)
+        if not _next_tuple(v, used, depth, n):
+            depth -= 1
+            continue
+        _extend(tape.nodes, tape.edges, value_of, v, depth, prefix)
+        if depth == B - 1:
+            activate_with_slope(code, prefix[B], back[B])
+            for h in range(width):
+                tape.U[h] += prefix[B, h]
+                back[B, h] *= tape.dU[h]
+        else:
+            depth += 1
+
+
+@compiled
+def _hand_back(value_of: IntArray, v: IntArray, depth: int, back: FloatArray, tape: Tape) -> None:
+    """Give the derivatives of tuples that begin with v_0 .. v_depth to the last of these, and to the rest."""
+    d, before, node = back[depth + 1], back[depth], tape.d_nodes[depth, v[depth]]
+    for h in range(len(d)):
+        node[h] += d[h]
+        before[h] += d[h]
+    for p in range(depth):
+        value = value_of[v[p], v[depth]]
+        if value >= 0:
+            edge = tape.d_edges[_slot(p, depth, len(tape.nodes)), value]
+            for h in range(len(d)):
+                edge[h] += d[h]
+    for h in range(len(d)):
+        d[h] = 0

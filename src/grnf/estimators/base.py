@@ -16,12 +16,14 @@ from grnf.activations import get_activation
 from grnf.errors import GraphError
 from grnf.estimators.parameters import Law, memory_size, parameter_law
 from grnf.estimators.state import load_state, save_state
-from grnf.features import FeatureMap
+from grnf.engine import Schedule
+from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects
 from grnf.io.samples import Samples, encoded_samples, first_samples
 from grnf.law import ParameterLaw
+from grnf.metric.guarantee import theorem_1
 from grnf.typing import FloatArray
 
 __all__ = ["DTYPES", "GraphTransformer"]
@@ -52,7 +54,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     missing: Literal["error", "zero"]
     on_error: Literal["raise", "nan", "skip"]
     max_memory: int | str
-    _map: FeatureMap
+    _map: Embedder
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
@@ -180,13 +182,14 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             normalize=bool(self.normalize),
             center=bool(self.center),
             dtype=DTYPES[self.dtype],
-            max_memory=memory_size(self.max_memory),
-            n_jobs=self.n_jobs,
             **more,
         )
+
+    def _schedule(self) -> Schedule:
+        return Schedule(memory_size(self.max_memory), self.n_jobs)
 
     def _set_widths(self, node_width: int, edge_width: int, seed: int, feature_map: FeatureMap) -> None:
         self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
         self.n_components_ = feature_map.n_components
-        self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
-        self._map = feature_map
+        self.metric_guaranteed_, self.metric_reason_ = theorem_1(feature_map, edge_width)
+        self._map = Embedder(feature_map, self._schedule())

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
 from grnf.estimators.base import GraphTransformer
 from grnf.estimators.parameters import Law
-from grnf.features import FeatureMap
+from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.io.samples import Samples
 from grnf.law import ParameterLaw, draw_seed
@@ -201,12 +201,13 @@ class ReweightedGRNF(GraphTransformer):
     def _scores(self, candidates: FeatureMap, batch: GraphBatch, target: FloatArray) -> Iterator[FloatArray]:
         """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
         n, M = len(batch), candidates.n_components
-        step = max(64, candidates.max_memory // (32 * n) // 64 * 64)
+        schedule = self._schedule()
+        step = max(64, schedule.max_memory // (32 * n) // 64 * 64)
         with progress(n * M, f"scoring {M} features on {n} graphs") as advance:
             for start in range(0, M, step):
                 chosen = np.arange(start, min(start + step, M))
                 with no_progress():
-                    psi = replace(candidates, n_components=len(chosen), chosen=chosen)(batch)
+                    psi = Embedder(replace(candidates, n_components=len(chosen), chosen=chosen), schedule)(batch)
                 yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
                 advance(n * len(chosen))
 

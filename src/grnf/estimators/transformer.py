@@ -9,13 +9,12 @@ from typing import Any, Literal, Self
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
-from grnf.engine.statistics import edge_channels
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer
 from grnf.estimators.parameters import Law, checked_heads
 from grnf.features import HiddenSums
 from grnf.io.samples import Samples
-from grnf.law import draw_seed
+from grnf.law import draw_seed, largest_ratio
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
 from grnf.metric.bounds import checked_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
@@ -278,10 +277,8 @@ class GRNF(GraphTransformer):
         feature_map = self._feature_map(target, proposal, self._dimension(heads), seed, heads=heads)
         self._set_widths(node_width, edge_width, seed, feature_map)
         self.target_law_, self.proposal_law_ = target, proposal
-        self.largest_term_ = get_activation(self.activation).spread ** 2 * feature_map.largest_weight()
-        self.ess_ = feature_map.effective_sample_size(
-            node_width + edge_channels(edge_width, bool(self.adjacency_channel))
-        )
+        self.largest_term_ = get_activation(self.activation).spread ** 2 * largest_ratio(target, proposal)
+        self.ess_ = self._map.effective_sample_size(node_width, edge_width)
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
                 f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "

@@ -15,7 +15,8 @@ import numpy as np
 
 from grnf.activations import get_activation
 from grnf.basis import positions
-from grnf.features import FeatureMap
+from grnf.engine import Schedule
+from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Draw, OrderDraw, ParameterLaw
 from grnf.typing import FloatArray, IntArray
@@ -86,6 +87,5 @@ def first_version_features(
         basis="overlapping",
         activation=get_activation("identity"),
         center=False,
-        n_jobs=-1,
     )
-    return np.asarray(features(graphs) * math.sqrt(n_components), dtype=np.float32)
+    return np.asarray(Embedder(features, Schedule(n_jobs=-1))(graphs) * math.sqrt(n_components), dtype=np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 from grnf.experiments.figures import COLOURS, MARKERS, new_figure
 from grnf.experiments.study import Study, Table
 from grnf.experiments.synthetic_sets import CLASSES, synthetic_vectors
-from grnf.law.streams import block_generator
+from grnf.law.streams import page_generator
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
@@ -73,7 +73,7 @@ def _repetition(
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
 
-    generator = block_generator(seed, repetition)
+    generator = page_generator(seed, repetition)
     order = generator.permutation(len(y))
     train, test = order[: len(y) // 2], order[len(y) // 2 :]
     rows = []

@@ -10,7 +10,7 @@ from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.study import Study, Table
-from grnf.law.streams import block_generator
+from grnf.law.streams import page_generator
 from grnf.metric import DistanceEstimate, failure_probability, required_dimension
 from grnf.typing import FloatArray
 
@@ -89,7 +89,7 @@ def _empirical(
     terms: FloatArray, M: int, repetitions: int, eps: float, seed: int, block: int
 ) -> dict[str, float]:
     """Return how often estimates with M features are off, and how often intervals hold the true value."""
-    generator = block_generator(seed, block)
+    generator = page_generator(seed, block)
     truth = float(terms.mean())
     estimates = np.empty(repetitions)
     held = {"bernstein": 0, "clt": 0}

@@ -13,7 +13,8 @@ from grnf import GRNF
 from grnf.datasets import Fold, TUDataset, load_folds, load_tu
 from grnf.experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
 from grnf.experiments.study import Study
-from grnf.features import FeatureMap
+from grnf.engine import Schedule
+from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
 
@@ -82,7 +83,7 @@ def _plain(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
 
 def _without_edge_terms(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
     law = WithoutEdgeTerms(ORDERS)
-    return FeatureMap(law, law, n_components, seed, basis="overlapping", n_jobs=-1)(graphs)
+    return Embedder(FeatureMap(law, law, n_components, seed, basis="overlapping"), Schedule(n_jobs=-1))(graphs)
 
 
 def load_benchmark(name: str, study: Study) -> Benchmark:

@@ -13,7 +13,7 @@ from grnf.errors import GraphError
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["GraphBatch"]
+__all__ = ["GraphBatch", "ragged_indices"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,8 +97,8 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
         """Return the graphs of these numbers, in that order."""
         index = np.asarray(indices, dtype=np.int64)
-        nodes = _ragged_indices(self.node_ptr, index)
-        edges = _ragged_indices(self.edge_ptr, index)
+        nodes = ragged_indices(self.node_ptr, index)
+        edges = ragged_indices(self.edge_ptr, index)
         return GraphBatch(
             node_ptr=_offsets(np.diff(self.node_ptr)[index]),
             edge_ptr=_offsets(np.diff(self.edge_ptr)[index]),
@@ -166,7 +166,7 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
     return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
 
 
-def _ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
+def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
     """Return the positions of the items of the graphs `index`, one after the other."""
     counts = np.diff(ptr)[index]
     starts = np.repeat(ptr[index] - _offsets(counts)[:-1], counts)

@@ -2,16 +2,24 @@
 
 from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw
+from grnf.law.given import Law, parameter_law
 from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.law.parameters import ParameterLaw
 from grnf.law.streams import draw_seed
-from grnf.law.weights import effective_sample_size, hidden_weights, importance_weights
+from grnf.law.weights import (
+    effective_sample_size,
+    hidden_weights,
+    importance_weights,
+    largest_ratio,
+    proposal_sample_size,
+)
 
 __all__ = [
     "Categorical",
     "CoefficientLaw",
     "Draw",
     "Gaussian",
+    "Law",
     "OrderDraw",
     "OrderLaw",
     "ParameterLaw",
@@ -23,4 +31,7 @@ __all__ = [
     "effective_sample_size",
     "hidden_weights",
     "importance_weights",
+    "largest_ratio",
+    "parameter_law",
+    "proposal_sample_size",
 ]

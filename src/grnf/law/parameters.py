@@ -1,7 +1,7 @@
 """P: the law of w = (k, theta_F, theta_H).
 
 One seed defines an infinite sequence w_1, w_2, ... Features are drawn in pages of PAGE, each from its own
-counter-based stream, so any stretch of the sequence can be drawn alone: the first 512 features of M = 10,000
+counter-based stream, so any chunk of the sequence can be drawn alone: the first 512 features of M = 10,000
 are the features of M = 512, whatever the chunks in which they are drawn. What is drawn beside the features
 (strata, scales, further heads) has streams of its own, so it changes no number of a plain draw.
 """
@@ -124,35 +124,21 @@ class ParameterLaw:
             last = self._last_orders = (n_pages, seed), np.concatenate(pages)
         return last[1][:n_features].copy()
 
-    def stretches(
-        self,
-        n_features: int,
-        *,
-        channels: int,
-        seed: int,
-        max_coefficients: int = 4_000_000,
-        max_features: int | None = None,
-        heads: int = 1,
-    ) -> list[tuple[int, int]]:
-        """Cut w_1 .. w_M into stretches (start, size) of about `max_coefficients` numbers each.
+    def mean_parameters(self, orders: IntArray, channels: int, heads: int = 1) -> float:
+        """Return how many coefficients a feature has on average over these orders, with R heads each.
 
         Examples
         --------
-        >>> ParameterLaw({1: 1.0}).stretches(1000, channels=1, seed=0, max_coefficients=10_000)
-        [(0, 320), (320, 320), (640, 320), (960, 40)]
+        >>> ParameterLaw({1: 1.0}).mean_parameters(np.array([1, 1]), channels=1)
+        29.0
         """
-        orders = self.orders_of(min(n_features, 16 * PAGE), seed=seed)
-        hidden = self.hidden_channels
         present, counts = np.unique(orders, return_counts=True)
+        hidden = self.hidden_channels
         sizes = [
             n_parameters(int(k), channels, hidden) + (heads - 1) * n_head_parameters(int(k), hidden)
             for k in present
         ]
-        size = float(np.average(sizes, weights=counts))
-        step = PAGE * max(1, int(max_coefficients / (PAGE * size)))
-        if max_features is not None:
-            step = min(step, max(PAGE, max_features // PAGE * PAGE))
-        return [(start, min(step, n_features - start)) for start in range(0, n_features, step)]
+        return float(np.average(sizes, weights=counts))
 
     def log_density(self, draw: Draw) -> FloatArray:
         """Return log p(w_m) of each feature, the density being with respect to counting x Lebesgue."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from grnf.law.draw import Draw, OrderDraw, n_head_parameters
 from grnf.law.parameters import ParameterLaw
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["effective_sample_size", "hidden_weights", "importance_weights"]
+__all__ = [
+    "effective_sample_size",
+    "hidden_weights",
+    "importance_weights",
+    "largest_ratio",
+    "proposal_sample_size",
+]
 
 
 def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
@@ -66,6 +74,35 @@ def effective_sample_size(weights: FloatArray) -> float:
         return 0.0
     scaled = np.asarray(weights) / largest  # squares of very small weights would vanish
     return float(scaled.sum() ** 2 / np.square(scaled).sum())
+
+
+def proposal_sample_size(
+    target: ParameterLaw, proposal: ParameterLaw, draws: Callable[[], Iterable[Draw]], orders: IntArray
+) -> float:
+    """Return the effective sample size of features of these orders, drawn from the proposal.
+
+    Their coefficients matter only where the two laws of them differ; then they are asked for by `draws`.
+    """
+    if target.coefficients != proposal.coefficients:
+        weights = [importance_weights(target, proposal, draw) for draw in draws()]
+        return effective_sample_size(np.concatenate(weights))
+    present, counts = np.unique(orders, return_counts=True)
+    ratio = [target.orders.probability(int(k)) / proposal.orders.probability(int(k)) for k in present]
+    return effective_sample_size(np.repeat(ratio, counts))
+
+
+def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
+    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known.
+
+    Examples
+    --------
+    >>> law = ParameterLaw({1: 0.75, 2: 0.25})
+    >>> largest_ratio(law, ParameterLaw({1: 0.5, 2: 0.5}))
+    1.5
+    """
+    drawn = [k for k in range(1, 64) if proposal.orders.probability(k) > 0]
+    orders = max(target.orders.probability(k) / proposal.orders.probability(k) for k in drawn)
+    return orders * proposal.coefficients.largest_ratio(target.coefficients)
 
 
 def _order_ratio(target: ParameterLaw, proposal: ParameterLaw, group: OrderDraw) -> float:

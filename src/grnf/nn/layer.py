@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from grnf.activations import get_activation
-from grnf.basis import check_basis, set_partitions
-from grnf.engine.statistics import edge_channels as channels_of_edges
-from grnf.estimators.parameters import Law, checked_hidden_channels, parameter_law
-from grnf.law import draw_seed, importance_weights
-from grnf.law.draw import n_parameters
-from grnf.nn.designs import block_parts, edge_design, node_design, weights
+from grnf.basis import bell, check_basis
+from grnf.estimators.parameters import checked_heads, checked_hidden_channels
+from grnf.graphs import edge_channels as channels_of_edges
+from grnf.law import Law, draw_seed, importance_weights, parameter_law
+from grnf.law.draw import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
-from grnf.nn.layout import Statistics, statistics
 from grnf.nn.rho import rho
-from grnf.nn.sums import block_sums
+from grnf.nn.sums import Settings, feature_sums
 
 __all__ = ["GRNFLayer"]
-
-LARGEST_ORDER = 3
 
 
 class GRNFLayer(nn.Module):
@@ -41,9 +38,9 @@ class GRNFLayer(nn.Module):
         Columns of `x`; 0 if there are none.
     edge_channels : int, default=0
         Columns of `edge_attr`; 0 if there are none, and then the adjacency alone is used.
-    orders, proposal, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize,
-    center
-        As in `grnf.GRNF`. Orders go up to 3.
+    orders, proposal, heads, stratified, hidden_channels, hidden_activation, activation, basis,
+    adjacency_channel, normalize, center
+        As in `grnf.GRNF`.
     random_state : int, numpy Generator or RandomState, torch Generator, optional
         None takes a seed from torch, so that `torch.manual_seed` fixes it.
     trainable : bool, default=False
@@ -58,8 +55,11 @@ class GRNFLayer(nn.Module):
     ----------
     seed : int
         Defines the random coefficients.
-    theta_1, theta_2, theta_3 : Tensor, shape (features of that order, coefficients)
-        All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw.
+    theta_1, theta_2, .. : Tensor, shape (hidden draws of that order, coefficients)
+        All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw (those that it
+        has drawn, if they are without end).
+    heads_1, heads_2, .. : Tensor, shape (hidden draws of that order, heads - 1, coefficients)
+        Further heads beside those in theta, if there are any.
     orders : Tensor, shape (out_features,)
         The hidden order k of each feature.
     importance : Tensor, shape (out_features,)
@@ -94,6 +94,8 @@ class GRNFLayer(nn.Module):
         *,
         orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed, as in GRNF
         proposal: Law | None = None,
+        heads: int = 1,
+        stratified: bool = False,
         hidden_channels: int = 4,
         hidden_activation: str = "relu",
         activation: str = "tanh",
@@ -113,13 +115,16 @@ class GRNFLayer(nn.Module):
         self.node_channels = _whole(node_channels, 0, "node_channels")
         self.edge_channels = _whole(edge_channels, 0, "edge_channels")
         self.hidden_channels = checked_hidden_channels(hidden_channels)
-        self.target = parameter_law(orders, self.hidden_channels, "orders")
+        self.heads, self.stratified = checked_heads(heads), bool(stratified)
+        if self.out_features % self.heads:
+            raise ValueError(f"out_features must be a multiple of heads; got {out_features} and {heads}")
+        self.target = parameter_law(orders, self.hidden_channels, "orders", self.stratified)
         self.proposal = (
-            self.target if proposal is None else parameter_law(proposal, self.hidden_channels, "proposal")
+            self.target
+            if proposal is None
+            else parameter_law(proposal, self.hidden_channels, "proposal", self.stratified)
         )
         self.hidden_activation = get_activation(hidden_activation).name
-        if self.hidden_activation == "erf":
-            raise ValueError("the layer has no hidden activation 'erf'; 'tanh' and 'sigmoid' are as smooth")
         self.activation = get_activation(activation).name
         self.basis, self.adjacency_channel = basis, bool(adjacency_channel)
         self.normalize, self.center = bool(normalize), bool(center)
@@ -127,11 +132,7 @@ class GRNFLayer(nn.Module):
         self.seed = _seed(random_state)
         self._hidden_code = get_activation(hidden_activation).code
         self._outer_code = get_activation(activation).code
-        n_edge = channels_of_edges(self.edge_channels, self.adjacency_channel)
-        self._channels, self._adjacency = self.node_channels + n_edge, n_edge > self.edge_channels
-        self._blocks = {
-            k: [block_parts(pi, basis) for pi in set_partitions(k)] for k in self._possible_orders()
-        }
+        self._channels = self.node_channels + channels_of_edges(self.edge_channels, self.adjacency_channel)
         self._make(device, dtype)
         self.reset_parameters()
 
@@ -154,9 +155,9 @@ class GRNFLayer(nn.Module):
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
-        if getattr(grnf, "heads", 1) != 1 or hasattr(grnf, "chosen_"):
-            raise ValueError("the layer has one head per hidden draw and all features: use heads=1")
-        shared = ("hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
+        if hasattr(grnf, "chosen_"):
+            raise ValueError("the layer draws its features itself: a GRNF is wanted, not one with chosen features")
+        shared = ("heads", "hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
         return cls(
             grnf.n_components_,
@@ -172,18 +173,19 @@ class GRNFLayer(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw the coefficients again from `seed`, and set the weights to p / p-bar."""
-        draw = self.proposal.sample(self.out_features, channels=self._channels, seed=self.seed)
+        draw = self.proposal.sample(
+            self.out_features // self.heads, channels=self._channels, seed=self.seed, heads=self.heads
+        )
         ratio = importance_weights(self.target, self.proposal, draw)
-        rows = {group.k: group.theta for group in draw.groups}
+        drawn = {group.k: group for group in draw.groups}
         with torch.no_grad():
-            self.orders.copy_(torch.from_numpy(draw.orders))
+            self.orders.copy_(torch.from_numpy(np.repeat(draw.orders, self.heads)))
             self.importance.copy_(torch.from_numpy(ratio))
-            for k in self._blocks:
-                theta = self.theta(k)
-                width = n_parameters(k, self._channels, self.hidden_channels)
-                theta.data = theta.new_empty(0, width)
-                if k in rows:
-                    theta.data = torch.from_numpy(rows[k]).to(theta)
+            for k in {*self._orders, *drawn}:
+                self._register(k)
+                for name, tensor in self._tensors(k):
+                    rows = torch.from_numpy(getattr(drawn[k], name)).to(tensor) if k in drawn else tensor[:0]
+                    tensor.data = rows
             if self.logits is not None:
                 self.logits.zero_()
 
@@ -224,15 +226,30 @@ class GRNFLayer(nn.Module):
         inputs = checked_inputs(
             **parts, widths=(self.node_channels, self.edge_channels), like=self.importance
         )
-        s = statistics(inputs, adjacency=self._adjacency, normalize=self.normalize)
-        found = [self._psi(k, s) for k in self._blocks if len(self.theta(k))]
-        place = torch.argsort(torch.argsort(self.orders, stable=True))
-        psi = torch.cat(found, dim=1)[:, place]
-        return psi * (self._root_weights() / math.sqrt(self.out_features))
+        used = [k for k in self._orders if len(self.theta(k))]
+        settings = Settings(
+            used,
+            self.hidden_channels,
+            self._hidden_code,
+            self.basis,
+            self.normalize,
+            self.adjacency_channel,
+            self.heads > 1,
+        )
+        sums = feature_sums(inputs, [self.theta(k) for k in used], settings)
+        if self.heads > 1:
+            sums = self._through_heads(sums, used)
+        psi = rho(self._outer_code, sums)
+        if self.center:
+            psi = psi - rho(self._outer_code, torch.cat([self._null_sums(k).to(sums.dtype) for k in used]))
+        hidden_orders = self.orders[:: self.heads]
+        place = torch.argsort(torch.argsort(hidden_orders, stable=True))
+        psi = psi.view(len(psi), -1, self.heads)[:, place].flatten(1)
+        return psi.to(self.importance.dtype) * (self._root_weights() / math.sqrt(self.out_features))
 
     def extra_repr(self) -> str:
         """Return the numbers of features of each order, and the settings that are not the defaults."""
-        counts = {k: len(self.theta(k)) for k in self._blocks}
+        counts = {k: self.heads * len(self.theta(k)) for k in self._orders}
         text = (
             f"{self.out_features}, node_channels={self.node_channels}, edge_channels={self.edge_channels}, "
             f"orders={counts}, seed={self.seed}"
@@ -242,36 +259,28 @@ class GRNFLayer(nn.Module):
                 text += f", {name}={getattr(self, name)!r}"
         return text
 
-    def _psi(self, k: int, s: Statistics) -> Tensor:
-        """Return psi(g; w) - psi(0; w) for all features of order k: shape (graphs, features)."""
-        theta, F_h = self.theta(k), self.hidden_channels
-        m, n_partitions = len(theta), len(self._blocks[k])
-        tail = n_partitions * F_h
-        equivariant = theta[:, : -2 * tail - 1].view(m, -1, F_h, self._channels)
-        biases = theta[:, -2 * tail - 1 : -tail - 1].view(m, n_partitions, F_h)
-        heads = theta[:, -tail - 1 : -1].view(m, n_partitions, F_h)
-        sums, null = theta[:, -1], theta[:, -1]
-        for index, parts in enumerate(self._blocks[k]):
-            bias, head = biases[:, index].T, heads[:, index].T  # F_h, m: features run fastest
-            some = equivariant[:, list(parts.columns)]
-            on_nodes = [weights(some, part, self.node_channels) for part in parts.nodes]
-            on_nodes[0] = torch.cat([on_nodes[0], bias.reshape(1, -1)])
-            U = block_sums(
-                [node_design(s, part, constant=p == 0) for p, part in enumerate(parts.nodes)],
-                on_nodes,
-                [edge_design(s, part) for part in parts.edges],
-                [weights(some, (None, part), self.node_channels) for part in parts.edges],
-                s.layout,
-                self._hidden_code,
-            )
-            scale = s.u**parts.B
-            sums = sums + scale[:, None] * (U.view(-1, F_h, m) * head).sum(1)
-            if parts.B == 1:  # all that the null graph has
-                null = null + (rho(self._hidden_code, bias) * head).sum(0)
-        psi = rho(self._outer_code, sums)
-        if self.center:
-            psi = psi - rho(self._outer_code, null.to(psi.dtype))
-        return psi.to(theta.dtype)
+    def _all_heads(self, k: int) -> Tensor:
+        """Return theta_H and theta_0 of all heads, shape (hidden draws of order k, R, coefficients)."""
+        first = self.theta(k)[:, None, -n_head_parameters(k, self.hidden_channels) :]
+        return first if self.heads == 1 else torch.cat([first, getattr(self, f"heads_{k}")], dim=1)
+
+    def _through_heads(self, hidden: Tensor, orders: list[int]) -> Tensor:
+        """Return theta_0 + theta_H . U of every head from the hidden sums U."""
+        found, start = [], 0
+        for k in orders:
+            heads = self._all_heads(k).to(hidden.dtype)
+            m, _, width = heads.shape
+            U = hidden[:, start : start + m * (width - 1)].reshape(len(hidden), m, width - 1)
+            start += m * (width - 1)
+            found.append((torch.einsum("gmw,mrw->gmr", U, heads[..., :-1]) + heads[..., -1]).flatten(1))
+        return torch.cat(found, dim=1)
+
+    def _null_sums(self, k: int) -> Tensor:
+        """Return the sums of the null graph: it has tuples for the partition with one slot alone, the first."""
+        heads, F_h = self._all_heads(k), self.hidden_channels
+        start = -2 * bell(k) * F_h - 1
+        hidden = rho(self._hidden_code, self.theta(k)[:, start : start + F_h])
+        return ((heads[..., :F_h] * hidden[:, None]).sum(2) + heads[..., -1]).flatten()
 
     def _root_weights(self) -> Tensor:
         """Return sqrt(p_m / p-bar_m). Learned ones are p_m e^(logit_m), scaled to the mean of p_m."""
@@ -281,43 +290,59 @@ class GRNFLayer(nn.Module):
         excess = torch.logsumexp(self.logits + self.importance.log(), 0) - self.importance.sum().log()
         return root * torch.exp(0.5 * (self.logits - excess))
 
-    def _possible_orders(self) -> list[int]:
-        probability = self.proposal.orders.probability
-        if any(probability(k) > 0 for k in range(LARGEST_ORDER + 1, 64)):
-            raise ValueError(
-                f"the layer has orders up to {LARGEST_ORDER}, but {self.proposal.orders!r} draws larger "
-                "ones; pass proposal=law.restricted_to({1, 2, 3}) (the bounded-order map), or use grnf.GRNF"
-            )
-        return [k for k in range(1, LARGEST_ORDER + 1) if probability(k) > 0]
-
     def _make(self, device: Any, dtype: torch.dtype | None) -> None:
         """Register all tensors, still without features: `reset_parameters` and loading fill them."""
         dtype = dtype or torch.get_default_dtype()
         if not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating type of torch; got {dtype}")
-        for k in self._blocks:
-            width = n_parameters(k, self._channels, self.hidden_channels)
-            empty = torch.empty(0, width, device=device, dtype=dtype)
-            if self.trainable:
-                self.register_parameter(f"theta_{k}", nn.Parameter(empty))
-            else:
-                self.register_buffer(f"theta_{k}", empty)
-        M = self.out_features
+        M, law = self.out_features, self.proposal.orders
         self.register_buffer("orders", torch.zeros(M, dtype=torch.long, device=device))
         self.register_buffer("importance", torch.ones(M, device=device, dtype=dtype))
         logits = torch.zeros(M, device=device, dtype=dtype) if self.learn_weights else None
         self.register_parameter("logits", None if logits is None else nn.Parameter(logits))
+        self._orders: list[int] = []
+        for k in () if law.full_support else range(1, 64):
+            if law.probability(k) > 0:
+                self._register(k)
+
+    def _register(self, k: int) -> None:
+        """Make room for features of order k, none of them yet."""
+        if k in self._orders:
+            return
+        shapes = {f"theta_{k}": (0, n_parameters(k, self._channels, self.hidden_channels))}
+        if self.heads > 1:
+            shapes[f"heads_{k}"] = (0, self.heads - 1, n_head_parameters(k, self.hidden_channels))
+        for name, shape in shapes.items():
+            empty = self.importance.new_empty(shape)
+            if self.trainable:
+                self.register_parameter(name, nn.Parameter(empty))
+            else:
+                self.register_buffer(name, empty)
+        self._orders = sorted([*self._orders, k])
+
+    def _tensors(self, k: int) -> list[tuple[str, Tensor]]:
+        """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
+        found = [("theta", self.theta(k))]
+        return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """Make room for the features of another seed, which has more of one order and fewer of another."""
-        for k in self._blocks:
-            saved, theta = state_dict.get(f"{prefix}theta_{k}"), self.theta(k)
-            if saved is not None and saved.dim() == 2 and saved.shape[1] == theta.shape[1]:
-                theta.data = theta.data.new_empty(saved.shape)
+        names = [key.removeprefix(prefix) for key in state_dict if key.startswith(f"{prefix}theta_")]
+        for k in sorted(int(name.removeprefix("theta_")) for name in names):
+            self._register(k)
+        for name in [f"{kind}_{k}" for k in self._orders for kind in ("theta", "heads")]:
+            tensor = getattr(self, name, None)
+            saved = state_dict.get(prefix + name)
+            if tensor is not None and saved is None and self.proposal.orders.full_support:
+                state_dict[prefix + name] = tensor.data = tensor.data[:0]
+            elif tensor is not None and saved is not None and saved.shape[1:] == tensor.shape[1:]:
+                tensor.data = tensor.data.new_empty(saved.shape)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 DEFAULTS: dict[str, Any] = {
+    "heads": 1,
+    "stratified": False,
     "hidden_channels": 4,
     "hidden_activation": "relu",
     "activation": "tanh",

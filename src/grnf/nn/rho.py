@@ -1,4 +1,4 @@
-"""The activations of `grnf.activations` on tensors, and their derivatives."""
+"""The activations of `grnf.activations` on tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grnf.engine.rows import ERF, RAMP, RELU, SIGMOID, TANH
 
-__all__ = ["rho", "slope"]
+__all__ = ["rho"]
 
 
 def rho(code: int, x: Tensor) -> Tensor:
@@ -23,16 +23,3 @@ def rho(code: int, x: Tensor) -> Tensor:
     if code == ERF:
         return torch.erf(x)
     return x
-
-
-def slope(code: int, y: Tensor) -> Tensor:
-    """Return rho'(x), given y = rho(x), for the hidden activations of the layer."""
-    if code == RELU:
-        return (y > 0).to(y.dtype)
-    if code == RAMP:
-        return ((y > 0) & (y < 1)).to(y.dtype)
-    if code == SIGMOID:
-        return y * (1 - y)
-    if code == TANH:
-        return 1 - y * y
-    return torch.ones_like(y)

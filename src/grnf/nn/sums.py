@@ -1,230 +1,281 @@
-"""U_B = sum over distinct v_1 .. v_B of rho_e(t(v)) as an operator of torch, with derivatives.
+"""The sums of all features (before rho_i) as an operator of torch: the engine forward, its derivatives back.
 
-From designs and weights (`grnf.nn.designs`) to U, shape (graphs, channels). Hidden channels are taken a few
-at a time and once more in the backward pass, so that nothing of the size of nodes x channels is kept, let
-alone of pairs x channels. As an operator of its own it is one node for `torch.compile`.
+On any device: tensors come to the processor, where the loops are, and the result goes back. The operator is one
+node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are multiplied out again there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
-from typing import Any
+from collections import OrderedDict
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from grnf.basis import bell
+from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_slopes
+from grnf.engine.rows import place
 from grnf.errors import GraphError
-from grnf.nn import dense, loops
-from grnf.nn.layout import Layout
+from grnf.graphs import GraphBatch, edge_channels
+from grnf.law import OrderDraw
+from grnf.nn.inputs import Inputs
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["block_sums"]
+__all__ = ["Settings", "feature_sums"]
 
-CHUNK_BYTES = 2**24
-"""Memory of the rows of the channels that are treated at once, for each thread."""
-
-_ARGUMENTS = (
-    "Tensor[] designs, Tensor[] weights, Tensor[] edge_designs, Tensor[] edge_weights, "
-    "Tensor ptr, Tensor graph_of, Tensor pairs, int code"
-)
+KEPT = 8
+"""Layers whose coefficients are kept in the form that the loops read, until their theta change."""
 
 
-def block_sums(
-    designs: Sequence[Tensor],
-    weights: Sequence[Tensor],
-    edge_designs: Sequence[Tensor],
-    edge_weights: Sequence[Tensor],
-    layout: Layout,
-    code: int,
-) -> Tensor:
-    """Return U_B for B slots: rows X_p W_p of nodes and Q_pq W_pq of the edges between them; code: rho_e."""
-    return _sums(  # type: ignore[no-any-return]
-        list(designs), list(weights), list(edge_designs), list(edge_weights), *layout, code
-    )
+class Settings(NamedTuple):
+    """What is computed, in the words that an operator may take."""
+
+    orders: list[int]
+    hidden_channels: int
+    code: int
+    basis: str
+    normalize: bool
+    adjacency_channel: bool
+    hidden: bool
+
+    def width(self, thetas: list[Tensor]) -> int:
+        """Return the number of sums: of features, or of all their hidden channels."""
+        if not self.hidden:
+            return sum(len(theta) for theta in thetas)
+        counts = [bell(k) * len(theta) for k, theta in zip(self.orders, thetas, strict=True)]
+        return self.hidden_channels * sum(counts)
+
+
+def feature_sums(inputs: Inputs, thetas: list[Tensor], settings: Settings) -> Tensor:
+    """Return theta_0 + theta_H . U of every graph and feature, one order after the other; double precision.
+
+    With `settings.hidden` it is U of every hidden channel, laid out as in `grnf.law.OrderDraw.invariant`.
+    """
+    x, arcs, values, batch, n_graphs = inputs
+    return _sums(x, arcs, values, batch, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
 
 
 class _Work:
-    """One call: its arrays, and the channels in chunks."""
+    """One call: its graphs and its coefficients, as the engine takes them."""
 
     def __init__(
         self,
-        designs: list[Tensor],
-        weights: list[Tensor],
-        edge_designs: list[Tensor],
-        edge_weights: list[Tensor],
-        layout: Layout,
+        x: Tensor,
+        arcs: Tensor,
+        values: Tensor,
+        batch: Tensor,
+        thetas: list[Tensor],
+        n_graphs: int,
+        settings: Settings,
     ) -> None:
-        first = weights[0]
-        usual = first.device.type == "cpu" and first.dtype in (torch.float32, torch.float64)
-        self.core: Any = loops if usual else dense
-        self.padding = int((layout.pairs[:, 0] < 0).sum())
-        used = layout.pairs[: len(layout.pairs) - self.padding]
-        if bool((layout.graph_of[used[:, 0]] != layout.graph_of[used[:, 1]]).any()):
-            raise GraphError("edge_index joins nodes of two graphs of the batch")
-        self.at = self.core.numbers(layout._replace(pairs=used))
-        self.designs, self.weights = designs, weights
-        self.edge_designs, self.edge_weights = [self._trimmed(Q) for Q in edge_designs], edge_weights
+        self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
+        double = x.dtype == torch.float64
+        self.engine = Engine(
+            settings.code,
+            settings.basis,
+            settings.normalize,
+            settings.adjacency_channel,
+            np.float64 if double else np.float32,
+        )
+        self.graphs, self.node_order, self.edge_order = _batch(x, arcs, values, batch, n_graphs)
+        self.schedule = Schedule(n_jobs=torch.get_num_threads())
+        self.pieces = self.schedule.pieces(self.graphs)
+        channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
+        self.groups, self._channels = _kept(thetas, settings, self.engine, channels)
 
-    def run(self, call: Callable[[slice, list[Tensor], list[Tensor]], None]) -> None:
-        """Call with every chunk of channels and its rows; as many at once as torch may use threads."""
-        width, workers = self.weights[0].shape[1], torch.get_num_threads() if self.core is loops else 1
-        n_rows = sum(len(X) for X in (*self.designs, *self.edge_designs))
-        most = CHUNK_BYTES // max(1, n_rows * self.weights[0].element_size())
-        step = max(4, min(-(-width // workers), most - most % 16 if most > 16 else most))
-        chunks = [slice(start, min(start + step, width)) for start in range(0, width, step)]
-        if workers == 1 or len(chunks) == 1:
-            rows: list[Tensor] = []
-            for some in chunks:
-                rows = self.rows(some, rows)
-                call(some, rows[: len(self.designs)], rows[len(self.designs) :])
-            return
-        B = len(self.designs)
-        with ThreadPoolExecutor(workers) as pool:
-            for first in range(0, len(chunks), workers):
-                group = chunks[first : first + workers]
-                tasks = [(some, self.rows(some, [])) for some in group]  # products have threads of their own
-                list(pool.map(lambda task: call(task[0], task[1][:B], task[1][B:]), tasks))
+    def channels(self, directed: bool) -> Channels:
+        """Return the coefficients for directed or for undirected graphs."""
+        if directed not in self._channels:
+            self._channels[directed] = self.engine.channels(
+                self.groups, self.node_width, directed, self.settings.hidden
+            )
+        return self._channels[directed]
 
-    def rows(self, some: slice, used: list[Tensor]) -> list[Tensor]:
-        """Multiply out the rows of some channels; into those that were used before if they fit."""
-        X, W = [*self.designs, *self.edge_designs], [*self.weights, *self.edge_weights]
-        width = some.stop - some.start
-        if not used or used[0].shape[1] != width:
-            used = [one.new_empty(len(one), width) for one in X]
-        return [torch.mm(x, w[:, some], out=row) for x, w, row in zip(X, W, used, strict=True)]
+    def sums(self) -> FloatArray:
+        """Return the sums of all graphs."""
+        columns = self.channels(True).columns
+        out, zeros, ones = (
+            np.empty((len(self.graphs), len(columns))),
+            np.zeros(len(columns)),
+            np.ones(len(columns)),
+        )
 
-    def _trimmed(self, Q: Tensor) -> Tensor:
-        """Leave out the rows of padding."""
-        if not self.padding:
-            return Q
-        half = len(Q) // 2
-        return torch.cat([Q[: half - self.padding], Q[half : len(Q) - self.padding]])
+        def fill(piece: Piece) -> None:
+            sums = self.engine.piece_sums(self.graphs, piece, self.channels)
+            place(sums, zeros, ones, piece.members, columns, out)
 
-    def padded(self, Q: Tensor) -> Tensor:
-        """Put rows of zeros where the padding was."""
-        if not self.padding:
-            return Q
-        return torch.nn.functional.pad(Q.view(2, -1, Q.shape[1]), (0, 0, 0, self.padding)).flatten(0, 1)
+        self.schedule.run([partial(fill, piece) for piece in self.pieces])
+        return out
+
+    def slopes(
+        self, d: FloatArray, of_x: bool, of_values: bool, of_theta: bool
+    ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """Return the derivatives of x, of the values of edges and of theta; empty where not asked for."""
+        graphs, columns = self.graphs, self.channels(True).columns
+        d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
+        d_values = np.zeros(graphs.edge_attr.shape) if of_values else None
+        found: list[Any] = [None] * len(self.pieces)  # added up in order: the same bits with the same threads
+
+        def fill(place: int, piece: Piece) -> None:
+            found[place] = self.engine.piece_slopes(
+                graphs,
+                piece,
+                self.channels,
+                d[piece.members[:, np.newaxis], columns].astype(self.engine.dtype),
+                d_node_attr=d_x,
+                d_edge_attr=d_values,
+                of_coefficients=of_theta,
+            )
+
+        self.schedule.run([partial(fill, *task) for task in enumerate(self.pieces)])
+        none = np.empty(0)
+        return (
+            d_x[np.argsort(self.node_order)] if of_x and d_x is not None else none,
+            d_values[np.argsort(self.edge_order)] if d_values is not None else none,
+            self._theta_slopes(found, d) if of_theta else [none for _ in self.thetas],
+        )
+
+    def _theta_slopes(
+        self, found: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
+    ) -> list[FloatArray]:
+        result = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
+        for directed in (False, True):
+            parts = [slopes for kind, slopes in found if kind == directed]
+            if not parts:
+                continue
+            total = {}
+            for B, first in parts[0].items():
+                arrays = zip(*(part[B][:-1] for part in parts), strict=True)
+                total[B] = Coefficients(*map(sum, arrays), first.segments)  # type: ignore[call-overload]
+                if self.settings.hidden:  # heads are not here
+                    total[B].head[:] = 0
+            slopes = theta_slopes(
+                self.groups, total, node_width=self.node_width, directed=directed, basis=self.settings.basis
+            )
+            for out, part in zip(result, slopes, strict=True):
+                out += part
+        if not self.settings.hidden:
+            for out, group in zip(result, self.groups, strict=True):
+                out[:, -1] += d[:, group.features].sum(axis=0)
+        return result
 
 
-def _precise(like: Tensor) -> torch.dtype:
-    """Return the type of the sums: double on the processor, as in the engine; heads then lose nothing."""
-    usual = like.device.type == "cpu" and like.dtype == torch.float32
-    return torch.float64 if usual else like.dtype
+def _batch(
+    x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, n_graphs: int
+) -> tuple[GraphBatch, IntArray, IntArray]:
+    """Return the graphs as the engine takes them, and the order in which their nodes and arcs stand there."""
+    number, ends = batch.cpu().numpy(), arcs.cpu().numpy()
+    node_order, edge_order = np.arange(len(number)), np.arange(ends.shape[1])
+    if (np.diff(number) < 0).any():
+        node_order = np.argsort(number, kind="stable")
+        ends, number = np.argsort(node_order)[ends], number[node_order]
+    node_ptr = np.searchsorted(number, np.arange(n_graphs + 1))
+    graph = number[ends]
+    if not np.array_equal(graph[0], graph[1]):
+        raise GraphError("edge_index joins nodes of two graphs of the batch")
+    if (np.diff(graph[0]) < 0).any():
+        edge_order = np.argsort(graph[0], kind="stable")
+        ends, graph = ends[:, edge_order], graph[:, edge_order]
+    return (
+        GraphBatch(
+            node_ptr,
+            np.searchsorted(graph[0], np.arange(n_graphs + 1)),
+            np.ascontiguousarray((ends - node_ptr[graph]).T),
+            x.double().cpu().numpy()[node_order],
+            values.double().cpu().numpy()[edge_order],
+            np.ones(n_graphs, dtype=np.bool_),
+        ),
+        node_order,
+        edge_order,
+    )
+
+
+_cache: OrderedDict[Any, tuple[list[Tensor], tuple[OrderDraw, ...], dict[bool, Channels]]] = OrderedDict()
+
+
+def _kept(
+    thetas: list[Tensor], settings: Settings, engine: Engine, channels: int
+) -> tuple[tuple[OrderDraw, ...], dict[bool, Channels]]:
+    """Return theta as a draw, and the place of its coefficients: kept as long as theta are the same numbers."""
+    key = tuple(theta.data_ptr() for theta in thetas), str(settings), engine.dtype, channels
+    known = _cache.get(key)
+    if known is not None and all(map(torch.equal, known[0], thetas)):
+        return known[1:]
+    groups, start = [], 0
+    for k, theta in zip(settings.orders, thetas, strict=True):
+        features = np.arange(start, start + len(theta))
+        start += len(theta)
+        groups.append(OrderDraw(k, features, theta.double().cpu().numpy(), channels, settings.hidden_channels))
+    _cache[key] = [theta.detach().clone() for theta in thetas], tuple(groups), {}
+    while len(_cache) > KEPT:
+        _cache.popitem(last=False)
+    return _cache[key][1:]
+
+
+_ARGUMENTS = (
+    "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor[] thetas, int n_graphs, "
+    "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, bool hidden"
+)
 
 
 def _forward(
-    designs: list[Tensor],
-    weights: list[Tensor],
-    edge_designs: list[Tensor],
-    edge_weights: list[Tensor],
-    ptr: Tensor,
-    graph_of: Tensor,
-    pairs: Tensor,
-    code: int,
+    x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, thetas: list[Tensor], n_graphs: int, *settings: Any
 ) -> Tensor:
-    work = _Work(designs, weights, edge_designs, edge_weights, Layout(ptr, graph_of, pairs))
-    U = weights[0].new_empty(len(ptr) - 1, weights[0].shape[1], dtype=_precise(weights[0]))
-
-    def fill(some: slice, rows: list[Tensor], edges: list[Tensor]) -> None:
-        U[:, some] = work.core.sums_of(code, rows, edges, work.at).to(U.dtype)
-
-    work.run(fill)
-    return U
+    work = _Work(x, arcs, values, batch, thetas, n_graphs, Settings(*settings))
+    return torch.from_numpy(work.sums()).to(x.device)
 
 
 def _backward(
-    designs: list[Tensor],
-    weights: list[Tensor],
-    edge_designs: list[Tensor],
-    edge_weights: list[Tensor],
-    ptr: Tensor,
-    graph_of: Tensor,
-    pairs: Tensor,
-    code: int,
-    dU: Tensor,
-    of_designs: bool,
-    of_weights: bool,
+    x: Tensor,
+    arcs: Tensor,
+    values: Tensor,
+    batch: Tensor,
+    thetas: list[Tensor],
+    n_graphs: int,
+    *settings_and_wishes: Any,
 ) -> list[Tensor]:
-    """Return the derivatives of all designs and weights in that order; empty ones if not asked for."""
-    work = _Work(designs, weights, edge_designs, edge_weights, Layout(ptr, graph_of, pairs))
-    X, W = [*work.designs, *work.edge_designs], [*work.weights, *work.edge_weights]
-    dX = [torch.zeros_like(one) if of_designs else one.new_empty(0) for one in X]
-    dW = [torch.zeros_like(one) if of_weights else one.new_empty(0) for one in W]
-    lock = Lock()
-
-    def fill(some: slice, rows: list[Tensor], edges: list[Tensor]) -> None:
-        d_rows, d_edges = work.core.slopes_of(
-            code, rows, edges, work.at, dU[:, some].to(weights[0].dtype).contiguous()
-        )
-        with lock:  # the products have threads of their own
-            for index, d in enumerate([*d_rows, *d_edges]):
-                if of_designs:
-                    dX[index].addmm_(d, W[index][:, some].T)
-                if of_weights:
-                    dW[index][:, some] = X[index].T @ d
-
-    work.run(fill)
-    if of_designs:
-        dX = [*dX[: len(designs)], *map(work.padded, dX[len(designs) :])]
-    return [*dX, *dW]
+    *settings, d, of_x, of_values, of_theta = settings_and_wishes
+    work = _Work(x, arcs, values, batch, thetas, n_graphs, Settings(*settings))
+    d_x, d_values, d_thetas = work.slopes(d.double().cpu().numpy(), of_x, of_values, of_theta)
+    like = (x, values, *thetas)
+    return [torch.from_numpy(one).to(other) for one, other in zip((d_x, d_values, *d_thetas), like, strict=True)]
 
 
-_sums = torch.library.custom_op(
-    "grnf::block_sums", _forward, mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor"
-)
+_sums = torch.library.custom_op("grnf::sums", _forward, mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
 _slopes = torch.library.custom_op(
-    "grnf::block_slopes",
+    "grnf::slopes",
     _backward,
     mutates_args=(),
-    schema=f"({_ARGUMENTS}, Tensor dU, bool of_designs, bool of_weights) -> Tensor[]",
+    schema=f"({_ARGUMENTS}, Tensor d, bool of_x, bool of_values, bool of_theta) -> Tensor[]",
 )
 
 
 @_sums.register_fake
-def _shape_of_sums(designs, weights, edge_designs, edge_weights, ptr, *_):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    return weights[0].new_empty(ptr.shape[0] - 1, weights[0].shape[1], dtype=_precise(weights[0]))
+def _shape_of_sums(x, arcs, values, batch, thetas, n_graphs, *settings):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    return x.new_empty(n_graphs, Settings(*settings).width(thetas), dtype=torch.float64)
 
 
 @_slopes.register_fake
-def _shapes_of_slopes(*arguments):  # type: ignore[no-untyped-def]
-    designs, weights, edge_designs, edge_weights = arguments[:4]
-    of_designs, of_weights = arguments[-2:]
-    return [
-        *(torch.empty_like(one) if of_designs else one.new_empty(0) for one in (*designs, *edge_designs)),
-        *(torch.empty_like(one) if of_weights else one.new_empty(0) for one in (*weights, *edge_weights)),
-    ]
+def _shapes_of_slopes(x, arcs, values, batch, thetas, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    of_x, of_values, of_theta = rest[-3:]
+    wanted = [(x, of_x), (values, of_values), *((theta, of_theta) for theta in thetas)]
+    return [torch.empty_like(one) if asked else one.new_empty(0) for one, asked in wanted]
 
 
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    designs, weights, edge_designs, edge_weights, ptr, graph_of, pairs, ctx.code = inputs
-    ctx.counts = len(designs), len(edge_designs)
-    ctx.save_for_backward(*designs, *edge_designs, *weights, *edge_weights, ptr, graph_of, pairs)
+    x, arcs, values, batch, thetas, *ctx.settings = inputs
+    ctx.save_for_backward(x, arcs, values, batch, *thetas)
 
 
-def _chain(ctx, dU):  # type: ignore[no-untyped-def]
-    B, E = ctx.counts
-    *tensors, ptr, graph_of, pairs = ctx.saved_tensors
-    lists = tensors[:B], tensors[B + E : B + E + B], tensors[B : B + E], tensors[B + E + B :]
-    wanted = ctx.needs_input_grad
-    of_designs, of_weights = any(wanted[0] + wanted[2]), any(wanted[1] + wanted[3])
-    found = _slopes(*lists, ptr, graph_of, pairs, ctx.code, dU, of_designs, of_weights)
-    dX, dW = found[: B + E], found[B + E :]
-
-    def asked(derivatives: list[Tensor], flags: list[bool]) -> list[Tensor | None]:
-        return [d if flag else None for d, flag in zip(derivatives, flags, strict=True)]
-
-    return (
-        asked(dX[:B], wanted[0]),
-        asked(dW[:B], wanted[1]),
-        asked(dX[B:], wanted[2]),
-        asked(dW[B:], wanted[3]),
-        None,
-        None,
-        None,
-        None,
-    )
+def _chain(ctx, d):  # type: ignore[no-untyped-def]
+    x, arcs, values, batch, *thetas = ctx.saved_tensors
+    of_x, _, of_values, _, of_thetas = ctx.needs_input_grad[:5]
+    wishes = of_x, of_values, any(of_thetas)
+    d_x, d_values, *d_thetas = _slopes(x, arcs, values, batch, thetas, *ctx.settings, d, *wishes)
+    found = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
+    return d_x if of_x else None, None, d_values if of_values else None, None, found, *(None for _ in ctx.settings)
 
 
 _sums.register_autograd(_chain, setup_context=_keep)

@@ -1,0 +1,256 @@
+"""How the work is cut, and who does it: all sizes, memory, threads, progress and warnings, in one place.
+
+A *piece* is graphs that one thread treats together, a *chunk* features that are drawn and evaluated together,
+a *tile* hidden channels that a loop treats at once. What is computed does not depend on any of them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from grnf.basis import bell, stirling
+from grnf.engine.jit import compiled
+from grnf.engine.workers import n_workers, run
+from grnf.errors import CostWarning
+from grnf.graphs import GraphBatch
+from grnf.law import ParameterLaw
+from grnf.progress import progress
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Piece", "Schedule", "fitting_tile", "sorted_triples_cost"]
+
+TILE = 1024
+"""Hidden channels that U_1 and U_2 treat at once."""
+
+TRIPLES_TILE = 256
+"""Hidden channels that U_3 treats at once, if its table of pairs of nodes fits the cache."""
+
+TUPLES_TILE = 16
+"""Hidden channels that the general U_B treats at once."""
+
+SORTED_TILE, SORTED_ENTRIES = 16, 2**16
+"""Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
+so many that a row of single precision is one line of the cache."""
+
+SLOPES_TILE = 512
+"""Hidden channels whose derivatives are taken at once, if the rows of a graph fit the cache."""
+
+SORTED_FROM = 384
+"""Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
+
+SORTED_SLOPES_FROM = 1024
+"""The same for derivatives, whose sort must remember where each entry came from."""
+
+TABLE_BYTES = 2**20
+"""Memory of the tables of a tile: they are to stay in the second-level cache."""
+
+SMALL_PRODUCT = 900_000
+"""Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
+
+NODES = 256
+"""Nodes that U_1 treats at once: their sums are short enough for single precision, their rows for the cache."""
+
+GRAPHS = 64
+"""Graphs whose U_1 and U_2 are treated at once: their sums stay in the cache between the two."""
+
+OUTPUTS = 128
+"""Graphs to which rho_i is applied at once: their rows stay in the cache."""
+
+SMALLEST_PIECE = 200_000
+"""Pairs of nodes below which a piece is not worth a thread's while."""
+
+LARGEST_PIECE = 512
+"""Graphs in one piece: bounds its memory."""
+
+ROUNDS, SHRINKING = 5, 0.6
+"""Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
+for the interpreter between loops, and small ones at the end, so that none waits long for the last one."""
+
+FEATURES = 64
+"""Chunks are multiples of so many features: as many as are drawn from one stream."""
+
+COEFFICIENT_BYTES = 128
+"""Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
+
+TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
+"""Rough rates of one thread: relu and ramp, other activations, and the general U_B; to warn of long runs."""
+
+LONG = 600.0
+"""Seconds of estimated work from which a warning comes first."""
+
+
+@compiled
+def fitting_tile(largest: int, entries: int, itemsize: int) -> int:
+    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
+    fitting = TABLE_BYTES // (max(entries, 1) * itemsize)
+    return min(largest, max(16, fitting - fitting % 16))
+
+
+class Piece(NamedTuple):
+    """Graphs that are treated together, in ascending size."""
+
+    members: IntArray
+    directed: bool
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How much memory and how many threads there are, and how work is cut to fit them.
+
+    Parameters
+    ----------
+    max_memory : int
+        Bytes that may be used beside the graphs and their vectors.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    """
+
+    max_memory: int = 2**30
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        n_workers(self.n_jobs)
+
+    @property
+    def workers(self) -> int:
+        """The number of threads."""
+        return n_workers(self.n_jobs)
+
+    def run(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Run all tasks on the threads; see `grnf.engine.workers`."""
+        run(tasks, self.workers)
+
+    def progress(self, total: float, what: str) -> AbstractContextManager[Callable[[float], None]]:
+        """Show a bar on a terminal while this is entered."""
+        return progress(total, what)
+
+    def pieces(self, batch: GraphBatch) -> list[Piece]:
+        """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
+        sizes = batch.sizes
+        cost = sizes**2 + (8 + batch.node_width) * sizes + 8 * np.diff(batch.edge_ptr) + 100
+        limits = _limits(int(cost.sum()), self.workers)
+        found: list[tuple[int, Piece]] = []
+        for directed in (False, True):
+            (members,) = np.nonzero(batch.directed == directed)
+            if not len(members):
+                continue
+            members = members[np.argsort(sizes[members], kind="stable")]
+            found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, limits)]
+        return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+
+    def chunks(
+        self,
+        law: ParameterLaw,
+        n_hidden: int,
+        *,
+        seed: int,
+        channels: int,
+        heads: int,
+        n_graphs: int,
+        keep_hidden: bool = False,
+        at_least: int = 1,
+    ) -> list[tuple[int, int]]:
+        """Cut the hidden draws into chunks (start, size), so that all that goes with one fits the memory.
+
+        Parameters
+        ----------
+        law, n_hidden, seed, channels, heads
+            What is drawn, and how often.
+        n_graphs : int
+            Graphs whose sums are held.
+        keep_hidden : bool
+            Whether the hidden sums of all graphs are held, and not only those of a piece.
+        at_least : int
+            So many chunks are wanted, one for each worker, if there are features enough.
+        """
+        sample = law.orders_of(min(n_hidden, 16 * FEATURES), seed=seed)
+        width = math.ceil(law.hidden_channels * np.mean([bell(int(k)) for k in sample]))
+        entries = 1 if heads == 1 else heads + width
+        most = self.max_memory // (4 * 16 * entries * max(1, min(n_graphs, LARGEST_PIECE)))
+        size = law.mean_parameters(sample, channels, heads)
+        most = min(most, int(self.max_memory / (2 * COEFFICIENT_BYTES * at_least * size)))
+        if keep_hidden:
+            most = min(most, self.max_memory // (32 * width * n_graphs))
+        if at_least > 1:
+            most = min(most, -(-n_hidden // at_least))
+        step = FEATURES * max(1, most // FEATURES)
+        return [(start, min(step, n_hidden - start)) for start in range(0, n_hidden, step)]
+
+    def warn_if_long(
+        self, batch: GraphBatch, law: ParameterLaw, n_hidden: int, *, seed: int, linear: bool
+    ) -> None:
+        """Warn before work that will take very long; `linear`: whether rho_e is piecewise linear."""
+        sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
+        seconds = _estimated_seconds(batch, sample, law.hidden_channels, linear)
+        seconds *= n_hidden / len(sample) / self.workers
+        if seconds > LONG:
+            warnings.warn(
+                f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
+                f"{batch.sizes.max()} nodes. Fewer orders, drawn as proposal=law.restricted_to({{1, 2}}), "
+                "smaller graphs or fewer components take less",
+                CostWarning,
+                stacklevel=4,
+            )
+
+
+def _limits(total: int, workers: int) -> FloatArray:
+    """Return the costs, added up, at which pieces end: as many for each worker, ever smaller ones."""
+    rounds = ROUNDS
+    while rounds > 1 and _shares(rounds, workers)[-1] * total < SMALLEST_PIECE:
+        rounds -= 1
+    return np.asarray(np.cumsum(_shares(rounds, workers))[:-1] * total)
+
+
+def _shares(rounds: int, workers: int) -> FloatArray:
+    shares = np.repeat(SHRINKING ** np.arange(rounds), workers)
+    return np.asarray(shares / shares.sum())
+
+
+def _cut(members: IntArray, cost: IntArray, limits: FloatArray) -> list[IntArray]:
+    """Cut where the costs reach another limit, and wherever there are too many graphs."""
+    shares = np.searchsorted(limits, np.cumsum(cost[members]))
+    found = []
+    for some in np.split(members, np.flatnonzero(np.diff(shares)) + 1):
+        found += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]
+    return found
+
+
+def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
+    """Return the cost of the sorted path of U_3 in terms of the vector loop.
+
+    One step of a merge costs about as much as 12 such terms, a correction as much as 3.
+    """
+    return 24.0 * n**2 + 36.0 * edges * n
+
+
+def _estimated_seconds(batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool) -> float:
+    """Estimate how long features of these orders take on one thread, from terms and rough rates.
+
+    Only what can grow out of hand is counted: U_3 and beyond, and U_2 where it cannot be sorted.
+    """
+    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
+    terms = {2: np.zeros_like(n) if linear else n**2, 3: n**3}
+    if linear:
+        terms[3] = np.minimum(terms[3], sorted_triples_cost(n, edges))
+    seconds = 0.0
+    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
+        for B in range(2, int(k) + 1):
+            tuples = terms[B] if B in terms else np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0)
+            rate = TUPLES_PER_SECOND if B > 3 else TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
+            seconds += float(count) * hidden_channels * stirling(int(k), B) * float(tuples.sum()) / rate
+    return seconds
+
+
+def _spelled(seconds: float) -> str:
+    """Return a duration in the unit that a person would use."""
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
