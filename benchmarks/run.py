@@ -21,7 +21,7 @@ import measure
 import straightforward
 
 from grnf import GRNF, Graph, GraphBatch, __version__
-from grnf.engine import Engine, plan
+from grnf.engine import Engine, schedule
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 
@@ -88,8 +88,8 @@ def bench_bound():
             repeats=3 if name == "COLLAB" else 7,
             products=lambda: bare.products(graphs.node_ptr[-1], columns, H1 + 2 * H2, density),
             pairs=lambda: bare.pair_terms(sizes, H2),
-            node_by_node=lambda: plain.hidden_sums(graphs, draw),
-            grouped=lambda: grouping.hidden_sums(graphs, draw),
+            node_by_node=lambda: plain.sums(graphs, draw),
+            grouped=lambda: grouping.sums(graphs, draw),
             transform=lambda: single.transform(graphs),
         )
         bound = seconds["products"] + seconds["pairs"]
@@ -179,10 +179,10 @@ def error_of_sorting(attributes):
     single, double = (
         Engine(RELU, "indicator", True, True, dtype, group=False) for dtype in (np.float32, np.float64)
     )
-    found = single.hidden_sums(batch, draw)  # 1,000 classes: sorted
-    usual, plan.SORTED_FROM = plan.SORTED_FROM, 10**9
-    exact = double.hidden_sums(batch, draw)
-    plan.SORTED_FROM = usual
+    found = single.sums(batch, draw)  # 1,000 classes: sorted
+    usual, schedule.SORTED_FROM = schedule.SORTED_FROM, 10**9
+    exact = double.sums(batch, draw)
+    schedule.SORTED_FROM = usual
     return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
@@ -247,24 +247,25 @@ def bench_workers():
     return rows
 
 
-AUTHORS = {"NCI1": 18.0, "ENZYMES": 3.0, "IMDB-BINARY": 2.4}
-"""Seconds of the authors' code (v0.2.0, tuned) with M = 512 on two cores of such a machine: measured once, so
-the only numbers here that are not of the same run."""
-
-
 def bench_authors():
-    """Two workers on whole sets, beside the seconds that the authors' code took on two cores."""
-    rows = {}
-    for name, theirs in AUTHORS.items():
-        graphs = measure.load(name)
-        two = fitted(graphs, n_jobs=2)
-        seconds = measure.compare(repeats=101, ours=lambda: two.transform(graphs))["ours"]
-        rows[name] = {
-            "seconds": {"ours": seconds, "authors": theirs},
-            "times_faster": theirs / seconds,
-            **memory_and_error(two, graphs),
-        }
-    return rows
+    """Ours and the authors' code taking turns, two threads each; needs GRNF_AUTHORS, a folder with theirs."""
+    import authors
+
+    return authors.bench_authors()
+
+
+def bench_first_call():
+    """The first call on a fresh machine: with an empty compile cache, and with a warm one."""
+    import first_call
+
+    return first_call.bench_first_call()
+
+
+def bench_before_after():
+    """The version in GRNF_BEFORE, a checkout, and this one taking turns."""
+    import before_after
+
+    return before_after.bench_before_after()
 
 
 def bench_triples():
@@ -283,8 +284,8 @@ def bench_triples():
         seconds = measure.compare(
             repeats=7,
             bare=lambda: bare.triple_terms(sizes, channels, 256),
-            node_by_node=lambda: plain.hidden_sums(graphs, draw),
-            grouped=lambda: grouping.hidden_sums(graphs, draw),
+            node_by_node=lambda: plain.sums(graphs, draw),
+            grouped=lambda: grouping.sums(graphs, draw),
         )
         terms = float((sizes.astype(float) ** 3).sum()) * channels
         rows[name] = {
@@ -308,8 +309,8 @@ def bench_crossing():
         seconds = {}
 
         def with_switch(value, batch=batch):
-            plan.SORTED_FROM = value
-            engine.hidden_sums(batch, draw)
+            schedule.SORTED_FROM = value
+            engine.sums(batch, draw)
 
         seconds = measure.compare(
             repeats=5,
@@ -371,7 +372,8 @@ def main():
             "components": M,
             "rows": function(),
         }
-        (RESULTS / f"{arguments.only}.json").write_text(json.dumps(result, indent=2) + "\n")
+        if result["rows"]:  # nothing where what it needs is not given
+            (RESULTS / f"{arguments.only}.json").write_text(json.dumps(result, indent=2) + "\n")
         print(json.dumps(result["rows"], indent=1))
         return
     for name in BENCHMARKS:

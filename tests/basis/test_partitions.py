@@ -35,7 +35,7 @@ def test_each_multi_index_complies_with_exactly_one_partition(k):
 
 
 @pytest.mark.parametrize(
-    "old, new", [("n_blocks", "n_slots"), ("blocks", "slots"), ("block_map", "slot_map")]
+    ("old", "new"), [("n_blocks", "n_slots"), ("blocks", "slots"), ("block_map", "slot_map")]
 )
 def test_old_names_still_work(old, new):
     with pytest.warns(FutureWarning, match=f"grnf.basis.{new}"):

@@ -91,8 +91,7 @@ def test_float32_is_close_to_the_definition():
     draw = ParameterLaw({1: 0.4, 2: 0.4, 3: 0.2}).sample(64, channels=3, seed=0)
     code = ACTIVATIONS["relu"].code
     double, single = (
-        Engine(code, "indicator", True, True, dtype).sums(batch, draw)
-        for dtype in (np.float64, np.float32)
+        Engine(code, "indicator", True, True, dtype).sums(batch, draw) for dtype in (np.float64, np.float32)
     )
     np.testing.assert_allclose(single, double, rtol=1e-4, atol=1e-4)
 

@@ -30,7 +30,7 @@ def sorted_everywhere(monkeypatch):
     def triples(self, s, c, scale, sums):
         near = plan.neighbours(s)
         for graph in range(len(scale)):
-            plan.u3_sorted(s, near, c, self.hidden_code, 5, scale, graph, sums)
+            plan.u3_sorted(s, near, c, self._rho, 5, scale, graph, sums)
 
     monkeypatch.setattr(plan.Engine, "_triples", triples)
     return used
@@ -71,9 +71,7 @@ def test_ties_zeros_and_special_graphs_by_sorting(sorted_everywhere, activation,
 def sums(graphs, orders, activation="relu", dtype=np.float64, group=True, M=6):
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw(orders, hidden_channels=2).sample(M, channels=batch.node_width + 1, seed=0)
-    return Engine(ACTIVATIONS[activation].code, "indicator", True, True, dtype, group).sums(
-        batch, draw
-    )
+    return Engine(ACTIVATIONS[activation].code, "indicator", True, True, dtype, group).sums(batch, draw)
 
 
 @pytest.mark.parametrize("attributes", [0, 2])
@@ -103,7 +101,7 @@ def test_triples_around_the_switch(activation):
     def triples(self, s, c, scale, out):
         plan_cost.append(24.0 * s.sizes**2 + 36.0 * np.diff(s.pair_ptr) * s.sizes < s.sizes**3.0)
         near = plan.neighbours(s)
-        plan.u3(s, near, c, self.hidden_code, 16, scale, np.arange(len(scale)), out)
+        plan.u3(s, near, c, self._rho, 16, scale, np.arange(len(scale)), out)
 
     plan.Engine._triples = triples
     try:

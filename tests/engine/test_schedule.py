@@ -29,8 +29,13 @@ def test_chunks_shrink_with_what_must_be_held():
     schedule = Schedule(max_memory=2**24)
     largest = [
         max(size for _, size in schedule.chunks(LAW, 10**5, **{**ONE, **more}))
-        for more in ({}, {"n_graphs": 500}, {"n_graphs": 500, "heads": 16}, {"n_graphs": 500, "keep_hidden": True})
+        for more in (
+            {},
+            {"n_graphs": 500},
+            {"n_graphs": 500, "heads": 16},
+            {"n_graphs": 500, "keep_hidden": True},
+        )
     ]
     assert largest[0] > largest[1] > largest[2]
     assert largest[1] > largest[3] >= 64
-    assert len(schedule.chunks(LAW, 1000, **ONE, at_least=4)) == 4
+    assert len(schedule.chunks(LAW, 1000, **ONE, at_least=4)) >= 4

@@ -7,7 +7,7 @@ from test_definition import assert_engine_is_definition
 from grnf import Graph, GraphBatch
 from grnf.engine import Engine
 from grnf.engine.neighbours import neighbours
-from grnf.engine.statistics import statistics
+from grnf.engine.statistics import source, statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle
@@ -15,7 +15,7 @@ from random_graphs import cycle
 
 def classes_of(graph):
     batch = GraphBatch.from_graphs([graph])
-    s = statistics(batch, np.array([0]), directed=graph.directed, adjacency_channel=True, dtype=np.float64)
+    s = statistics(source(batch, np.array([0]), adjacency_channel=True, dtype=np.float64), graph.directed)
     return sorted(twins(s, neighbours(s)).node_weight.astype(int).tolist())
 
 
@@ -76,7 +76,6 @@ def test_grouped_and_node_by_node_agree_on_random_unions_of_cliques():
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw({3: 1.0}, hidden_channels=2).sample(8, channels=2, seed=1)
     grouped, single = (
-        Engine(1, "indicator", True, True, np.float64, group).sums(batch, draw)
-        for group in (True, False)
+        Engine(1, "indicator", True, True, np.float64, group).sums(batch, draw) for group in (True, False)
     )
     np.testing.assert_allclose(grouped, single, rtol=1e-12, atol=1e-12)

@@ -145,7 +145,7 @@ def test_nothing_is_compiled_at_import(tmp_path):
     """Every compiled loop leaves a file in the cache; the imports leave none, a call leaves some."""
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     imports = "import grnf, grnf.cli.app, grnf.datasets, grnf.experiments, grnf.lifts, grnf.metric, numpy\n"
-    call = "from grnf.engine.rows import activate; activate(1, numpy.zeros(3))\n"
+    call = "from grnf.engine.rows import activate; activate((0,), numpy.zeros(3))\n"
     for code, compiled in ((imports, False), (imports + call, True)):
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         assert bool(list(tmp_path.rglob("*.nbi"))) == compiled
@@ -157,7 +157,7 @@ def test_compiling_is_said_once_on_a_fresh_machine(tmp_path):
         "import numpy as np\n"
         "from grnf.engine.counting import counting_sort\n"
         "from grnf.engine.rows import activate\n"
-        "counting_sort(np.arange(3), np.array([2, 0, 1]), 3); activate(1, np.zeros(3))\n"
+        "counting_sort(np.arange(3), np.array([2, 0, 1]), 3); activate((0,), np.zeros(3))\n"
     )
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     runs = [

@@ -92,8 +92,8 @@ def test_layer_is_engine_in_double_precision(k, heads, basis, hidden_activation)
 
 def test_stratified_orders_and_laws_without_end():
     graphs = some_graphs(1, 0, sizes=(3, 0, 5))
-    for settings in ({"stratified": True, "orders": ORDERS}, {"orders": ShiftedPoisson(0.5)}):
-        found, expected = both(graphs, 1, 0, n_features=64, **settings)
+    for law in ({"stratified": True, "orders": ORDERS}, {"orders": ShiftedPoisson(0.5)}):
+        found, expected = both(graphs, 1, 0, n_features=64, **law)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 

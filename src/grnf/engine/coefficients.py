@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from grnf.basis import n_slots, set_partitions, slot_map, slot_statistics
 from grnf.law import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_slopes"]
+__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "no_channels", "theta_slopes"]
 
 
 class Coefficients(NamedTuple):
@@ -35,6 +36,11 @@ class Coefficients(NamedTuple):
     bias: FloatArray
     head: FloatArray
     segments: IntArray
+
+    def zeros(self) -> Coefficients:
+        """Return as many zeros, for derivatives to be added to."""
+        numbers = {name: np.zeros_like(getattr(self, name)) for name in self._fields if name != "segments"}
+        return self._replace(**numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +102,19 @@ def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
     return Channels(single, columns, np.zeros(len(columns)))
 
 
+def no_channels(like: Coefficients, B: int) -> Coefficients:
+    """Return the channels of U_B where there are none, of the same types as those of another B."""
+    dtype, width = like.bias.dtype, like.totals.shape[2]
+    return Coefficients(
+        np.zeros((3, B, like.nodes.shape[2], 0), dtype),
+        np.zeros((3, B * (B - 1) // 2, like.pairs.shape[2], 0), dtype),
+        np.zeros((3, 1, width, 0), dtype),
+        np.zeros(0, dtype),
+        np.zeros(0, dtype),
+        np.zeros((0, 3), np.int64),
+    )
+
+
 def theta_slopes(
     groups: tuple[OrderDraw, ...],
     slopes: dict[int, Coefficients],
@@ -104,9 +123,9 @@ def theta_slopes(
     directed: bool,
     basis: str,
 ) -> list[FloatArray]:
-    """Return the derivatives of each group's `theta` from those of its channels; that of theta_0 is 0 here."""
+    """Return the derivatives of each group's `theta` from those of its channels; of theta_0 it is 0 here."""
     starts = dict.fromkeys(slopes, 0)
-    found = []
+    found: list[FloatArray] = []
     for group in groups:
         d = np.zeros(group.theta.shape)
         out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
@@ -155,7 +174,9 @@ def _of_partition(
         **arrays,
         bias=group.equivariant_bias[:, index].T.reshape(-1),
         head=group.invariant[:, index].T.reshape(-1),
-        segments=np.array([(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64),
+        segments=np.array(
+            [(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64
+        ),
     )
 
 
@@ -170,8 +191,8 @@ def _places(B: int, node_width: int, channels: int, directed: bool) -> Iterator[
     On node channels D = R = C = x and d = S, and A vanishes off the diagonal; on undirected graphs R = C and
     A_ij = A_ji.
     """
-    node, edge = slice(0, node_width), slice(node_width, channels)
-    first, second, third = (slice(edge.start + i * (channels - node_width), edge.stop + i * (channels - node_width)) for i in range(3))
+    node, edge, F = slice(0, node_width), slice(node_width, channels), channels - node_width
+    first, second, third = (slice(node_width + i * F, channels + i * F) for i in range(3))
     for p in range(B):
         D, R, C = ("A", p, p), ("R", p, 0), ("C", p, 0)
         for statistic in (D, R, C):
@@ -179,9 +200,9 @@ def _places(B: int, node_width: int, channels: int, directed: bool) -> Iterator[
         yield _Place("nodes", p, first, D, edge)
         yield _Place("nodes", p, second, R, edge)
         yield _Place("nodes", p, third if directed else second, C, edge)
-    there = slice(0, channels - node_width)
-    back = slice(there.stop, 2 * there.stop) if directed else there
-    for slot, (p, q) in enumerate((p, q) for p in range(B) for q in range(p + 1, B)):
+    there = slice(0, F)
+    back = slice(F, 2 * F) if directed else there
+    for slot, (p, q) in enumerate(combinations(range(B), 2)):
         yield _Place("pairs", slot, there, ("A", p, q), edge)
         yield _Place("pairs", slot, back, ("A", q, p), edge)
     for statistic, columns in ((("d", 0, 0), first), (("S", 0, 0), second)):

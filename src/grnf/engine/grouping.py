@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled
+from grnf.engine.jit import compiled, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["grouped"]
+__all__ = ["bits_like", "classed", "grouped"]
 
 TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
@@ -23,21 +23,25 @@ TRIED = 256
 Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
-def grouped(s: Statistics) -> Statistics:
-    """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
-    bits = np.uint32 if s.nodes.dtype == np.float32 else np.uint64
-    node_bits: Any = s.nodes.view(bits)
-    pair_bits: Any = s.pairs.view(bits)
-    return _grouped(s, node_bits, pair_bits)
+def bits_like(dtype: Any, count: int) -> Any:
+    """Return an array whose type has the bits of this floating type: `grouped` compares bits."""
+    return np.empty(count, np.uint32 if np.dtype(dtype) == np.float32 else np.uint64)
 
 
 @compiled
-def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
-    """Find the classes, then copy one row of each."""
-    node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
-    node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
-    node_weight, pair_weight = np.zeros_like(s.node_weight), np.zeros_like(s.pair_weight)
-    pair_nodes = np.empty_like(s.pair_nodes)
+def grouped(s: Statistics, bits: Bits) -> Statistics:
+    """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
+    return classed(s, bits)
+
+
+@inner
+def classed(s: Statistics, bits: Bits) -> Statistics:
+    """Do what `grouped` says, for other loops: find the classes, then copy one row of each."""
+    node_bits, pair_bits = s.nodes.view(bits.dtype), s.pairs.view(bits.dtype)
+    node_ptr, pair_ptr = np.zeros(len(s.node_ptr), np.int64), np.zeros(len(s.pair_ptr), np.int64)
+    node_rows, pair_rows = np.zeros(len(s.nodes), np.int64), np.zeros(len(s.pairs), np.int64)
+    node_weight, pair_weight = np.zeros(len(s.nodes), s.nodes.dtype), np.zeros(len(s.pairs), s.nodes.dtype)
+    pair_nodes = np.zeros((len(s.pairs), 2), np.int64)
     columns = s.pairs.shape[1]
     half = columns // 2 if s.directed else 0
     _group(
@@ -45,11 +49,11 @@ def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
         (node_ptr, node_rows, node_weight), (pair_ptr, pair_rows, pair_weight, pair_nodes),
     )  # fmt: skip
     n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
-    nodes = np.empty((n_nodes, s.nodes.shape[1]), s.nodes.dtype)
+    nodes = np.zeros((n_nodes, s.nodes.shape[1]), s.nodes.dtype)
     for i in range(n_nodes):
         for f in range(nodes.shape[1]):
             nodes[i, f] = s.nodes[node_rows[i], f]
-    pairs = np.empty((n_pairs, columns), s.pairs.dtype)
+    pairs = np.zeros((n_pairs, columns), s.nodes.dtype)
     for e in range(n_pairs):
         shift = half if pair_rows[e] < 0 else 0  # the halves swapped
         for f in range(columns):
@@ -69,7 +73,7 @@ def _grouped(s: Statistics, node_bits: Bits, pair_bits: Bits) -> Statistics:
     )
 
 
-@compiled
+@inner
 def _group(
     node_ptr: IntArray,
     node_bits: Bits,
@@ -87,13 +91,13 @@ def _group(
     out_ptr, out_rows, out_weight = node_out
     out_pair_ptr, out_pair_rows, out_pair_weight, out_pair_nodes = pair_out
     n_classes = n_pair_classes = int(np.int64(0))  # a plain 0 would be compiled as a type of its own
-    factors = np.empty(node_bits.shape[1], np.uint64)
+    factors = np.zeros(node_bits.shape[1], np.uint64)
     for f in range(len(factors)):
         factors[f] = (np.uint64(2 * f + 1) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
     for g in range(len(node_ptr) - 1):
         first = n_classes
         n = node_ptr[g + 1] - node_ptr[g]
-        class_of = np.empty(n, np.int64)
+        class_of = np.zeros(n, np.int64)
         table = _empty_table(n)
         for i in range(n):
             row = node_ptr[g] + i
@@ -130,7 +134,7 @@ def _group(
         out_pair_ptr[g + 1] = n_pair_classes
 
 
-@compiled
+@inner
 def _count_pairs(
     class_of: IntArray,
     n_classes: int,
@@ -154,7 +158,7 @@ def _count_pairs(
     return found
 
 
-@compiled
+@inner
 def _group_pairs(
     class_of: IntArray,
     n_classes: int,
@@ -195,16 +199,19 @@ def _group_pairs(
     return found
 
 
-@compiled
+@inner
 def _empty_table(count: int) -> IntArray:
     """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
     size = 4
     while size < 2 * count:
         size *= 2
-    return np.full(size, -1, dtype=np.int64)
+    table = np.zeros(size, np.int64)
+    for place in range(size):
+        table[place] = -1
+    return table
 
 
-@compiled
+@inner
 def _hash_row(row: Bits, factors: Bits) -> np.uint64:
     """Hash a row, in steps that vectorise."""
     value = np.uint64(0)
@@ -215,7 +222,7 @@ def _hash_row(row: Bits, factors: Bits) -> np.uint64:
     return value ^ (value >> np.uint64(32))
 
 
-@compiled
+@inner
 def _equal_rows(a: Bits, b: Bits) -> bool:
     """Whether two rows are equal, in steps that vectorise."""
     difference = a.dtype.type(0)
@@ -224,7 +231,7 @@ def _equal_rows(a: Bits, b: Bits) -> bool:
     return bool(difference == 0)
 
 
-@compiled
+@inner
 def _all_equal(rows: Bits) -> bool:
     """Whether all rows are equal."""
     for row in range(1, len(rows)):  # noqa: SIM110 numba knows no generators
@@ -233,7 +240,7 @@ def _all_equal(rows: Bits) -> bool:
     return True
 
 
-@compiled
+@inner
 def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     """Hash a row whose halves are swapped when shift is half its length."""
     value = seed * np.uint64(0x9E3779B97F4A7C15)
@@ -246,7 +253,7 @@ def _hash(row: Bits, shift: int, seed: np.uint64) -> np.uint64:
     return value
 
 
-@compiled
+@inner
 def _equal(a: Bits, b: Bits, shift: int) -> bool:
     """Whether two rows are equal, one of them with its halves swapped when shift is half its length."""
     for f in range(len(a)):  # noqa: SIM110 numba knows no generators

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined", "inner"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +27,22 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     Sums are not reassociated: the same call gives the same bits.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
+    return _compiled(function)
+
+
+def inner(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop that only other loops call: what Python would need to call it is left out."""
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a loop part of the one that calls it, in place of compiling it by itself and there again."""
+    return _compiled(function, no_cpython_wrapper=True, inline="always")
+
+
+def _compiled(function: Callable[P, R], **more: Any) -> Callable[P, R]:
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy", **more}
+    options["no_cfunc_wrapper"] = True  # nobody calls the loops from C
     config: Any = numba.config  # its fields are not declared
     folder = config.CACHE_DIR
     config.CACHE_DIR = str(Path(folder or _HERE / "__pycache__") / f"engine-{_sources_hash()}")

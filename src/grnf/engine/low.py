@@ -1,7 +1,7 @@
-"""U_1 and U_2 of a piece, in one compiled call.
+"""U_1 and U_2 of a piece in one compiled call: statistics, classes of equal nodes, neighbours, sums.
 
-Some graphs at a time, so that their sums stay in the cache between the two; and one call, so that threads do
-not wait for each other in between.
+Threads then do not wait for each other in between, and little is compiled beside the loops themselves. Some
+graphs at a time, so that their sums stay in the cache between U_1 and U_2.
 """
 
 from __future__ import annotations
@@ -9,30 +9,76 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
-from grnf.engine.neighbours import Neighbours
-from grnf.engine.schedule import GRAPHS
-from grnf.engine.statistics import Statistics
+from grnf.engine.counting import counted
+from grnf.engine.grouping import Bits, classed
+from grnf.engine.jit import compiled, inlined
+from grnf.engine.neighbours import SEARCHED, listed
+from grnf.engine.rows import RAMP, RELU, Activation
+from grnf.engine.schedule import GRAPHS, TILE, fitting_tile
+from grnf.engine.statistics import Source, Statistics, gathered
 from grnf.engine.u1 import u1
 from grnf.engine.u2 import u2
 from grnf.typing import BoolArray, FloatArray
 
-__all__ = ["u1_and_u2"]
+__all__ = ["low", "low_of_undirected"]
+
 
 @compiled
-def u1_and_u2(
-    s: Statistics,
-    near: Neighbours,
+def low_of_undirected(
+    of: Source,
+    bits: Bits,
     c1: Coefficients,
     c2: Coefficients,
-    code: int,
-    tiles: tuple[int, int],
+    rho: Activation,
+    sorted_from: int,
     scale: FloatArray,
-    pairs: BoolArray,
     out: FloatArray,
-) -> None:
-    """Add U_1 of all graphs to out, and U_2 of those where `pairs` is true; see `u1` and `u2`."""
+) -> BoolArray:
+    """Add U_1 and U_2 of undirected graphs to out; see `low`."""
+    return _low(gathered(of, False), bits, c1, c2, rho, sorted_from, scale, out)
+
+
+@compiled
+def low(
+    s: Statistics,
+    bits: Bits,
+    c1: Coefficients,
+    c2: Coefficients,
+    rho: Activation,
+    sorted_from: int,
+    scale: FloatArray,
+    out: FloatArray,
+) -> BoolArray:
+    """out[g, feature] += head u U_1 + head u^2 U_2; scale[g] = u. `bits`, if any: equal nodes are grouped.
+
+    U_2 of graphs with `sorted_from` classes of nodes or more is left out for relu and ramp, since sorting is
+    faster there; returns which graphs these are.
+    """
+    return _low(s, bits, c1, c2, rho, sorted_from, scale, out)
+
+
+@inlined
+def _low(
+    given: Statistics,
+    bits: Bits,
+    c1: Coefficients,
+    c2: Coefficients,
+    rho: Activation,
+    sorted_from: int,
+    scale: FloatArray,
+    out: FloatArray,
+) -> BoolArray:
+    s = classed(given, bits) if len(bits) else given
+    near = listed(s, SEARCHED)
+    large, largest = np.zeros(len(scale), np.bool_), 1
+    for g in range(len(scale)):
+        classes = s.node_ptr[g + 1] - s.node_ptr[g]
+        large[g] = (len(rho) == RELU or len(rho) == RAMP) and classes >= sorted_from
+        if not large[g]:
+            largest = max(largest, classes)
+    tile = fitting_tile(TILE, 2 * largest, c2.bias.itemsize)
     for start in range(0, len(scale), GRAPHS):
-        graphs = np.arange(start, min(start + GRAPHS, len(scale)))
-        u1(s, c1, code, tiles[0], scale, graphs, out)
-        u2(s, near, c2, code, tiles[1], scale, graphs[pairs[start : start + GRAPHS]], out)
+        graphs = counted(min(start + GRAPHS, len(scale)))[start:]
+        u1(s, c1, rho, TILE, scale, graphs, out)
+        u2(s, near, c2, rho, tile, scale, graphs[~large[start : start + GRAPHS]], out)
+    return large

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.engine.counting import counting_sort
-from grnf.engine.jit import compiled
+from grnf.engine.counting import counted, counting_sort
+from grnf.engine.jit import compiled, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Neighbours", "neighbours"]
+__all__ = ["SEARCHED", "Neighbours", "listed", "neighbours"]
 
 SEARCHED = 16
 """Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
@@ -42,21 +42,27 @@ def neighbours(s: Statistics, searched: int = SEARCHED) -> Neighbours:
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1.
     """
+    return listed(s, searched)
+
+
+@inner
+def listed(s: Statistics, searched: int) -> Neighbours:
+    """Do what `neighbours` says, for other loops."""
     n_entries = 2 * len(s.pairs)
     result = Neighbours(
         np.zeros(len(s.nodes) + 1, np.int64),
-        np.empty(n_entries, np.int64),
-        np.empty(n_entries, s.pairs.dtype),
-        np.empty(n_entries, np.int64),
-        np.empty(n_entries, np.int64),
+        np.zeros(n_entries, np.int64),
+        np.zeros(n_entries, s.pairs.dtype),
+        np.zeros(n_entries, np.int64),
+        np.zeros(n_entries, np.int64),
         np.zeros(len(s.pair_ptr), np.int64),
-        np.empty((n_entries, s.pairs.shape[1]), s.pairs.dtype),
+        np.zeros((n_entries, s.pairs.shape[1]), s.pairs.dtype),
     )
     _fill(s, searched, result)
     return result
 
 
-@compiled
+@inner
 def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
     ptr, node, weight, value, back_value, value_ptr, values = result
     columns = s.pairs.shape[1]
@@ -65,7 +71,7 @@ def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
     for g in range(len(s.pair_ptr) - 1):
         first_pair, first_node, first_value = s.pair_ptr[g], s.node_ptr[g], n_values
         n_entries, n = 2 * (s.pair_ptr[g + 1] - first_pair), s.node_ptr[g + 1] - first_node
-        source, kind = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
+        source, kind = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
         for entry in range(n_entries):
             e, back = first_pair + entry // 2, entry % 2
             source[entry] = s.pair_nodes[e, back]
@@ -82,7 +88,7 @@ def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
                     break
             kind[entry] = found - first_value
             n_values = max(n_values, found + 1)
-        order = np.arange(n_entries)
+        order = counted(n_entries)
         if n_values > first_value + 1:
             order = counting_sort(order, kind, n_values - first_value)
         order = counting_sort(order, source, n)

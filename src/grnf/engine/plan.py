@@ -1,4 +1,6 @@
-"""Which loop does what. Within a piece every graph takes the path that its size and the activation allow:
+"""Which loop does what.
+
+Within a piece every graph takes the path that its size and the activation allow:
 
     U_1   u1                         nodes grouped
     U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
@@ -6,7 +8,7 @@
     U_B   ub                         O(n^B), for small graphs
 
 and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_slopes.
-"""  # noqa: D205
+"""
 
 from __future__ import annotations
 
@@ -16,22 +18,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.engine import schedule
-from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
-from grnf.engine.grouping import grouped
-from grnf.engine.low import u1_and_u2
+from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels, no_channels
+from grnf.engine.grouping import bits_like, grouped
+from grnf.engine.low import low, low_of_undirected
 from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
-from grnf.engine.rows import RAMP, RELU
+from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile, sorted_triples_cost
-from grnf.engine.statistics import Statistics, attribute_slopes, folded, statistics
+from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, source, statistics
 from grnf.engine.terms import Slopes
 from grnf.engine.twins import twins
-from grnf.engine.u1 import u1, u1_slopes
+from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
 from grnf.engine.u3 import u3, u3_sorted
 from grnf.engine.ub import ub, ub_slopes
 from grnf.graphs import GraphBatch
 from grnf.law import Draw, OrderDraw
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Engine"]
 
@@ -58,9 +60,7 @@ class Engine(NamedTuple):
         self, groups: tuple[OrderDraw, ...], node_width: int, directed: bool, hidden: bool = False
     ) -> Channels:
         """Bring drawn parameters into the form that the loops read; `hidden` leaves the heads out."""
-        found = channels(
-            groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype
-        )
+        found = channels(groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype)
         return hidden_channels(groups, found) if hidden else found
 
     def sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
@@ -79,18 +79,19 @@ class Engine(NamedTuple):
 
         Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
         """
-        s = folded(self._statistics(batch, piece))
-        given = channels_of(s.directed)
-        scale = self._scale(s)
+        of = self._graphs(batch, piece)
+        s = folded(statistics(of, True)) if piece.directed else None
+        given = channels_of(False if s is None else s.directed)
+        by_slots, scale = given.by_slots, self._scale(batch.sizes[piece.members])
         sums = np.tile(given.bias, (len(scale), 1))
-        few = grouped(s) if self.group else s
-        self._nodes_and_pairs(few, given.by_slots, scale, sums)
-        for B, c in given.by_slots.items():
-            if B == 3:
-                self._triples(s, c, scale, sums)
-            elif B > 3:
-                everyone = np.arange(len(scale))
-                ub(s, neighbours(s), c, self.hidden_code, schedule.TUPLES_TILE, scale, everyone, sums)
+        c1, c2 = by_slots[1], by_slots[2] if 2 in by_slots else no_channels(by_slots[1], 2)
+        settings = (self._bits, c1, c2, self._rho, schedule.SORTED_FROM, scale, sums)
+        large = low_of_undirected(of, *settings) if s is None else low(s, *settings)
+        large &= 2 in by_slots
+        if max(by_slots) > 2 or large.any():
+            s = statistics(of, False) if s is None else s
+            self._sorted_pairs(s, c2, scale, np.flatnonzero(large), sums)
+            self._higher(s, by_slots, scale, sums)
         return sums
 
     def piece_slopes(
@@ -109,61 +110,68 @@ class Engine(NamedTuple):
         Adds to those of the attributes that are given, and returns those of the coefficients, with whether
         they are of the channels for directed graphs.
         """
-        s = self._statistics(batch, piece)
+        s = statistics(self._graphs(batch, piece), piece.directed)
         s = s if d_edge_attr is not None else folded(s)
-        given, scale = channels_of(s.directed), self._scale(s)
+        given, scale = channels_of(s.directed), self._scale(s.sizes)
         of_statistics = d_node_attr is not None
-        few = grouped(s) if self.group and not of_statistics else s  # equal nodes differ in their derivatives
+        group = self.group and not of_statistics  # equal nodes differ in their derivatives
+        few = grouped(s, self._bits) if group else s
         searched = SEARCHED if d_edge_attr is None else 0
         near = neighbours(few, searched)
         d = few.nodes, near.values, few.totals
         d_nodes, d_values, d_totals = (np.zeros_like(array) for array in d)
         found = {}
         for B, c in given.by_slots.items():
-            wanted = [np.zeros_like(array) if of_coefficients else array for array in c[:-1]]
-            found[B] = Coefficients(*wanted, c.segments)
+            found[B] = c.zeros() if of_coefficients else c
             out = Slopes(d_nodes, d_values, d_totals, found[B], of_statistics, of_coefficients)
             if B < 3:
                 self._low_slopes(B, few, near, c, scale, d_sums, out)
             else:
                 every = np.arange(len(scale))
                 beside = near if few is s else neighbours(s, searched)
-                ub_slopes(s, beside, c, self.hidden_code, schedule.TUPLES_TILE, scale, every, d_sums, out)
+                ub_slopes(s, beside, c, self._rho, schedule.TUPLES_TILE, scale, every, d_sums, out)
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
             attribute_slopes(batch, piece.members, s, (d_nodes, d_pairs, d_totals), d_node_attr, d_edge_attr)
         return bool(s.directed), found
 
-    def _statistics(self, batch: GraphBatch, piece: Piece) -> Statistics:
-        return statistics(
-            batch,
-            piece.members,
-            directed=piece.directed,
-            adjacency_channel=self.adjacency_channel,
-            dtype=self.dtype,
-        )
+    @property
+    def _rho(self) -> Activation:
+        return (0,) * self.hidden_code
 
-    def _scale(self, s: Statistics) -> FloatArray:
-        return 1.0 / np.maximum(s.sizes, 1) if self.normalize else np.ones(len(s.sizes))
+    @property
+    def _bits(self) -> Any:
+        """What tells the loops to group equal nodes: an array of one entry; of none, if they are not to."""
+        return bits_like(self.dtype, 1 if self.group else 0)
+
+    def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:
+        return source(batch, piece.members, adjacency_channel=self.adjacency_channel, dtype=self.dtype)
+
+    def _scale(self, sizes: IntArray) -> FloatArray:
+        return 1.0 / np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))
 
     def _tile(self, largest: int, entries: int) -> int:
         return fitting_tile(largest, entries, np.dtype(self.dtype).itemsize)
 
-    def _nodes_and_pairs(
+    def _sorted_pairs(
+        self, s: Statistics, c: Coefficients, scale: FloatArray, graphs: IntArray, sums: FloatArray
+    ) -> None:
+        few = grouped(s, self._bits) if self.group and len(graphs) else s
+        for graph in graphs:
+            classes = int(few.node_ptr[graph + 1] - few.node_ptr[graph])
+            tile = max(schedule.SORTED_TILE, min(128, schedule.SORTED_ENTRIES // max(classes, 1)))
+            u2_sorted(few, c, self._rho, tile, scale, int(graph), sums)
+
+    def _higher(
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
     ) -> None:
-        code, classes = self.hidden_code, np.diff(s.node_ptr)
-        by_sorting = (classes >= schedule.SORTED_FROM) & self.linear
-        if 2 not in by_slots or by_sorting.all():
-            u1(s, by_slots[1], code, schedule.TILE, scale, np.arange(len(scale)), sums)
-        else:
-            tiles = schedule.TILE, self._tile(schedule.TILE, 2 * int(classes[~by_sorting].max()))
-            u1_and_u2(s, neighbours(s), by_slots[1], by_slots[2], code, tiles, scale, ~by_sorting, sums)
-        for graph in np.flatnonzero(by_sorting) if 2 in by_slots else ():
-            entries = schedule.SORTED_ENTRIES // max(int(classes[graph]), 1)
-            tile = max(schedule.SORTED_TILE, min(128, entries))
-            u2_sorted(s, by_slots[2], code, tile, scale, int(graph), sums)
+        for B, c in by_slots.items():
+            if B == 3:
+                self._triples(s, c, scale, sums)
+            elif B > 3:
+                every = np.arange(len(scale))
+                ub(s, neighbours(s), c, self._rho, schedule.TUPLES_TILE, scale, every, sums)
 
     def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
         near, n_edges = neighbours(s), np.diff(s.pair_ptr)
@@ -173,9 +181,9 @@ class Engine(NamedTuple):
         by_sorting = (cost < classes**3.0) & self.linear
         (small,) = np.nonzero(~by_sorting)
         if len(small):
-            u3(few, neighbours(few), c, self.hidden_code, schedule.TRIPLES_TILE, scale, small, sums)
+            u3(few, neighbours(few), c, self._rho, schedule.TRIPLES_TILE, scale, small, sums)
         for graph in np.flatnonzero(by_sorting):
-            u3_sorted(s, near, c, self.hidden_code, schedule.SORTED_TILE, scale, int(graph), sums)
+            u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
     def _low_slopes(
         self,
@@ -187,11 +195,11 @@ class Engine(NamedTuple):
         d_sums: FloatArray,
         out: Slopes,
     ) -> None:
-        code, classes = self.hidden_code, np.diff(s.node_ptr)
+        rho, classes = self._rho, np.diff(s.node_ptr)
         by_sorting = (classes >= schedule.SORTED_SLOPES_FROM) & self.linear & (B == 2)
         (small,) = np.nonzero(~by_sorting)
         tile = self._tile(schedule.SLOPES_TILE, 4 * int(classes[small].max(initial=1)))
         loop = u1_slopes if B == 1 else u2_slopes
-        loop(s, near, c, code, tile, scale, small, d_sums, out)
+        loop(s, near, c, rho, tile, scale, small, d_sums, out)
         for graph in np.flatnonzero(by_sorting):
-            u2_sorted_slopes(s, near, c, code, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
+            u2_sorted_slopes(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)

@@ -7,19 +7,22 @@ registers. Activations are switched outside of it. Their codes: see `grnf.activa
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
-from grnf.engine.jit import compiled
+from grnf.engine.jit import compiled, inner
 from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "RAMP",
     "RELU",
+    "Activation",
     "activate",
     "activate_with_slope",
     "add_heads",
+    "add_slope",
     "evaluate",
     "first_not_finite",
     "place",
@@ -27,6 +30,10 @@ __all__ = [
 ]
 
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
+
+Activation: TypeAlias = tuple[int, ...]
+"""How a loop is told its activation: a tuple as long as its code. The length is known when the loop is
+compiled, so the branches of other activations are not compiled for it."""
 
 DENSE = 6
 """Entries of a row that are not 0, on average, from which the product of matrices is faster."""
@@ -37,13 +44,13 @@ ROOT_4_OVER_PI = 1.1283791670955126
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept in the low bits
 
 
-@compiled
+@inner
 def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int) -> FloatArray:
     """Return c_0 + c_1 u + c_2 u^2 of one slot on channels start .. stop - 1, shape (rows, channels).
 
     `coefficient` has shape (3, slots, rows, H).
     """
-    out = np.empty((coefficient.shape[2], stop - start), coefficient.dtype)
+    out = np.zeros((coefficient.shape[2], stop - start), coefficient.dtype)
     v = out.dtype.type(u)
     for r in range(len(out)):  # slices: an index start + h might be negative for all it knows
         c0, c1 = coefficient[0, slot, r, start:stop], coefficient[1, slot, r, start:stop]
@@ -53,7 +60,7 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
     return out
 
 
-@compiled
+@inner
 def project(
     X: FloatArray, first: int, count: int, matrix: FloatArray, constant: FloatArray, out: FloatArray
 ) -> None:
@@ -74,7 +81,10 @@ def project(
         for i in range(0, count, step):
             last = min(i + step, count)
             np.dot(X[first + i : first + last], matrix, out[i:last])
-        if constant.any():
+        shifted = False
+        for h in range(width):
+            shifted |= constant[h] != 0
+        if shifted:
             for i in range(count):
                 for h in range(width):
                     out[i, h] += constant[h]
@@ -103,7 +113,7 @@ def project(
             r0 = _next_used(row, r3 + 1)
 
 
-@compiled
+@inner
 def _next_used(row: FloatArray, start: int) -> int:
     """Return the first place from `start` on whose entry is not 0; the length of the row if there is none."""
     while start < len(row) and row[start] == 0:
@@ -112,52 +122,87 @@ def _next_used(row: FloatArray, start: int) -> int:
 
 
 @compiled
-def activate(code: int, row: FloatArray) -> None:
+def activate(rho: Activation, row: FloatArray) -> None:
     """Set row = rho(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
-    if code == RELU:
+    if len(rho) == RELU:
         for h in range(len(row)):
             row[h] = max(row[h], zero)
-    elif code == RAMP:
+    elif len(rho) == RAMP:
         for h in range(len(row)):
             row[h] = min(max(row[h], zero), one)
-    elif code == SIGMOID:
+    elif len(rho) == SIGMOID:
         for h in range(len(row)):
             row[h] = 1.0 / (1.0 + _exp(-np.float64(row[h])))
-    elif code == TANH:
+    elif len(rho) == TANH:
         for h in range(len(row)):
             row[h] = 1.0 - 2.0 / (1.0 + _exp(2.0 * np.float64(row[h])))
-    elif code == ERF:
+    elif len(rho) == ERF:
         for h in range(len(row)):
             row[h] = math.erf(np.float64(row[h]))
 
 
-@compiled
-def activate_with_slope(code: int, row: FloatArray, slope: FloatArray) -> None:
+@inner
+def activate_with_slope(rho: Activation, row: FloatArray, slope: FloatArray) -> None:
     """Set row = rho(row) and slope = rho'(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
-    if code == ERF:
+    if len(rho) == ERF:
         for h in range(len(row)):
             x = np.float64(row[h])
             slope[h] = ROOT_4_OVER_PI * _exp(-x * x)
-    activate(code, row)
-    if code == RELU:
+    activate(rho, row)
+    if len(rho) == RELU:
         for h in range(len(row)):
             slope[h] = one if row[h] > zero else zero
-    elif code == RAMP:
+    elif len(rho) == RAMP:
         for h in range(len(row)):
             slope[h] = one if zero < row[h] < one else zero
-    elif code == SIGMOID:
+    elif len(rho) == SIGMOID:
         for h in range(len(row)):
             slope[h] = row[h] * (one - row[h])
-    elif code == TANH:
+    elif len(rho) == TANH:
         for h in range(len(row)):
             slope[h] = one - row[h] * row[h]
-    elif code != ERF:
+    elif len(rho) != ERF:
         slope[:] = one
 
 
-@compiled
+@inner
+def add_slope(
+    rho: Activation,
+    w: float,
+    a: FloatArray,
+    b: FloatArray,
+    e: FloatArray,
+    dU: FloatArray,
+    row: FloatArray,
+    slope: FloatArray,
+    partial: FloatArray,
+    da: FloatArray,
+    db: FloatArray,
+) -> None:
+    """Add w rho(a + b + e) to partial, and its derivative to da and db; the latter is left in `slope`."""
+    zero = a.dtype.type(0)
+    if len(rho) == RELU:
+        for h in range(len(a)):
+            t = a[h] + b[h] + e[h]
+            d = w * dU[h] if t > zero else zero
+            partial[h] += w * max(t, zero)
+            slope[h] = d
+            da[h] += d
+            db[h] += d
+        return
+    for h in range(len(a)):
+        row[h] = a[h] + b[h] + e[h]
+    activate_with_slope(rho, row, slope)
+    for h in range(len(a)):
+        slope[h] *= w * dU[h]
+        partial[h] += w * row[h]
+        da[h] += slope[h]
+        db[h] += slope[h]
+
+
+@inner
 def _exp(x: float) -> float:
     """e^x to 1e-15, in steps that vectorise (the library call does not).
 

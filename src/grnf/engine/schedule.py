@@ -55,7 +55,7 @@ SMALL_PRODUCT = 900_000
 """Multiplications in a product of matrices below which BLAS does not copy the matrices first."""
 
 NODES = 256
-"""Nodes that U_1 treats at once: their sums are short enough for single precision, their rows for the cache."""
+"""Nodes that U_1 treats at once: sums short enough for single precision, rows that fit the cache."""
 
 GRAPHS = 64
 """Graphs whose U_1 and U_2 are treated at once: their sums stay in the cache between the two."""

@@ -1,8 +1,8 @@
 """Sums of relu or ramp over all pairs or triples of rows, by sorting; and their derivatives.
 
 As if there were no edges: sum_ij relu(a_i + b_j) needs only sorted a and sorted b, since the set of b_j above
--a_i grows with a_i, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). O(n log n) per channel for
-pairs, O(n^2) for triples. Exact.
+-a_i grows with a_i, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Exact; O(n log n) per
+channel for pairs, O(n^2) for triples.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.engine.jit import compiled
-from grnf.engine.rows import RAMP
+from grnf.engine.rows import RAMP, Activation
 from grnf.typing import FloatArray
 
 __all__ = ["columns_of", "pair_masses", "pair_sums", "pair_sums_of_columns", "transpose", "triple_sums"]
@@ -28,12 +28,12 @@ def columns_of(*rows: FloatArray) -> FloatArray:
     return columns
 
 
-def pair_sums(code: int, a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
+def pair_sums(rho: Activation, a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
     """Return sum_ij w_i w_j rho(a_i + b_j) of each channel, for rows a_i, b_j; rho: relu or ramp."""
-    return pair_sums_of_columns(code, columns_of(a, b), weight)
+    return pair_sums_of_columns(rho, columns_of(a, b), weight)
 
 
-def pair_sums_of_columns(code: int, columns: npt.NDArray[Any], weight: npt.NDArray[Any]) -> FloatArray:
+def pair_sums_of_columns(rho: Activation, columns: npt.NDArray[Any], weight: npt.NDArray[Any]) -> FloatArray:
     """Do the same for `columns`, with a row per channel of a, then of b; they are overwritten."""
     if (weight == 1).all():
         columns.sort(axis=1)
@@ -44,20 +44,20 @@ def pair_sums_of_columns(code: int, columns: npt.NDArray[Any], weight: npt.NDArr
     half = len(columns) // 2
     wx, wy = (weights, weights) if len(weights) == 1 else (weights[:half], weights[half:])
     U = _merge(columns[:half], wx, columns[half:], wy, 0.0)
-    if code == RAMP:
+    if len(rho) == RAMP:
         U -= _merge(columns[:half], wx, columns[half:], wy, -1.0)
     return U
 
 
 def pair_masses(
-    code: int, a: FloatArray, b: FloatArray, weight: npt.NDArray[Any]
+    rho: Activation, a: FloatArray, b: FloatArray, weight: npt.NDArray[Any]
 ) -> tuple[FloatArray, FloatArray]:
     """Return sum_j w_j rho'(a_i + b_j) and sum_i w_i rho'(a_i + b_j), in the shapes of a and b."""
     width, columns = a.shape[1], columns_of(a, b)
     order: Any = np.argsort(columns, axis=1)
     ranked, weights = np.take_along_axis(columns, order, axis=1), weight[order]
     found = np.zeros(columns.shape)
-    for shift, sign in ((0.0, 1.0), (-1.0, -1.0)) if code == RAMP else ((0.0, 1.0),):
+    for shift, sign in ((0.0, 1.0), (-1.0, -1.0)) if len(rho) == RAMP else ((0.0, 1.0),):
         _add_masses(ranked[:width], ranked[width:], weights[width:], shift, sign, found[:width])
         _add_masses(ranked[width:], ranked[:width], weights[:width], shift, sign, found[width:])
     masses = np.empty_like(columns)
@@ -65,13 +65,13 @@ def pair_masses(
     return masses[:width].T, masses[width:].T
 
 
-def triple_sums(code: int, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+def triple_sums(rho: Activation, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     """Return sum_ijk rho(x_i + y_j + z_k) of each channel."""
     a, b, c = np.split(columns_of(x, y, z), 3)
     b.sort(axis=1)
     c.sort(axis=1)
     U = _merge_all(a, b, c, 0.0)
-    if code == RAMP:
+    if len(rho) == RAMP:
         U -= _merge_all(a, b, c, -1.0)
     return U
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.engine.counting import counting_sort
-from grnf.engine.jit import compiled
+from grnf.engine.counting import counted, counting_sort
+from grnf.engine.jit import compiled, inner
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.graphs.batch import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Statistics", "attribute_slopes", "folded", "statistics"]
+__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "source", "statistics"]
 
 
 class Statistics(NamedTuple):
@@ -41,20 +41,43 @@ class Statistics(NamedTuple):
     totals: FloatArray
 
 
-def statistics(
-    batch: GraphBatch,
-    graphs: IntArray,
-    *,
-    directed: bool,
-    adjacency_channel: bool,
-    dtype: type[np.floating[Any]],
-) -> Statistics:
-    """Compute the statistics of some graphs of a batch, which are all directed or all undirected."""
+class Source(NamedTuple):
+    """Some graphs of a batch, and how their tensors are made, as the loops take them.
+
+    `adjacency` is 1 where the first edge channel is the adjacency; `like` has the type of the arithmetic.
+    """
+
+    graphs: IntArray
+    node_ptr: IntArray
+    node_attr: FloatArray
+    edge_ptr: IntArray
+    edges: IntArray
+    edge_attr: FloatArray
+    adjacency: int
+    like: FloatArray
+
+
+def source(
+    batch: GraphBatch, graphs: IntArray, *, adjacency_channel: bool, dtype: type[np.floating[Any]]
+) -> Source:
+    """Return these graphs of a batch; they must be all directed or all undirected."""
     adjacency = edge_channels(batch.edge_width, adjacency_channel) - batch.edge_width
-    return _statistics(
-        graphs, batch.node_ptr, batch.node_attr, batch.edge_ptr, batch.edges, batch.edge_attr, adjacency,
-        directed, np.empty(0, dtype),
-    )  # fmt: skip
+    return Source(
+        graphs,
+        batch.node_ptr,
+        batch.node_attr,
+        batch.edge_ptr,
+        np.ascontiguousarray(batch.edges),
+        batch.edge_attr,
+        adjacency,
+        np.empty(0, dtype),
+    )
+
+
+@compiled
+def statistics(of: Source, directed: bool) -> Statistics:
+    """Compute the statistics of graphs."""
+    return gathered(of, directed)
 
 
 def folded(s: Statistics) -> Statistics:
@@ -99,83 +122,68 @@ def attribute_slopes(
     d_edge_attr[rows] += found[:, F - batch.edge_width :]
 
 
-@compiled
-def _statistics(
-    graphs: IntArray,
-    batch_ptr: IntArray,
-    node_attr: FloatArray,
-    edge_ptr: IntArray,
-    edges: IntArray,
-    edge_attr: FloatArray,
-    adjacency: int,
-    directed: bool,
-    like: FloatArray,
-) -> Statistics:
-    """Do all of it in one compiled call, so that threads do not wait for each other in between.
-
-    `adjacency` is 1 where the first edge channel is the adjacency; `like` has the type of the result.
-    """
-    n_graphs, n_node, n_edge = len(graphs), node_attr.shape[1], adjacency + edge_attr.shape[1]
-    sizes, node_ptr = np.empty(n_graphs, np.int64), np.zeros(n_graphs + 1, np.int64)
+@inner
+def gathered(of: Source, directed: bool) -> Statistics:
+    """Do what `statistics` says, for other loops."""
+    n_graphs, n_node, n_edge = len(of.graphs), of.node_attr.shape[1], of.adjacency + of.edge_attr.shape[1]
+    sizes, node_ptr = np.zeros(n_graphs, np.int64), np.zeros(n_graphs + 1, np.int64)
     n_edges = 0
     for position in range(n_graphs):
-        g = graphs[position]
-        sizes[position] = batch_ptr[g + 1] - batch_ptr[g]
+        g = of.graphs[position]
+        sizes[position] = of.node_ptr[g + 1] - of.node_ptr[g]
         node_ptr[position + 1] = node_ptr[position] + sizes[position]
-        n_edges += edge_ptr[g + 1] - edge_ptr[g]
-    sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge))
+        n_edges += of.edge_ptr[g + 1] - of.edge_ptr[g]
+    sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge), np.float64)
     pair_ptr = np.zeros(n_graphs + 1, np.int64)
-    pair_nodes = np.empty((n_edges, 2), np.int64)
-    pairs = np.zeros((n_edges, (2 if directed else 1) * n_edge))
-    _fill(
-        graphs, node_ptr, edge_ptr, edges, edge_attr, adjacency, directed,
-        sums, (pair_ptr, pair_nodes, pairs),
-    )  # fmt: skip
-    nodes = np.empty((node_ptr[-1], n_node + sums.shape[1]), like.dtype)
-    totals = np.zeros((n_graphs, n_node + 2 * n_edge))
-    _join(graphs, batch_ptr, node_attr, node_ptr, sums, nodes, totals)
-    n_pairs = pair_ptr[-1]
+    pair_nodes = np.zeros((n_edges, 2), np.int64)
+    pair_sums = np.zeros((n_edges, (2 if directed else 1) * n_edge), np.float64)
+    _fill(of, directed, node_ptr, sums, (pair_ptr, pair_nodes, pair_sums))
+    nodes = np.zeros((node_ptr[-1], n_node + sums.shape[1]), of.like.dtype)
+    totals = np.zeros((n_graphs, n_node + 2 * n_edge), of.like.dtype)
+    pairs = np.zeros((pair_ptr[-1], pair_sums.shape[1]), of.like.dtype)
+    node_weight, pair_weight = np.zeros(len(nodes), of.like.dtype), np.zeros(len(pairs), of.like.dtype)
+    _join(of, node_ptr, sums, nodes, totals)
+    for i in range(len(nodes)):
+        node_weight[i] = 1
+    for e in range(len(pairs)):
+        pair_weight[e] = 1
+        for f in range(pairs.shape[1]):
+            pairs[e, f] = pair_sums[e, f]
     return Statistics(
         directed,
         sizes,
         node_ptr,
         nodes,
-        np.ones(len(nodes), like.dtype),
+        node_weight,
         pair_ptr,
-        pair_nodes[:n_pairs],
-        pairs[:n_pairs].astype(like.dtype),
-        np.ones(n_pairs, like.dtype),
-        totals.astype(like.dtype),
+        pair_nodes[: len(pairs)],
+        pairs,
+        pair_weight,
+        totals,
     )
 
 
-@compiled
+@inner
 def _fill(
-    graphs: IntArray,
-    node_ptr: IntArray,
-    edge_ptr: IntArray,
-    edges: IntArray,
-    edge_attr: FloatArray,
-    adjacency: int,
+    of: Source,
     directed: bool,
+    node_ptr: IntArray,
     sums: FloatArray,
     found_pairs: tuple[IntArray, IntArray, FloatArray],
 ) -> None:
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
     pair_ptr, pair_nodes, pairs = found_pairs
-    F = adjacency + edge_attr.shape[1]
+    F = of.adjacency + of.edge_attr.shape[1]
     found = 0
-    for position in range(len(graphs)):
-        first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
+    for position in range(len(of.graphs)):
+        first_edge, last_edge = of.edge_ptr[of.graphs[position]], of.edge_ptr[of.graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        own = edges[first_edge:last_edge]
-        in_order, order = _in_order(own), np.empty(0, np.int64)
-        if not in_order:
-            own, order = _sorted_edges(own, n)
+        own = of.edges[first_edge:last_edge]
+        order = _order(own, n)
         last_low = last_high = np.int64(-1)
         for place in range(len(own)):
-            e = place if in_order else order[place]
-            i, j = own[place, 0], own[place, 1]
+            e = order[place] if len(order) else place
+            i, j = own[e, 0], own[e, 1]
             low, high = min(i, j), max(i, j)
             if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
@@ -183,7 +191,7 @@ def _fill(
                 found += 1
             shift = F if directed and i > j else 0
             for f in range(F):
-                v = 1.0 if f < adjacency else edge_attr[first_edge + e, f - adjacency]
+                v = 1.0 if f < of.adjacency else of.edge_attr[first_edge + e, f - of.adjacency]
                 sums[first_node + i, F + f] += v
                 if directed:
                     sums[first_node + j, 2 * F + f] += v
@@ -196,50 +204,38 @@ def _fill(
         pair_ptr[position + 1] = found
 
 
-@compiled
-def _in_order(edges: IntArray) -> bool:
-    """Whether the edges ascend by their smaller node, then by their larger node; most files list them so."""
-    last_low = last_high = np.int64(-1)
-    for e in range(len(edges)):
-        low, high = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
-        if low < last_low or (low == last_low and high < last_high):
-            return False
-        last_low, last_high = low, high
-    return True
+@inner
+def _order(edges: IntArray, n: int) -> IntArray:
+    """Return the order of the edges by their smaller node, then by their larger one; empty if they are in it.
 
-
-@compiled
-def _sorted_edges(edges: IntArray, n: int) -> tuple[IntArray, IntArray]:
-    """Return the edges sorted by their smaller node, then by their larger node, and which ones they are."""
-    low, high = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    Most files list them so.
+    """
+    low, high = np.zeros(len(edges), np.int64), np.zeros(len(edges), np.int64)
+    in_order = True
     for e in range(len(edges)):
         low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
-    order = counting_sort(counting_sort(np.arange(len(edges)), high, n), low, n)
-    ordered = np.empty((len(edges), 2), np.int64)
-    for place in range(len(edges)):
-        ordered[place, 0], ordered[place, 1] = edges[order[place], 0], edges[order[place], 1]
-    return ordered, order
+        if e and (low[e] < low[e - 1] or (low[e] == low[e - 1] and high[e] < high[e - 1])):
+            in_order = False
+    if in_order:
+        return low[:0]
+    return counting_sort(counting_sort(counted(len(edges)), high, n), low, n)
 
 
-@compiled
-def _join(
-    graphs: IntArray,
-    batch_ptr: IntArray,
-    node_attr: FloatArray,
-    node_ptr: IntArray,
-    sums: FloatArray,
-    nodes: FloatArray,
-    totals: FloatArray,
-) -> None:
+@inner
+def _join(of: Source, node_ptr: IntArray, sums: FloatArray, nodes: FloatArray, totals: FloatArray) -> None:
     """Write [x | sums] to nodes and add up the first columns to totals."""
-    width = node_attr.shape[1]
-    for position in range(len(graphs)):
-        shift = batch_ptr[graphs[position]] - node_ptr[position]
+    width, total = of.node_attr.shape[1], np.zeros(totals.shape[1], np.float64)
+    for position in range(len(of.graphs)):
+        shift = of.node_ptr[of.graphs[position]] - node_ptr[position]
+        for f in range(len(total)):
+            total[f] = 0
         for i in range(node_ptr[position], node_ptr[position + 1]):
             for f in range(width):
-                nodes[i, f] = node_attr[i + shift, f]
-                totals[position, f] += node_attr[i + shift, f]
+                nodes[i, f] = of.node_attr[i + shift, f]
+                total[f] += of.node_attr[i + shift, f]
             for f in range(sums.shape[1]):
                 nodes[i, width + f] = sums[i, f]
-            for f in range(width, totals.shape[1]):
-                totals[position, f] += sums[i, f - width]
+            for f in range(width, len(total)):
+                total[f] += sums[i, f - width]
+        for f in range(len(total)):
+            totals[position, f] = total[f]

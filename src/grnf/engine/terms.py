@@ -24,8 +24,8 @@ __all__ = ["Slopes", "Tape", "closed", "opened", "terms"]
 class Slopes(NamedTuple):
     """What derivatives are added to: of the statistics, and of the coefficients (segments as they are).
 
-    Shapes as `Statistics.nodes`, `Neighbours.values`, `Statistics.totals`. Which of them are wanted is said by
-    `of_statistics` and `of_coefficients`.
+    Shapes as `Statistics.nodes`, `Neighbours.values`, `Statistics.totals`; `of_statistics` and
+    `of_coefficients` say which of them are wanted.
     """
 
     nodes: FloatArray
@@ -37,12 +37,12 @@ class Slopes(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """One tile of one graph on its way back: rows, the sum U and its derivative dU, derivatives of the rows."""
+    """One tile of one graph on its way back: rows, the sum U, its derivative, and those of the rows."""
 
     nodes: FloatArray
     edges: FloatArray
     U: FloatArray
-    dU: FloatArray
+    dU: FloatArray  # noqa: N815 as in the formulas
     d_nodes: FloatArray
     d_edges: FloatArray
 

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RAMP, RELU, activate, activate_with_slope, add_heads, evaluate, project
+from grnf.engine.rows import (
+    RAMP,
+    RELU,
+    Activation,
+    activate,
+    activate_with_slope,
+    add_heads,
+    evaluate,
+    project,
+)
 from grnf.engine.schedule import NODES
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, closed, opened
@@ -16,47 +25,58 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["u1", "u1_slopes"]
 
 
-@compiled
+@inlined
 def u1(
-    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graphs: IntArray, out: FloatArray
+    s: Statistics,
+    c: Coefficients,
+    rho: Activation,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    out: FloatArray,
 ) -> None:
     """out[g, feature] += head u U_1 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
-    H, dtype = len(c.bias), c.bias.dtype
+    H, dtype, slot = len(c.bias), c.bias.dtype, int(np.int64(0))
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        t = np.empty((NODES, stop - start), dtype)
-        constant, zeros = np.empty((1, stop - start), dtype), np.zeros(stop - start, dtype)
-        U, partial = np.empty(stop - start), np.empty(stop - start, dtype)
+        t = np.zeros((NODES, stop - start), dtype)
+        constant, zeros = np.zeros((1, stop - start), dtype), np.zeros(stop - start, dtype)
+        U, partial = np.zeros(stop - start, np.float64), np.zeros(stop - start, dtype)
         known = np.nan
         for g in graphs:
             if scale[g] != known:
                 known = scale[g]
-                nodes = evaluate(c.nodes, 0, known, start, stop)
-                totals = evaluate(c.totals, 0, known, start, stop)
+                nodes = evaluate(c.nodes, slot, known, start, stop)
+                totals = evaluate(c.totals, slot, known, start, stop)
             project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
             U[:] = 0
             for first in range(s.node_ptr[g], s.node_ptr[g + 1], NODES):
                 last = min(first + NODES, s.node_ptr[g + 1])
                 weight = s.node_weight[first:last]
                 partial[:] = 0
-                if not _sum_sparse_rows(code, s.nodes[first:last], nodes, constant[0], weight, partial):
+                if not _sum_sparse_rows(rho, s.nodes[first:last], nodes, constant[0], weight, partial):
                     project(s.nodes, first, last - first, nodes, zeros, t)
-                    _sum_rows(code, t, constant[0], weight, partial)
+                    _sum_rows(rho, t, constant[0], weight, partial)
                 for h in range(len(U)):
                     U[h] += partial[h]
             add_heads(U, known, c.head, c.segments, start, out[g])
 
 
-@compiled
+@inner
 def _sum_sparse_rows(
-    code: int, X: FloatArray, matrix: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+    rho: Activation,
+    X: FloatArray,
+    matrix: FloatArray,
+    constant: FloatArray,
+    weight: FloatArray,
+    U: FloatArray,
 ) -> bool:
     """U += sum_i weight_i rho(constant + X_i @ matrix) where rows of X have two entries that are not 0.
 
     As with one label and a degree. Two rows at a time, none of them stored. Returns False, with nothing done,
     for rows with more entries and for activations other than relu and ramp.
     """
-    if code != RELU and code != RAMP:
+    if len(rho) != RELU and len(rho) != RAMP:
         return False
     column, value = np.zeros((len(X) + 1, 2), np.int64), np.zeros((len(X) + 1, 2), X.dtype)
     for i in range(len(X)):
@@ -67,7 +87,7 @@ def _sum_sparse_rows(
                     return False
                 column[i, used], value[i, used] = f, X[i, f]
                 used += 1
-    zero, top = X.dtype.type(0), X.dtype.type(1 if code == RAMP else np.inf)
+    zero, top = X.dtype.type(0), X.dtype.type(1 if len(rho) == RAMP else np.inf)
     for i in range(0, len(X), 2):
         w0, w1 = weight[i], weight[i + 1] if i + 1 < len(X) else zero
         x0, x1, y0, y1 = value[i, 0], value[i, 1], value[i + 1, 0], value[i + 1, 1]
@@ -80,22 +100,24 @@ def _sum_sparse_rows(
     return True
 
 
-@compiled
-def _sum_rows(code: int, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray) -> None:
+@inner
+def _sum_rows(
+    rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+) -> None:
     """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)
     for i in range(len(weight)):
         w = weight[i]
-        if code == RELU:
+        if len(rho) == RELU:
             for h in range(len(U)):
                 U[h] += w * max(t[i, h] + constant[h], zero)
-        elif code == RAMP:
+        elif len(rho) == RAMP:
             for h in range(len(U)):
                 U[h] += w * min(max(t[i, h] + constant[h], zero), one)
         else:
             for h in range(len(U)):
                 t[i, h] += constant[h]
-            activate(code, t[i])
+            activate(rho, t[i])
             for h in range(len(U)):
                 U[h] += w * t[i, h]
 
@@ -105,7 +127,7 @@ def u1_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -120,7 +142,7 @@ def u1_slopes(
             tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             for i in range(len(weight)):
                 row, d = tape.nodes[0, i], tape.d_nodes[0, i]
-                activate_with_slope(code, row, slope[: len(row)])
+                activate_with_slope(rho, row, slope[: len(row)])
                 for h in range(len(row)):
                     tape.U[h] += weight[i] * row[h]
                     d[h] = weight[i] * slope[h] * tape.dU[h]

@@ -3,9 +3,9 @@
 t(i, j) = a_i + b_j + e, where e depends on the value of the edge between i and j, and is 0 without one.
 
 Pair by pair: for each i first all j without an edge, then a run of neighbours for each value, so that every
-pair costs one step whether it carries an edge or not. By sorting, for large graphs and relu or ramp: all pairs
-as if there were no edges, less the pairs of a node with itself; then those with an edge are corrected:
-O(n log n + |E|) per channel.
+pair costs one step whether it carries an edge or not. By sorting, for large graphs and relu or ramp, in
+O(n log n + |E|) per channel: all pairs as if there were no edges, less those of a node with itself; then
+those with an edge are corrected.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
+from grnf.engine.counting import counted
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RAMP, RELU, activate, activate_with_slope, add_heads, evaluate, project
+from grnf.engine.rows import (
+    RAMP,
+    RELU,
+    Activation,
+    activate,
+    add_heads,
+    add_slope,
+    evaluate,
+    project,
+)
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, opened
@@ -24,12 +34,12 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["u2", "u2_slopes", "u2_sorted", "u2_sorted_slopes"]
 
 
-@compiled
+@inlined
 def u2(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -37,43 +47,46 @@ def u2(
 ) -> None:
     """out[g, feature] += head u^2 U_2 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
     H, dtype = len(c.bias), c.bias.dtype
+    slots = counted(2)  # not 0 and 1 themselves: each would be compiled as a type of its own
     largest = 0
     for g in graphs:
         largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        a = np.empty((largest, stop - start), dtype)
-        b = np.empty((largest, stop - start), dtype)
-        constant = np.empty((1, stop - start), dtype)
+        a = np.zeros((largest, stop - start), dtype)
+        b = np.zeros((largest, stop - start), dtype)
+        constant = np.zeros((1, stop - start), dtype)
         zeros = np.zeros(stop - start, dtype)
-        U, scratch = np.empty(stop - start, np.float64), np.empty((2, stop - start), dtype)
+        U, scratch = np.zeros(stop - start, np.float64), np.zeros((2, stop - start), dtype)
         known = np.nan
         for g in graphs:
             if s.sizes[g] < 2:
                 continue
             if scale[g] != known:
                 known = scale[g]
-                first_nodes = evaluate(c.nodes, 0, known, start, stop)
-                second_nodes = evaluate(c.nodes, 1, known, start, stop)
-                if code == RELU:
-                    second_nodes = -second_nodes
-                pairs = evaluate(c.pairs, 0, known, start, stop)
-                totals = evaluate(c.totals, 0, known, start, stop)
+                first_nodes = evaluate(c.nodes, slots[0], known, start, stop)
+                second_nodes = evaluate(c.nodes, slots[1], known, start, stop)
+                if len(rho) == RELU:
+                    for f in range(len(second_nodes)):
+                        for h in range(stop - start):
+                            second_nodes[f, h] = -second_nodes[f, h]
+                pairs = evaluate(c.pairs, slots[0], known, start, stop)
+                totals = evaluate(c.totals, slots[0], known, start, stop)
             first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
             project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
             project(s.nodes, first, count, first_nodes, constant[0], a)
             project(s.nodes, first, count, second_nodes, zeros, b)
             n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-            edge = np.empty((n_values, stop - start), dtype)
+            edge = np.zeros((n_values, stop - start), dtype)
             project(near.values, near.value_ptr[g], n_values, pairs, zeros, edge)
             U[:] = 0
-            _add_pairs(code, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
+            _add_pairs(rho, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
             add_heads(U, known * known, c.head, c.segments, start, out[g])
 
 
-@compiled
+@inner
 def _add_pairs(
-    code: int,
+    rho: Activation,
     a: FloatArray,
     b: FloatArray,
     weight: FloatArray,
@@ -90,9 +103,12 @@ def _add_pairs(
     """
     n, width = len(weight), len(U)
     partial, row = scratch[0], scratch[1]
-    everyone = np.arange(n)
-    free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
-    others = a.dtype.type(weight.sum() - 1)
+    everyone = counted(n)
+    free = np.zeros((n, n), a.dtype)  # numbers of pairs without an edge
+    total = 0.0
+    for i in range(n):
+        total += weight[i]
+    others = a.dtype.type(total - 1)
     for i in range(n):
         for j in range(n):
             free[i, j] = weight[i] * weight[j]
@@ -100,7 +116,7 @@ def _add_pairs(
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             free[i, near.node[entry]] -= near.weight[entry]
     for i in range(0, n, 2):
-        if code == RELU:
+        if len(rho) == RELU:
             k = min(i + 1, n - 1)
             once = a.dtype.type(k - i)  # 0 where there is no second row
             w0, w1 = -weight[i] * others, -once * weight[k] * others
@@ -110,21 +126,21 @@ def _add_pairs(
         else:
             partial[:] = 0
         for k in range(i, min(i + 2, n)):
-            if code != RELU:
-                _add_run(code, a[k], zeros, b, everyone, free[k], row, partial)
+            if len(rho) != RELU:
+                _add_run(rho, a[k], zeros, b, everyone, free[k], row, partial)
             entry, last = near.ptr[first + k], near.ptr[first + k + 1]
             while entry < last:
                 end = entry + 1
                 while end < last and near.value[end] == near.value[entry]:
                     end += 1
                 e = edge[near.value[entry]]
-                _add_run(code, a[k], e, b, near.node[entry:end], near.weight[entry:end], row, partial)
+                _add_run(rho, a[k], e, b, near.node[entry:end], near.weight[entry:end], row, partial)
                 entry = end
         for h in range(width):
             U[h] += partial[h]
 
 
-@compiled
+@inner
 def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
     """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
     n, k = len(weight), min(i + 1, len(weight) - 1)
@@ -149,9 +165,9 @@ def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, par
         j += 1
 
 
-@compiled
+@inner
 def _add_run(
-    code: int,
+    rho: Activation,
     a: FloatArray,
     e: FloatArray,
     b: FloatArray,
@@ -164,7 +180,7 @@ def _add_run(
     width, count = len(partial), len(js)
     zero, one = a.dtype.type(0), a.dtype.type(1)
     item = 0
-    if code == RELU:
+    if len(rho) == RELU:
         while item + 4 <= count:
             j0, j1, j2, j3 = js[item], js[item + 1], js[item + 2], js[item + 3]
             w0, w1, w2, w3 = ws[item], ws[item + 1], ws[item + 2], ws[item + 3]
@@ -179,11 +195,11 @@ def _add_run(
         item += 2
         if w0 == 0 and w1 == 0:
             continue
-        if code == RELU:
+        if len(rho) == RELU:
             for h in range(width):
                 x = a[h] + e[h]
                 partial[h] = (partial[h] + w0 * max(x, b[j0, h])) + w1 * max(x, b[j1, h])
-        elif code == RAMP:
+        elif len(rho) == RAMP:
             for h in range(width):
                 x = a[h] + e[h]
                 first = w0 * min(max(x + b[j0, h], zero), one)
@@ -193,7 +209,7 @@ def _add_run(
                 if w != 0:
                     for h in range(width):
                         row[h] = a[h] + e[h] + b[j, h]
-                    activate(code, row)
+                    activate(rho, row)
                     for h in range(width):
                         partial[h] += w * row[h]
 
@@ -203,7 +219,7 @@ def u2_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -217,13 +233,13 @@ def u2_slopes(
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
             tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
-            _add_pair_slopes(code, near, s.node_ptr[g], weight, tape)
+            _add_pair_slopes(rho, near, s.node_ptr[g], weight, tape)
             closed(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
 def _add_pair_slopes(
-    code: int, near: Neighbours, first: int, weight: FloatArray, tape: Tape, corrects: bool = False
+    rho: Activation, near: Neighbours, first: int, weight: FloatArray, tape: Tape, corrects: bool = False
 ) -> None:
     """Add U_2 and the derivatives of its rows: pairs without an edge, then those with one.
 
@@ -238,7 +254,7 @@ def _add_pair_slopes(
     for i in range(n):
         da = tape.d_nodes[0, i]
         if corrects:
-            _add_slope(code, -weight[i], a[i], b[i], none, tape.dU, row, slope, partial, da, db[i])
+            add_slope(rho, -weight[i], a[i], b[i], none, tape.dU, row, slope, partial, da, db[i])
         else:
             for j in range(n):
                 free[j] = weight[i] * weight[j]
@@ -247,13 +263,13 @@ def _add_pair_slopes(
                 free[near.node[entry]] -= near.weight[entry]
             for j in range(n):
                 if free[j] != 0:
-                    _add_slope(code, free[j], a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
+                    add_slope(rho, free[j], a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             j, value, w = near.node[entry], near.value[entry], near.weight[entry]
             edge, d_edge = tape.edges[0, value], tape.d_edges[0, value]
             if corrects:
-                _add_slope(code, -w, a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
-            _add_slope(code, w, a[i], b[j], edge, tape.dU, row, slope, partial, da, db[j])
+                add_slope(rho, -w, a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
+            add_slope(rho, w, a[i], b[j], edge, tape.dU, row, slope, partial, da, db[j])
             for h in range(width):
                 d_edge[h] += slope[h]
         for h in range(width):
@@ -261,43 +277,8 @@ def _add_pair_slopes(
             partial[h] = 0
 
 
-@compiled
-def _add_slope(
-    code: int,
-    w: float,
-    a: FloatArray,
-    b: FloatArray,
-    e: FloatArray,
-    dU: FloatArray,
-    row: FloatArray,
-    slope: FloatArray,
-    partial: FloatArray,
-    da: FloatArray,
-    db: FloatArray,
-) -> None:
-    """Add w rho(a + b + e) to partial, and its derivative to da and db; the latter is left in `slope`."""
-    zero = a.dtype.type(0)
-    if code == RELU:
-        for h in range(len(a)):
-            t = a[h] + b[h] + e[h]
-            d = w * dU[h] if t > zero else zero
-            partial[h] += w * max(t, zero)
-            slope[h] = d
-            da[h] += d
-            db[h] += d
-        return
-    for h in range(len(a)):
-        row[h] = a[h] + b[h] + e[h]
-    activate_with_slope(code, row, slope)
-    for h in range(len(a)):
-        slope[h] *= w * dU[h]
-        partial[h] += w * row[h]
-        da[h] += slope[h]
-        db[h] += slope[h]
-
-
 def u2_sorted(
-    s: Statistics, c: Coefficients, code: int, tile: int, scale: FloatArray, graph: int, out: FloatArray
+    s: Statistics, c: Coefficients, rho: Activation, tile: int, scale: FloatArray, graph: int, out: FloatArray
 ) -> None:
     """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
@@ -309,8 +290,8 @@ def u2_sorted(
             columns = np.empty(ab.shape[::-1], c.bias.dtype)
         pairs = _tile(s, c, scale[graph], graph, start, ab)
         transpose(ab, columns)
-        U = pair_sums_of_columns(code, columns, weight)
-        _correct(code, s, graph, ab, pairs, U)
+        U = pair_sums_of_columns(rho, columns, weight)
+        _correct(rho, s, graph, ab, pairs, U)
         add_heads(U, scale[graph] ** 2, c.head, c.segments, start, out[graph])
 
 
@@ -330,7 +311,9 @@ def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: Floa
 
 
 @compiled
-def _correct(code: int, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray) -> None:
+def _correct(
+    rho: Activation, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray
+) -> None:
     """U += sum over edges of rho(a_i + b_j + e) - rho(a_i + b_j), less sum_i rho(a_i + b_i).
 
     A pair {i, j} is met once, for both of its orders, so that far rows are fetched once.
@@ -339,13 +322,13 @@ def _correct(code: int, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray
     half = columns // 2 if s.directed else 0
     zeros, values = np.zeros(width, ab.dtype), np.zeros((2, columns), ab.dtype)
     edge, partial = np.zeros((2, width), ab.dtype), np.zeros(width, ab.dtype)
-    zero, one = ab.dtype.type(0), ab.dtype.type(1)
+    zero, top = ab.dtype.type(0), ab.dtype.type(1 if len(rho) == RAMP else np.inf)
     for i in range(len(ab)):
         mine = ab[i]
         a, b = mine[:width], mine[width:]
         for h in range(width):
             partial[h] = a[h] + b[h]
-        activate(code, partial)
+        activate(rho, partial)
         for h in range(width):
             U[h] -= s.node_weight[s.node_ptr[g] + i] * partial[h]
     partial[:] = 0
@@ -364,20 +347,11 @@ def _correct(code: int, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray
             project(values, 0, 2, pairs, zeros, edge)
         w, mine, other = s.pair_weight[pair], ab[i], ab[s.pair_nodes[pair, 1]]
         a, b, c, d = mine[:width], mine[width:], other[:width], other[width:]
-        if code == RAMP:
-            for h in range(width):
-                x, y = a[h] + d[h], c[h] + b[h]
-                there = min(max(x + edge[0, h], zero), one) - min(max(x, zero), one)
-                back = min(max(y + edge[1, h], zero), one) - min(max(y, zero), one)
-                partial[h] += w * (there + back)
-        else:
-            for h in range(width):
-                x, y = a[h] + d[h], c[h] + b[h]
-                there, back = (
-                    max(x + edge[0, h], zero) - max(x, zero),
-                    max(y + edge[1, h], zero) - max(y, zero),
-                )
-                partial[h] += w * (there + back)
+        for h in range(width):
+            x, y = a[h] + d[h], c[h] + b[h]
+            there = min(max(x + edge[0, h], zero), top) - min(max(x, zero), top)
+            back = min(max(y + edge[1, h], zero), top) - min(max(y, zero), top)
+            partial[h] += w * (there + back)
     for h in range(width):
         U[h] += partial[h]
 
@@ -394,7 +368,7 @@ def u2_sorted_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graph: int,
@@ -405,9 +379,9 @@ def u2_sorted_slopes(
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     for start in range(0, len(c.bias), tile):
         tape = opened(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
-        tape.U[:] += pair_sums(code, tape.nodes[0], tape.nodes[1], weight)
-        masses = pair_masses(code, tape.nodes[0], tape.nodes[1], weight)
+        tape.U[:] += pair_sums(rho, tape.nodes[0], tape.nodes[1], weight)
+        masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
         for d, mass in zip(tape.d_nodes, masses, strict=True):
             d += weight[:, np.newaxis] * mass * tape.dU
-        _add_pair_slopes(code, near, s.node_ptr[graph], weight, tape, corrects=True)
+        _add_pair_slopes(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
         closed(s, near, c, scale[graph], graph, start, tape, d_out, out)

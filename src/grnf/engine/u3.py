@@ -1,10 +1,10 @@
 """U_3 = sum over ordered triples of distinct nodes of rho_e( t(v_1, v_2, v_3) ). Its derivative: see `ub`.
 
-Triple by triple: nodes may stand for classes of twins, see `twins`; a class of one node is a node. By sorting,
-for large sparse graphs and relu or ramp: all triples as if there were no edges, one merge for each node; triples
-with equal nodes are taken away by inclusion and exclusion, each a sum over pairs; then every triple with an edge
-is corrected, and one with several is met at the first of the slots (1, 2), (1, 3), (2, 3): O(n^2 + n |E|) per
-channel, exact.
+Triple by triple: nodes may stand for classes of twins, see `twins`; a class of one node is a node. By
+sorting, for large sparse graphs and relu or ramp, in O(n^2 + n |E|) per channel: all triples as if there were no
+edges, one merge for each node; triples with equal nodes are taken away by inclusion and exclusion, each a sum
+over pairs; then every triple with an edge is corrected, and one with several is met at the first of the slots
+(1, 2), (1, 3), (2, 3).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RAMP, RELU, activate, add_heads
+from grnf.engine.rows import RAMP, RELU, Activation, activate, add_heads
 from grnf.engine.schedule import fitting_tile
 from grnf.engine.sorting import pair_sums, triple_sums
 from grnf.engine.statistics import Statistics
@@ -29,7 +29,7 @@ def u3(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -50,13 +50,13 @@ def u3(
             stop = min(start + step, H)
             nodes, edges = terms(s, near, c, scale[g], g, start, stop)
             U = np.zeros(stop - start, np.float64)
-            _add_triples(code, near, s.node_ptr[g], weight, nodes, edges, U)
+            _add_triples(rho, near, s.node_ptr[g], weight, nodes, edges, U)
             add_heads(U, scale[g] ** 3, c.head, c.segments, start, out[g])
 
 
 @compiled
 def _add_triples(
-    code: int,
+    rho: Activation,
     near: Neighbours,
     first: int,
     size: FloatArray,
@@ -87,13 +87,13 @@ def _add_triples(
             pairs = size[i] * (size[j] - (i == j))
             if pairs == 0:
                 continue
-            slot = 1 if code == RELU and waiting >= 0 else 0
+            slot = 1 if len(rho) == RELU and waiting >= 0 else 0
             for k in range(n):
                 weight[slot, k] = pairs * (size[k] - (i == k) - (j == k))
             for h in range(width):
                 base[slot, h] = nodes[0, i, h] + nodes[1, j, h] + second[j, h]
-            if code != RELU:
-                _add_last(code, base[0], last[j], third, weight[0], row, partial)
+            if len(rho) != RELU:
+                _add_last(rho, base[0], last[j], third, weight[0], row, partial)
             else:
                 for h in range(width):
                     partial[h] += (pairs * others) * base[slot, h]
@@ -155,7 +155,7 @@ def _add_last_two(
 
 @compiled
 def _add_last(
-    code: int,
+    rho: Activation,
     base: FloatArray,
     last: FloatArray,
     third: FloatArray,
@@ -169,7 +169,7 @@ def _add_last(
         if w != 0:
             for h in range(len(base)):
                 row[h] = base[h] + (last[k, h] + third[k, h])
-            activate(code, row)
+            activate(rho, row)
             for h in range(len(base)):
                 partial[h] += w * row[h]
 
@@ -178,7 +178,7 @@ def u3_sorted(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graph: int,
@@ -188,20 +188,20 @@ def u3_sorted(
     for start in range(0, len(c.bias), tile):
         stop = min(start + tile, len(c.bias))
         (x, y, z), edges = terms(s, near, c, scale[graph], graph, start, stop)
-        U = triple_sums(code, x, y, z)
+        U = triple_sums(rho, x, y, z)
         for first, second in ((x + y, z), (x + z, y), (y + z, x)):
-            U -= pair_sums(code, first, second, s.node_weight[: len(x)])
+            U -= pair_sums(rho, first, second, s.node_weight[: len(x)])
         same = x + y + z
         for row in same:
-            activate(code, row)
+            activate(rho, row)
         U += 2 * same.sum(axis=0, dtype=np.float64)
-        _correct(code, near, s.node_ptr[graph], x, y, z, edges, U)
+        _correct(rho, near, s.node_ptr[graph], x, y, z, edges, U)
         add_heads(U, scale[graph] ** 3, c.head, c.segments, start, out[graph])
 
 
 @compiled
 def _correct(
-    code: int,
+    rho: Activation,
     near: Neighbours,
     first: int,
     x: FloatArray,
@@ -228,7 +228,7 @@ def _correct(
                         with_edges[h] = without[h] + edges[0, value, h]
                     _add_if(with_edges, edges[1], mine[k])
                     _add_if(with_edges, edges[2], other[k])
-                    _add_difference(code, with_edges, without, partial)
+                    _add_difference(rho, with_edges, without, partial)
             # an edge between i in slot 1 and j in slot 3; k in slot 2 is not joined to slot 1
             _mark(near, first + j, near.back, other)
             for k in range(n):
@@ -237,14 +237,14 @@ def _correct(
                         without[h] = x[i, h] + y[k, h] + z[j, h]
                         with_edges[h] = without[h] + edges[1, value, h]
                     _add_if(with_edges, edges[2], other[k])
-                    _add_difference(code, with_edges, without, partial)
+                    _add_difference(rho, with_edges, without, partial)
             # an edge between i in slot 2 and j in slot 3; k in slot 1 is joined to neither
             for k in range(n):
                 if k != i and k != j and mine[k] < 0 and other[k] < 0:
                     for h in range(width):
                         without[h] = x[k, h] + y[i, h] + z[j, h]
                         with_edges[h] = without[h] + edges[2, value, h]
-                    _add_difference(code, with_edges, without, partial)
+                    _add_difference(rho, with_edges, without, partial)
             _unmark(near, first + j, other)
             for h in range(width):
                 U[h] += partial[h]
@@ -273,10 +273,10 @@ def _add_if(row: FloatArray, edges: FloatArray, value: int) -> None:
 
 
 @compiled
-def _add_difference(code: int, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
+def _add_difference(rho: Activation, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
     """Partial += rho(x) - rho(y), rho: relu or ramp."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    if code == RAMP:
+    if len(rho) == RAMP:
         for h in range(len(x)):
             partial[h] += min(max(x[h], zero), one) - min(max(y[h], zero), one)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import activate, activate_with_slope, add_heads
+from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, opened, terms
 from grnf.typing import FloatArray, IntArray
@@ -23,7 +23,7 @@ def ub(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -39,7 +39,7 @@ def ub(
             stop = min(start + tile, len(c.bias))
             nodes, edges = terms(s, near, c, scale[g], g, start, stop)
             U = np.zeros(stop - start)
-            _sum_tuples(code, nodes, edges, value_of, U)
+            _sum_tuples(rho, nodes, edges, value_of, U)
             add_heads(U, scale[g] ** B, c.head, c.segments, start, out[g])
 
 
@@ -48,7 +48,7 @@ def ub_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
-    code: int,
+    rho: Activation,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -63,7 +63,7 @@ def ub_slopes(
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), tile):
             tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
-            _add_tuple_slopes(code, value_of, tape)
+            _add_tuple_slopes(rho, value_of, tape)
             closed(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
@@ -116,7 +116,7 @@ def _slot(p: int, q: int, B: int) -> int:
 
 @compiled
 def _sum_tuples(
-    code: int, nodes: FloatArray, edges: FloatArray, value_of: IntArray, U: FloatArray
+    rho: Activation, nodes: FloatArray, edges: FloatArray, value_of: IntArray, U: FloatArray
 ) -> None:
     """Walk over all tuples of distinct nodes, keeping the partial sums of every prefix of the tuple."""
     B, n, width = nodes.shape
@@ -133,7 +133,7 @@ def _sum_tuples(
             continue
         _extend(nodes, edges, value_of, v, depth, prefix)
         if depth == B - 1:
-            activate(code, prefix[B])
+            activate(rho, prefix[B])
             for h in range(width):
                 partial[h] += prefix[B, h]
         else:
@@ -141,8 +141,8 @@ def _sum_tuples(
 
 
 @compiled
-def _add_tuple_slopes(code: int, value_of: IntArray, tape: Tape) -> None:
-    """Add U_B and the derivatives of its rows; those of all tuples with a prefix are added up on the way back."""
+def _add_tuple_slopes(rho: Activation, value_of: IntArray, tape: Tape) -> None:
+    """Add U_B and the derivatives of its rows; those of tuples with one prefix are added up on the way."""
     B, n, width = tape.nodes.shape
     prefix, back = np.zeros((B + 1, width), tape.nodes.dtype), np.zeros((B + 1, width), tape.nodes.dtype)
     v, used = np.full(B, -1), np.zeros(n, np.int64)
@@ -155,7 +155,7 @@ def _add_tuple_slopes(code: int, value_of: IntArray, tape: Tape) -> None:
             continue
         _extend(tape.nodes, tape.edges, value_of, v, depth, prefix)
         if depth == B - 1:
-            activate_with_slope(code, prefix[B], back[B])
+            activate_with_slope(rho, prefix[B], back[B])
             for h in range(width):
                 tape.U[h] += prefix[B, h]
                 back[B, h] *= tape.dU[h]

@@ -207,7 +207,9 @@ class ReweightedGRNF(GraphTransformer):
             for start in range(0, M, step):
                 chosen = np.arange(start, min(start + step, M))
                 with no_progress():
-                    psi = Embedder(replace(candidates, n_components=len(chosen), chosen=chosen), schedule)(batch)
+                    psi = Embedder(replace(candidates, n_components=len(chosen), chosen=chosen), schedule)(
+                        batch
+                    )
                 yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
                 advance(n * len(chosen))
 

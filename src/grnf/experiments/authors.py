@@ -88,4 +88,6 @@ def first_version_features(
         activation=get_activation("identity"),
         center=False,
     )
-    return np.asarray(Embedder(features, Schedule(n_jobs=-1))(graphs) * math.sqrt(n_components), dtype=np.float32)
+    return np.asarray(
+        Embedder(features, Schedule(n_jobs=-1))(graphs) * math.sqrt(n_components), dtype=np.float32
+    )

@@ -83,7 +83,9 @@ def _plain(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
 
 def _without_edge_terms(graphs: GraphBatch, n_components: int, seed: int) -> FloatArray:
     law = WithoutEdgeTerms(ORDERS)
-    return Embedder(FeatureMap(law, law, n_components, seed, basis="overlapping"), Schedule(n_jobs=-1))(graphs)
+    return Embedder(FeatureMap(law, law, n_components, seed, basis="overlapping"), Schedule(n_jobs=-1))(
+        graphs
+    )
 
 
 def load_benchmark(name: str, study: Study) -> Benchmark:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Chunk:
         """Return what the heads multiply, for all graphs."""
         null = self._of_null(self._place_hidden, sum(group.invariant.size for group in self.draw.groups))
         sums = np.empty((len(batch), len(null)))
-        schedule.run([lambda piece=piece: self._place_hidden(batch, piece, sums) for piece in pieces])
+        schedule.run([partial(self._place_hidden, batch, piece, sums) for piece in pieces])
         groups, start = [], 0
         for group in self.draw.groups:
             m, width = len(group.features), group.invariant[0].size

@@ -107,9 +107,7 @@ class Embedder:
 
     def _warn_if_long(self, batch: GraphBatch) -> None:
         of = self.map
-        self.schedule.warn_if_long(
-            batch, of.proposal, of.n_hidden, seed=of.seed, linear=of.engine.linear
-        )
+        self.schedule.warn_if_long(batch, of.proposal, of.n_hidden, seed=of.seed, linear=of.engine.linear)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": None}

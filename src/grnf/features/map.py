@@ -90,9 +90,7 @@ class FeatureMap:
         """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them."""
         stop = self.n_hidden if size is None else start + size
         chosen = np.arange(start, stop) if self.chosen is None else self.chosen[start:stop]
-        return self.proposal.select(
-            chosen, channels=channels, seed=self.seed, start=start, heads=self.heads
-        )
+        return self.proposal.select(chosen, channels=channels, seed=self.seed, start=start, heads=self.heads)
 
     def squared_weights(self, draw: Draw) -> FloatArray:
         """Return the squared weights of drawn features: p / (M p-bar), or those of a fitted law."""

@@ -64,7 +64,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return cls(
             node_ptr=_offsets([g.n_nodes for g in graphs]),
             edge_ptr=_offsets([g.n_edges for g in graphs]),
-            edges=np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64),
+            edges=_joined_edges(graphs),
             node_attr=_stacked([g.node_attr for g in graphs], sum(g.n_nodes for g in graphs), node_width),
             edge_attr=_stacked([g.edge_attr for g in graphs], sum(g.n_edges for g in graphs), edge_width),
             directed=np.array([g.directed for g in graphs], dtype=np.bool_),
@@ -133,6 +133,11 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
             f"GraphBatch({len(self)} graphs, {self.node_ptr[-1]} nodes, {self.edge_ptr[-1]} edges, "
             f"node_width={self.node_width}, edge_width={self.edge_width})"
         )
+
+
+def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
+    edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
+    return np.ascontiguousarray(edges)  # the loops are compiled for one layout
 
 
 def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, caller: str) -> int:

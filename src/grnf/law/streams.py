@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["page_generator", "draw_seed"]
+__all__ = ["draw_seed", "page_generator"]
 
 
 @lru_cache(maxsize=64)

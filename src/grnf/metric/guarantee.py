@@ -18,7 +18,10 @@ def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
     (False, 'the hidden activation relu is not squashing; ramp and sigmoid are')
     """
     if not of.hidden_activation.squashing:
-        return False, f"the hidden activation {of.hidden_activation.name} is not squashing; ramp and sigmoid are"
+        return (
+            False,
+            f"the hidden activation {of.hidden_activation.name} is not squashing; ramp and sigmoid are",
+        )
     for name, law in (("target", of.target), ("proposal", of.proposal)):
         if not law.full_support:
             return False, (

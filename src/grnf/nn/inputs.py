@@ -85,8 +85,6 @@ def checked_inputs(
             )
         batch = batch.long()
         n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
-    if not torch.compiler.is_compiling():
-        _check_numbers(arcs, batch, n, n_graphs)
     return Inputs(x, arcs, values, batch, n_graphs)
 
 
@@ -140,27 +138,6 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
             + ("" if width else f", or pass {name}=None to leave them out")
         )
     return values.to(dtype=like.dtype)
-
-
-def _check_numbers(arcs: Tensor, batch: Tensor, n: int, n_graphs: int) -> None:
-    if batch.numel() and (int(batch.min()) < 0 or int(batch.max()) >= n_graphs):
-        raise GraphError(
-            f"batch holds numbers from {int(batch.min())} to {int(batch.max())}, but there are "
-            f"{n_graphs} graphs (batch_size)"
-        )
-    if not arcs.numel():
-        return
-    if int(arcs.min()) < 0 or int(arcs.max()) >= n:
-        raise GraphError(
-            f"edge_index names nodes from {int(arcs.min())} to {int(arcs.max())}, but there are {n} nodes"
-        )
-    across = batch[arcs[0]] != batch[arcs[1]]
-    if bool(across.any()):
-        edge = int(across.nonzero()[0, 0])
-        raise GraphError(
-            f"edge_index[:, {edge}] = {arcs[:, edge].tolist()} joins nodes of two graphs; in a batch the "
-            "nodes of each graph are numbered on from those before it"
-        )
 
 
 def _of(values: Tensor) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from grnf.activations import get_activation
-from grnf.basis import bell, check_basis
+from grnf.basis import check_basis
 from grnf.estimators.parameters import checked_heads, checked_hidden_channels
 from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, draw_seed, importance_weights, parameter_law
@@ -56,8 +56,8 @@ class GRNFLayer(nn.Module):
     seed : int
         Defines the random coefficients.
     theta_1, theta_2, .. : Tensor, shape (hidden draws of that order, coefficients)
-        All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw (those that it
-        has drawn, if they are without end).
+        All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw (if they are
+        without end: has drawn).
     heads_1, heads_2, .. : Tensor, shape (hidden draws of that order, heads - 1, coefficients)
         Further heads beside those in theta, if there are any.
     orders : Tensor, shape (out_features,)
@@ -156,7 +156,7 @@ class GRNFLayer(nn.Module):
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
         if hasattr(grnf, "chosen_"):
-            raise ValueError("the layer draws its features itself: a GRNF is wanted, not one with chosen features")
+            raise ValueError("the layer draws its features itself, so one with chosen features cannot be had")
         shared = ("heads", "hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
         return cls(
@@ -236,16 +236,18 @@ class GRNFLayer(nn.Module):
             self.adjacency_channel,
             self.heads > 1,
         )
-        sums = feature_sums(inputs, [self.theta(k) for k in used], settings)
+        order_of = self.orders[:: self.heads]
+        sums = feature_sums(inputs, [self.theta(k) for k in used], order_of, settings)
+        place = torch.argsort(torch.argsort(order_of, stable=True))
         if self.heads > 1:
-            sums = self._through_heads(sums, used)
+            sums = self._through_heads(sums, used).view(-1, len(place), self.heads)[:, place].flatten(1)
         psi = rho(self._outer_code, sums)
         if self.center:
-            psi = psi - rho(self._outer_code, torch.cat([self._null_sums(k).to(sums.dtype) for k in used]))
-        hidden_orders = self.orders[:: self.heads]
-        place = torch.argsort(torch.argsort(hidden_orders, stable=True))
-        psi = psi.view(len(psi), -1, self.heads)[:, place].flatten(1)
-        return psi.to(self.importance.dtype) * (self._root_weights() / math.sqrt(self.out_features))
+            null = torch.cat([self._null_sums(k).to(sums.dtype) for k in used])
+            null = null.view(len(place), self.heads)[place].flatten()
+            psi = psi - rho(self._outer_code, null)
+        weight = self._root_weights() / math.sqrt(self.out_features)
+        return (psi * weight).to(weight.dtype)
 
     def extra_repr(self) -> str:
         """Return the numbers of features of each order, and the settings that are not the defaults."""
@@ -261,7 +263,7 @@ class GRNFLayer(nn.Module):
 
     def _all_heads(self, k: int) -> Tensor:
         """Return theta_H and theta_0 of all heads, shape (hidden draws of order k, R, coefficients)."""
-        first = self.theta(k)[:, None, -n_head_parameters(k, self.hidden_channels) :]
+        first = self.theta(k)[:, None, -self._head_sizes[k] :]
         return first if self.heads == 1 else torch.cat([first, getattr(self, f"heads_{k}")], dim=1)
 
     def _through_heads(self, hidden: Tensor, orders: list[int]) -> Tensor:
@@ -276,9 +278,9 @@ class GRNFLayer(nn.Module):
         return torch.cat(found, dim=1)
 
     def _null_sums(self, k: int) -> Tensor:
-        """Return the sums of the null graph: it has tuples for the partition with one slot alone, the first."""
+        """Return the sums of the null graph, which has tuples for the first partition alone: one slot."""
         heads, F_h = self._all_heads(k), self.hidden_channels
-        start = -2 * bell(k) * F_h - 1
+        start = 1 - 2 * self._head_sizes[k]
         hidden = rho(self._hidden_code, self.theta(k)[:, start : start + F_h])
         return ((heads[..., :F_h] * hidden[:, None]).sum(2) + heads[..., -1]).flatten()
 
@@ -301,6 +303,7 @@ class GRNFLayer(nn.Module):
         logits = torch.zeros(M, device=device, dtype=dtype) if self.learn_weights else None
         self.register_parameter("logits", None if logits is None else nn.Parameter(logits))
         self._orders: list[int] = []
+        self._head_sizes: dict[int, int] = {}
         for k in () if law.full_support else range(1, 64):
             if law.probability(k) > 0:
                 self._register(k)
@@ -309,9 +312,11 @@ class GRNFLayer(nn.Module):
         """Make room for features of order k, none of them yet."""
         if k in self._orders:
             return
+        self._head_sizes[k] = n_head_parameters(k, self.hidden_channels)
+        shapes: dict[str, tuple[int, ...]]
         shapes = {f"theta_{k}": (0, n_parameters(k, self._channels, self.hidden_channels))}
         if self.heads > 1:
-            shapes[f"heads_{k}"] = (0, self.heads - 1, n_head_parameters(k, self.hidden_channels))
+            shapes[f"heads_{k}"] = (0, self.heads - 1, self._head_sizes[k])
         for name, shape in shapes.items():
             empty = self.importance.new_empty(shape)
             if self.trainable:

@@ -1,7 +1,7 @@
 """The sums of all features (before rho_i) as an operator of torch: the engine forward, its derivatives back.
 
-On any device: tensors come to the processor, where the loops are, and the result goes back. The operator is one
-node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are multiplied out again there.
+On any device: tensors come to the processor, where the loops are, and the result goes back. The operator is
+one node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are made again there.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ class Settings(NamedTuple):
         return self.hidden_channels * sum(counts)
 
 
-def feature_sums(inputs: Inputs, thetas: list[Tensor], settings: Settings) -> Tensor:
-    """Return theta_0 + theta_H . U of every graph and feature, one order after the other; double precision.
+def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, settings: Settings) -> Tensor:
+    """Return theta_0 + theta_H . U of every graph and feature, in double precision; `order_of`: k of each.
 
-    With `settings.hidden` it is U of every hidden channel, laid out as in `grnf.law.OrderDraw.invariant`.
+    With `settings.hidden` it is U of every hidden channel, one order after the other, laid out as in
+    `grnf.law.OrderDraw.invariant`.
     """
     x, arcs, values, batch, n_graphs = inputs
-    return _sums(x, arcs, values, batch, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
+    return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
 
 
 class _Work:
@@ -66,6 +67,7 @@ class _Work:
         arcs: Tensor,
         values: Tensor,
         batch: Tensor,
+        order_of: Tensor,
         thetas: list[Tensor],
         n_graphs: int,
         settings: Settings,
@@ -83,7 +85,7 @@ class _Work:
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
-        self.groups, self._channels = _kept(thetas, settings, self.engine, channels)
+        self.groups, self._channels = _kept(thetas, order_of, settings, self.engine, channels)
 
     def channels(self, directed: bool) -> Channels:
         """Return the coefficients for directed or for undirected graphs."""
@@ -140,22 +142,24 @@ class _Work:
     def _theta_slopes(
         self, found: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
     ) -> list[FloatArray]:
-        result = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
+        result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
         for directed in (False, True):
             parts = [slopes for kind, slopes in found if kind == directed]
             if not parts:
                 continue
             total = {}
             for B, first in parts[0].items():
-                arrays = zip(*(part[B][:-1] for part in parts), strict=True)
-                total[B] = Coefficients(*map(sum, arrays), first.segments)  # type: ignore[call-overload]
+                total[B] = first.zeros()
+                for part in parts:
+                    for out, array in zip(total[B][:-1], part[B][:-1], strict=True):
+                        out += array
                 if self.settings.hidden:  # heads are not here
                     total[B].head[:] = 0
             slopes = theta_slopes(
                 self.groups, total, node_width=self.node_width, directed=directed, basis=self.settings.basis
             )
-            for out, part in zip(result, slopes, strict=True):
-                out += part
+            for sum_of, slope in zip(result, slopes, strict=True):
+                sum_of += slope
         if not self.settings.hidden:
             for out, group in zip(result, self.groups, strict=True):
                 out[:, -1] += d[:, group.features].sum(axis=0)
@@ -167,22 +171,22 @@ def _batch(
 ) -> tuple[GraphBatch, IntArray, IntArray]:
     """Return the graphs as the engine takes them, and the order in which their nodes and arcs stand there."""
     number, ends = batch.cpu().numpy(), arcs.cpu().numpy()
+    graph = _checked_graphs(number, ends, n_graphs)
     node_order, edge_order = np.arange(len(number)), np.arange(ends.shape[1])
-    if (np.diff(number) < 0).any():
+    if (number[1:] < number[:-1]).any():
         node_order = np.argsort(number, kind="stable")
         ends, number = np.argsort(node_order)[ends], number[node_order]
+    if (graph[1:] < graph[:-1]).any():
+        edge_order = np.argsort(graph, kind="stable")
+        ends, graph = ends[:, edge_order], graph[edge_order]
     node_ptr = np.searchsorted(number, np.arange(n_graphs + 1))
-    graph = number[ends]
-    if not np.array_equal(graph[0], graph[1]):
-        raise GraphError("edge_index joins nodes of two graphs of the batch")
-    if (np.diff(graph[0]) < 0).any():
-        edge_order = np.argsort(graph[0], kind="stable")
-        ends, graph = ends[:, edge_order], graph[:, edge_order]
+    edges = np.empty((len(graph), 2), np.int64)
+    np.subtract(ends.T, node_ptr[graph][:, np.newaxis], out=edges)
     return (
         GraphBatch(
             node_ptr,
-            np.searchsorted(graph[0], np.arange(n_graphs + 1)),
-            np.ascontiguousarray((ends - node_ptr[graph]).T),
+            np.searchsorted(graph, np.arange(n_graphs + 1)),
+            edges,
             x.double().cpu().numpy()[node_order],
             values.double().cpu().numpy()[edge_order],
             np.ones(n_graphs, dtype=np.bool_),
@@ -192,55 +196,68 @@ def _batch(
     )
 
 
+def _checked_graphs(number: IntArray, ends: IntArray, n_graphs: int) -> IntArray:
+    """Return the graph of each arc; an error names what does not fit."""
+    n = len(number)
+    if n and (number.min() < 0 or number.max() >= n_graphs):
+        raise GraphError(
+            f"batch holds numbers from {number.min()} to {number.max()}, but there are {n_graphs} graphs "
+            "(batch_size)"
+        )
+    if ends.size and (ends.min() < 0 or ends.max() >= n):
+        raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
+    graph = number[ends[0]]
+    across = np.flatnonzero(graph != number[ends[1]])
+    if len(across):
+        raise GraphError(
+            f"edge_index[:, {across[0]}] = {ends[:, across[0]].tolist()} joins nodes of two graphs; in a "
+            "batch the nodes of each graph are numbered on from those before it"
+        )
+    return graph
+
+
 _cache: OrderedDict[Any, tuple[list[Tensor], tuple[OrderDraw, ...], dict[bool, Channels]]] = OrderedDict()
 
 
 def _kept(
-    thetas: list[Tensor], settings: Settings, engine: Engine, channels: int
+    thetas: list[Tensor], order_of: Tensor, settings: Settings, engine: Engine, channels: int
 ) -> tuple[tuple[OrderDraw, ...], dict[bool, Channels]]:
-    """Return theta as a draw, and the place of its coefficients: kept as long as theta are the same numbers."""
+    """Return theta as a draw, and a place for its coefficients: kept while theta are the same numbers."""
     key = tuple(theta.data_ptr() for theta in thetas), str(settings), engine.dtype, channels
     known = _cache.get(key)
-    if known is not None and all(map(torch.equal, known[0], thetas)):
+    given = [*thetas, order_of]
+    if known is not None and all(map(torch.equal, known[0], given)):
         return known[1:]
-    groups, start = [], 0
+    groups, order = [], order_of.cpu().numpy()
     for k, theta in zip(settings.orders, thetas, strict=True):
-        features = np.arange(start, start + len(theta))
-        start += len(theta)
-        groups.append(OrderDraw(k, features, theta.double().cpu().numpy(), channels, settings.hidden_channels))
-    _cache[key] = [theta.detach().clone() for theta in thetas], tuple(groups), {}
+        features = np.flatnonzero(order == k)
+        groups.append(
+            OrderDraw(k, features, theta.double().cpu().numpy(), channels, settings.hidden_channels)
+        )
+    _cache[key] = [one.detach().clone() for one in given], tuple(groups), {}
     while len(_cache) > KEPT:
         _cache.popitem(last=False)
     return _cache[key][1:]
 
 
 _ARGUMENTS = (
-    "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor[] thetas, int n_graphs, "
-    "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, bool hidden"
+    "Tensor x, Tensor arcs, Tensor values, Tensor batch, Tensor order_of, Tensor[] thetas, int n_graphs, "
+    "int[] orders, int hidden_channels, int code, str basis, bool normalize, bool adjacency_channel, "
+    "bool hidden"
 )
 
 
-def _forward(
-    x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, thetas: list[Tensor], n_graphs: int, *settings: Any
-) -> Tensor:
-    work = _Work(x, arcs, values, batch, thetas, n_graphs, Settings(*settings))
-    return torch.from_numpy(work.sums()).to(x.device)
+def _forward(*arguments: Any) -> Tensor:
+    work = _Work(*arguments[:7], Settings(*arguments[7:]))
+    return torch.from_numpy(work.sums()).to(arguments[0].device)
 
 
-def _backward(
-    x: Tensor,
-    arcs: Tensor,
-    values: Tensor,
-    batch: Tensor,
-    thetas: list[Tensor],
-    n_graphs: int,
-    *settings_and_wishes: Any,
-) -> list[Tensor]:
-    *settings, d, of_x, of_values, of_theta = settings_and_wishes
-    work = _Work(x, arcs, values, batch, thetas, n_graphs, Settings(*settings))
+def _backward(*arguments: Any) -> list[Tensor]:
+    *given, d, of_x, of_values, of_theta = arguments
+    work = _Work(*given[:7], Settings(*given[7:]))
     d_x, d_values, d_thetas = work.slopes(d.double().cpu().numpy(), of_x, of_values, of_theta)
-    like = (x, values, *thetas)
-    return [torch.from_numpy(one).to(other) for one, other in zip((d_x, d_values, *d_thetas), like, strict=True)]
+    found, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
+    return [torch.from_numpy(one).to(other) for one, other in zip(found, like, strict=True)]
 
 
 _sums = torch.library.custom_op("grnf::sums", _forward, mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
@@ -253,29 +270,30 @@ _slopes = torch.library.custom_op(
 
 
 @_sums.register_fake
-def _shape_of_sums(x, arcs, values, batch, thetas, n_graphs, *settings):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _shape_of_sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings):  # type: ignore[no-untyped-def]  # noqa: ARG001
     return x.new_empty(n_graphs, Settings(*settings).width(thetas), dtype=torch.float64)
 
 
 @_slopes.register_fake
-def _shapes_of_slopes(x, arcs, values, batch, thetas, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _shapes_of_slopes(x, arcs, values, batch, order_of, thetas, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
     of_x, of_values, of_theta = rest[-3:]
     wanted = [(x, of_x), (values, of_values), *((theta, of_theta) for theta in thetas)]
     return [torch.empty_like(one) if asked else one.new_empty(0) for one, asked in wanted]
 
 
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]  # noqa: ARG001
-    x, arcs, values, batch, thetas, *ctx.settings = inputs
-    ctx.save_for_backward(x, arcs, values, batch, *thetas)
+    x, arcs, values, batch, order_of, thetas, *ctx.settings = inputs
+    ctx.save_for_backward(x, arcs, values, batch, order_of, *thetas)
 
 
 def _chain(ctx, d):  # type: ignore[no-untyped-def]
-    x, arcs, values, batch, *thetas = ctx.saved_tensors
-    of_x, _, of_values, _, of_thetas = ctx.needs_input_grad[:5]
+    x, arcs, values, batch, order_of, *thetas = ctx.saved_tensors
+    of_x, _, of_values, _, _, of_thetas = ctx.needs_input_grad[:6]
     wishes = of_x, of_values, any(of_thetas)
-    d_x, d_values, *d_thetas = _slopes(x, arcs, values, batch, thetas, *ctx.settings, d, *wishes)
+    d_x, d_values, *d_thetas = _slopes(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
     found = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
-    return d_x if of_x else None, None, d_values if of_values else None, None, found, *(None for _ in ctx.settings)
+    none = [None for _ in ctx.settings]
+    return d_x if of_x else None, None, d_values if of_values else None, None, None, found, *none
 
 
 _sums.register_autograd(_chain, setup_context=_keep)
