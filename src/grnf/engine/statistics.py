@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.engine.jit import kernel
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, edge_channels
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Statistics", "edge_channels", "statistics"]
@@ -41,11 +41,6 @@ class Statistics(NamedTuple):
     pairs: FloatArray
     pair_weight: FloatArray
     totals: FloatArray
-
-
-def edge_channels(edge_width: int, adjacency_channel: bool) -> int:
-    """Return the number of edge channels of the tensor A."""
-    return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
 
 
 def statistics(

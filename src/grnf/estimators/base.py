@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
 from grnf.errors import GraphError
-from grnf.estimators.parameters import Law, memory_size, parameter_law
+from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects
-from grnf.io.samples import Samples, encoded_samples, first_samples
-from grnf.law import ParameterLaw
+from grnf.law import Law, ParameterLaw, parameter_law
+from grnf.samples import Samples, encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["DTYPES", "GraphTransformer"]
@@ -160,7 +160,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return encoded_samples(graphs, self.encoder_, "raise").batch
 
     def _law(self, law: Law, name: str) -> ParameterLaw:
-        return parameter_law(law, self.hidden_channels, name, bool(self.stratified))
+        return parameter_law(law, checked_hidden_channels(self.hidden_channels), name, bool(self.stratified))
 
     def _feature_map(
         self, target: ParameterLaw, proposal: ParameterLaw, n_components: int, seed: int, **more: Any

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from grnf.law import Gaussian, OrderLaw, ParameterLaw, as_order_law
-
-__all__ = ["Law", "checked_heads", "checked_hidden_channels", "memory_size", "parameter_law"]
-
-Law = OrderLaw | ParameterLaw | Mapping[int, float]
+__all__ = ["checked_heads", "checked_hidden_channels", "memory_size"]
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SMALLEST_MEMORY = 10**6
@@ -47,21 +42,3 @@ def checked_heads(heads: Any) -> int:
     if isinstance(heads, (int, np.integer)) and not isinstance(heads, bool) and heads >= 1:
         return int(heads)
     raise ValueError(f"heads must be an integer >= 1; got {heads!r}")
-
-
-def parameter_law(law: Law, hidden_channels: Any, name: str, stratified: bool = False) -> ParameterLaw:
-    """Return the whole law that `law` stands for; `name` is what users call it.
-
-    Examples
-    --------
-    >>> parameter_law({1: 1.0}, 4, "orders")
-    ParameterLaw(Categorical({1: 1}), Gaussian(1), hidden_channels=4)
-    """
-    hidden = checked_hidden_channels(hidden_channels)
-    if not isinstance(law, ParameterLaw):
-        return ParameterLaw(as_order_law(law), Gaussian(), hidden, stratified)
-    if law.hidden_channels != hidden:
-        raise ValueError(
-            f"{name} is a law with {law.hidden_channels} hidden channels, but hidden_channels={hidden}"
-        )
-    return ParameterLaw(law.orders, law.coefficients, hidden, law.stratified or stratified)

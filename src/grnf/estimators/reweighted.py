@@ -16,14 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
 from grnf.estimators.base import GraphTransformer
-from grnf.estimators.parameters import Law
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.io.samples import Samples
-from grnf.law import ParameterLaw, draw_seed
+from grnf.law import Law, ParameterLaw, draw_seed
 from grnf.metric import kernel
 from grnf.metric.bounds import checked_dimension, checked_positive
 from grnf.progress import no_progress, progress
+from grnf.samples import Samples
 from grnf.typing import FloatArray
 
 __all__ = ["ReweightedGRNF"]

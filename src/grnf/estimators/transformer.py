@@ -9,16 +9,16 @@ from typing import Any, Literal, Self
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
-from grnf.engine.statistics import edge_channels
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer
-from grnf.estimators.parameters import Law, checked_heads
+from grnf.estimators.parameters import checked_heads
 from grnf.features import HiddenSums
-from grnf.io.samples import Samples
-from grnf.law import draw_seed
+from grnf.graphs import edge_channels
+from grnf.law import Law, draw_seed
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
 from grnf.metric.bounds import checked_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
+from grnf.samples import Samples
 from grnf.typing import FloatArray
 
 __all__ = ["GRNF"]

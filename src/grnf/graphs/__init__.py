@@ -2,6 +2,6 @@
 
 from grnf.graphs.batch import GraphBatch
 from grnf.graphs.checks import check_graphs
-from grnf.graphs.graph import Graph, null_graph
+from grnf.graphs.graph import Graph, edge_channels, null_graph
 
-__all__ = ["Graph", "GraphBatch", "check_graphs", "null_graph"]
+__all__ = ["Graph", "GraphBatch", "check_graphs", "edge_channels", "null_graph"]

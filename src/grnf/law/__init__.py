@@ -2,6 +2,7 @@
 
 from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw
+from grnf.law.given import Law, parameter_law
 from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.law.parameters import ParameterLaw
 from grnf.law.streams import draw_seed
@@ -12,6 +13,7 @@ __all__ = [
     "CoefficientLaw",
     "Draw",
     "Gaussian",
+    "Law",
     "OrderDraw",
     "OrderLaw",
     "ParameterLaw",
@@ -23,4 +25,5 @@ __all__ = [
     "effective_sample_size",
     "hidden_weights",
     "importance_weights",
+    "parameter_law",
 ]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.samples import encoded_samples, first_samples
+from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Lift", "NodeLift", "adjacency", "arcs", "checked_choice", "checked_integer", "pieces"]

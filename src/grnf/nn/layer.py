@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from grnf.activations import get_activation
 from grnf.basis import check_basis, set_partitions
 from grnf.engine.statistics import edge_channels as channels_of_edges
-from grnf.estimators.parameters import Law, checked_hidden_channels, parameter_law
-from grnf.law import draw_seed, importance_weights
+from grnf.estimators.parameters import checked_hidden_channels
+from grnf.law import Law, draw_seed, importance_weights, parameter_law
 from grnf.law.draw import n_parameters
 from grnf.nn.designs import block_parts, edge_design, node_design, weights
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
