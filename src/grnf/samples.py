@@ -15,12 +15,58 @@ from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
 from grnf.io.objects import graph_objects, is_edge_table, to_raw
 from grnf.io.raw import RawGraph
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Samples", "encoded_samples", "first_samples"]
+__all__ = ["Embedding", "Samples", "encoded_samples", "first_samples"]
 
 ON_ERROR = ("raise", "nan", "skip")
 ROWS_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Vectors of the graphs of a collection, with the report of the call that made them.
+
+    Parameters
+    ----------
+    vectors : array, shape (n_vectors, M)
+    rows : array of int, shape (n_vectors,)
+        The place in the collection of the graph of each vector: all places, or those that are not skipped.
+    errors : list of (int, str)
+        Place and reason of each sample that cannot be used: its vector is NaN, or left out.
+    index : sequence, optional
+        What a pandas collection calls its samples, bad ones too.
+    """
+
+    vectors: FloatArray
+    rows: IntArray
+    errors: list[tuple[int, str]]
+    index: Any = None
+
+    def warn_of_skipped(self, where: str, stacklevel: int = 4) -> None:
+        """Name the samples that are left out in a warning; `where` says where the reasons are."""
+        kept = set(self.rows.tolist())
+        skipped = [(row, reason) for row, reason in self.errors if row not in kept]
+        if skipped:
+            shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
+            more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
+            warnings.warn(
+                f"{len(skipped)} of {len(kept) + len(skipped)} samples are left out: rows {shown}{more}. "
+                f"Row {skipped[0][0]}: {skipped[0][1]}. All reasons are in {where}",
+                GrnfWarning,
+                stacklevel=stacklevel,
+            )
+
+    def container(self, estimator: Any) -> Any:
+        """Return the vectors, as a dataframe with the index of their rows where one was asked for.
+
+        scikit-learn makes dataframes of whatever rows come out, but gives them the index of all that went in.
+        """
+        if self.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
+            return self.vectors
+        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+
+        return pd.DataFrame(self.vectors, index=pd.Index(self.index)[self.rows])
 
 
 @dataclass
@@ -49,34 +95,32 @@ class Samples:
     on_error: str
     index: Any = None
 
-    def embedded(self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any) -> FloatArray:
-        """Return one row per sample: vectors, and NaN for bad ones; or only those that are not skipped."""
+    def embed(self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any) -> Embedding:
+        """Embed the graphs; bad samples have rows of NaN, or are left out, and stand in the report."""
+        Z = None
         if not self.errors:
             try:
-                return embed(self.batch)
+                Z = embed(self.batch)
             except GraphError:
                 if self.on_error == "raise":
                     raise
-        Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
-        self._fill(Z, embed, np.arange(len(self.rows)))
-        self.errors.sort()
-        if self.on_error != "skip":
-            return Z
-        skipped = [row for row, _ in self.errors]
-        warnings.warn(_skipped_message(skipped, self.n_rows, self.errors[0][1]), GrnfWarning, stacklevel=4)
-        return np.delete(Z, skipped, axis=0)
+        if Z is None:
+            Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
+            self._fill(Z, embed, np.arange(len(self.rows)))
+            self.errors.sort()
+        rows = np.arange(self.n_rows)
+        if self.on_error == "skip":
+            skipped = [row for row, _ in self.errors]
+            Z, rows = np.delete(Z, skipped, axis=0), np.delete(rows, skipped)
+        return Embedding(Z, rows, self.errors, self.index)
 
-    def container(self, Z: FloatArray, estimator: Any) -> Any:
-        """Return a dataframe with the index of the rows that are left, where one was asked for.
-
-        scikit-learn makes dataframes of whatever rows come out, but gives them the index of all that went in.
-        """
-        if self.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
-            return Z
-        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
-
-        skipped = [] if len(Z) == self.n_rows else [row for row, _ in self.errors]
-        return pd.DataFrame(Z, index=pd.Index(self.index).delete(skipped))
+    def embedded(
+        self, embed: Callable[[GraphBatch], FloatArray], width: int, dtype: Any, where: str = "errors_"
+    ) -> FloatArray:
+        """Return the vectors alone, with a warning that names samples which are left out."""
+        embedding = self.embed(embed, width, dtype)
+        embedding.warn_of_skipped(where)
+        return embedding.vectors
 
     def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
         """Embed a part of the batch. If it fails, halve it, until the graphs that fail stand alone."""
@@ -210,12 +254,3 @@ def _all_good(batch: GraphBatch, on_error: str, index: Any) -> Samples:
 def _check_on_error(on_error: Any) -> None:
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error must be 'raise', 'nan' or 'skip'; got {on_error!r}")
-
-
-def _skipped_message(skipped: list[int], n_rows: int, reason: str) -> str:
-    shown = ", ".join(map(str, skipped[:ROWS_SHOWN]))
-    more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
-    return (
-        f"{len(skipped)} of {n_rows} samples are left out: rows {shown}{more}. Row {skipped[0]}: {reason}. "
-        "All reasons are in errors_"
-    )

@@ -76,7 +76,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
         ("grnf.io.vectors.write", "write_npy_header", True),
         ("grnf.cli.embed", "_write_json", True),
         ("shutil", "rmtree", False),
-        ("grnf.cli.embed", "fit", False),
+        ("grnf.estimators", "fit_stream", False),
     ],
 )
 def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grnf import __version__
-from grnf.cli.blocks import embed_blocks
-from grnf.cli.fit import fit
 from grnf.cli.options import (
     ActivationName,
     AsJson,
@@ -160,7 +159,7 @@ def embed(
 class _Run:
     """One embedding: the transformer, and how to go through the graphs."""
 
-    def __init__(self, grnf: GRNF, like: Path | None, on_error: str, block_size: int, quiet: bool) -> None:
+    def __init__(self, grnf: GRNF, like: Path | None, on_error: Any, block_size: int, quiet: bool) -> None:
         self.grnf = grnf
         self.like = like
         self.on_error = on_error
@@ -235,8 +234,11 @@ class _Run:
         source.require_graphs()
         if hasattr(self.grnf, "n_components_"):
             return
+        from grnf.estimators import fit_stream
+
         with progress("reading", self.quiet) as advance:
-            fit(self.grnf, counted(source.read(yield_bad=self.on_error != "raise"), advance), self.on_error)
+            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            fit_stream(self.grnf, items, on_error=self.on_error)
 
     def _check_policy(self, parts: Parts) -> None:
         """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""
@@ -246,14 +248,20 @@ class _Run:
             raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
 
     def _blocks(self, source: Source, start: int) -> Any:
+        from grnf.estimators import embed_stream
+        from grnf.io.vectors import VectorBlock
+
         items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
+        settings: dict[str, Any] = {"block_size": self.block_size, "start": start, "on_error": self.on_error}
         with progress("embedding", self.quiet) as advance:
             advance(start)
-            for block, bad in embed_blocks(
-                self.grnf, items, block_size=self.block_size, on_error=self.on_error, start=start
-            ):
+            for block in embed_stream(self.grnf, items, **settings):
                 advance(len(block.ids))
-                yield block, bad
+                kept = set(block.rows.tolist())
+                yield (
+                    VectorBlock(block.ids, block.y, block.vectors),
+                    [{**asdict(bad), "row": bad.index if bad.index in kept else None} for bad in block.bad],
+                )
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""

@@ -158,7 +158,7 @@ def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:
         if given:
             names = ", ".join("--" + name.replace("_", "-") for name in given)
             raise typer.BadParameter(f"{names} cannot be combined with --like, which brings all settings")
-        return GRNF.load(like).with_policies(**policies)
+        return GRNF.load(like, **policies)
     if "n_components" in given:
         given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
     if "orders" in given:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import get_activation
-from grnf.errors import GraphError
 from grnf.estimators.parameters import checked_hidden_channels, memory_size
 from grnf.estimators.state import load_state, save_state
+from grnf.estimators.streams import embed_stream
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import AttributeEncoder
-from grnf.io.objects import graph_objects
 from grnf.law import Law, ParameterLaw, parameter_law
-from grnf.samples import Samples, encoded_samples, first_samples
-from grnf.typing import FloatArray
+from grnf.samples import Embedding, Samples, encoded_samples, first_samples
+from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["DTYPES", "GraphTransformer"]
 
@@ -48,14 +47,23 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     stratified: bool
     dtype: str
     n_jobs: int | None
-    unseen: Literal["error", "ignore"]
-    missing: Literal["error", "zero"]
-    on_error: Literal["raise", "nan", "skip"]
+    unseen: Unseen
+    missing: Missing
+    on_error: OnError
     max_memory: int | str
     _map: FeatureMap
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
+        """Fit, then embed the same graphs. `errors_` has the bad ones."""
+        embedding = self._fit_samples(X, y).embed(self._map, self.n_components_, self._map.dtype)
+        self.errors_ = embedding.errors
+        embedding.warn_of_skipped("errors_")
+        return embedding.container(self)  # type: ignore[no-any-return]
+
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
+
+        The transformer is not changed, so threads may share it. `embed` returns a report with the vectors.
 
         Parameters
         ----------
@@ -65,14 +73,49 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         array, shape (n_graphs, n_components_)
         """
+        embedding = self.embed(X)
+        embedding.warn_of_skipped("embed(X).errors")
+        return embedding.container(self)  # type: ignore[no-any-return]
+
+    def embed(
+        self,
+        X: Any,
+        *,
+        on_error: OnError | None = None,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+    ) -> Embedding:
+        """Embed graphs, and report which samples could not be used, and why.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        on_error, unseen, missing : optional
+            Policies of this call, in place of those of the transformer.
+
+        Returns
+        -------
+        Embedding
+            `vectors`, the `rows` of X that they are of, and `errors`, the rows and reasons of bad samples.
+
+        Examples
+        --------
+        >>> from grnf import GRNF, Graph
+        >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
+        >>> embedding = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
+        >>> embedding.vectors.shape, embedding.rows, [row for row, _ in embedding.errors]
+        ((2, 8), array([0, 2]), [1])
+        """
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
+        encoder = self.encoder_.with_policies(unseen, missing)
+        samples = encoded_samples(X, encoder, self.on_error if on_error is None else on_error)
+        return samples.embed(self._map, self.n_components_, self._map.dtype)
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
 
         Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
-        `errors_` counts rows from the beginning of the stream.
+        `grnf.estimators.embed_stream` yields names, labels and bad graphs with the vectors.
 
         Examples
         --------
@@ -84,20 +127,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
-        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
-        stream = iter(graph_objects(X))
-        errors: list[tuple[int, str]] = []
-        start = 0
-        while block := list(islice(stream, block_size)):
-            try:
-                Z = self.transform(block)
-            except GraphError as error:
-                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
-            errors += [(start + row, reason) for row, reason in self.errors_]
-            self.errors_ = errors
-            start += len(block)
-            yield Z
+        for block in embed_stream(self, X, block_size=block_size):
+            errors = [(bad.index, bad.reason) for bad in block.bad]
+            Embedding(block.vectors, block.rows, errors).warn_of_skipped("embed_stream", stacklevel=3)
+            yield _wrap_data_with_container("transform", block.vectors, None, self)
 
     def null_vector(self) -> FloatArray:
         """Return z(0), the vector of the null graph: zeros if `center`."""
@@ -105,29 +138,36 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
         return np.asarray(self._map(null)[0])
 
-    def with_policies(self, **policies: Any) -> Self:
-        """Change what a fitted transformer does about unseen categories and missing attributes."""
-        check_is_fitted(self)
-        self.set_params(**policies)
-        config = {**self.encoder_.to_config(), "unseen": self.unseen, "missing": self.missing}
-        self.encoder_ = AttributeEncoder.from_config(config)
-        return self
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
         check_is_fitted(self)
         save_state(self, path, self._fitted_state())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote: a fitted transformer that gives the same vectors."""
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+    ) -> Self:
+        """Read what `save` wrote: a fitted transformer that gives the same vectors.
+
+        Parameters
+        ----------
+        path : path
+        unseen, missing : optional
+            Policies of the transformer in place of those that were saved.
+        """
         state = load_state(path, cls.__name__)
+        encoder = state.encoder.with_policies(unseen, missing)
+        params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
         try:
-            loaded = cls(**state.params)
+            loaded = cls(**params)
             loaded._restore(state.fitted)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
-        loaded.encoder_, loaded.errors_ = state.encoder, []
+        loaded.encoder_, loaded.errors_ = encoder, []
         return loaded
 
     def __sklearn_tags__(self) -> Any:
@@ -141,20 +181,19 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self.n_components_
 
     @abstractmethod
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
+        """Fit on graphs, with the policy of the call, and return them encoded."""
+
+    @abstractmethod
     def _restore(self, fitted: dict[str, Any]) -> None:
         """Become fitted again from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
 
-    def _first_samples(self, X: Any) -> tuple[AttributeEncoder, Samples]:
+    def _first_samples(self, X: Any, on_error: OnError | None) -> tuple[AttributeEncoder, Samples]:
         policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
-        return first_samples(X, policies, self.on_error)
-
-    def _embedded(self, samples: Samples) -> FloatArray:
-        self.errors_ = samples.errors
-        Z = samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
-        return samples.container(Z, self)  # type: ignore[no-any-return]
+        return first_samples(X, policies, self.on_error if on_error is None else on_error)
 
     def _batch(self, graphs: Any) -> GraphBatch:
         return encoded_samples(graphs, self.encoder_, "raise").batch

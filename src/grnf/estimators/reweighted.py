@@ -23,7 +23,7 @@ from grnf.metric import kernel
 from grnf.metric.bounds import checked_dimension, checked_positive
 from grnf.progress import no_progress, progress
 from grnf.samples import Samples
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["ReweightedGRNF"]
 
@@ -106,9 +106,9 @@ class ReweightedGRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Literal["error", "ignore"] = "error",
-        missing: Literal["error", "zero"] = "error",
-        on_error: Literal["raise", "nan", "skip"] = "raise",
+        unseen: Unseen = "error",
+        missing: Missing = "error",
+        on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -143,10 +143,6 @@ class ReweightedGRNF(GraphTransformer):
         self._fit_samples(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs."""
-        return self._embedded(self._fit_samples(X, y))
-
     def distance(self, g1: Any, g2: Any) -> float:
         """Return d_P between two graphs for the fitted law P: a finite sum, without sampling error."""
         check_is_fitted(self)
@@ -165,10 +161,10 @@ class ReweightedGRNF(GraphTransformer):
         tags.target_tags.required = True
         return tags
 
-    def _fit_samples(self, X: Any, y: Any) -> Samples:
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
         keep = checked_dimension(self.n_components)
         n_candidates = self._checked_candidates(keep)
-        encoder, samples = self._first_samples(X)
+        encoder, samples = self._first_samples(X, on_error)
         target = target_matrix(y, self.task, samples.n_rows, samples.rows)
         seed = draw_seed(self.random_state)
         law = self._law(self.orders, "orders")

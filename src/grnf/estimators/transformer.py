@@ -19,7 +19,7 @@ from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estim
 from grnf.metric.bounds import checked_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.samples import Samples
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNF"]
 
@@ -82,8 +82,8 @@ class GRNF(GraphTransformer):
         What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
-        or leave its row out, with a warning. `errors_` has the rows and the reasons. In `fit` bad samples
-        are left out.
+        or leave its row out, with a warning. `embed` returns the rows and the reasons. In `fit` bad samples
+        are left out; `errors_` has theirs.
     max_memory : int or str, default="1GB"
         Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
         into chunks that keep within it.
@@ -93,7 +93,8 @@ class GRNF(GraphTransformer):
     encoder_ : grnf.io.AttributeEncoder
         Which attributes of nodes and edges are used, in which order, and their categories.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of the last `fit` or `transform`.
+        Row and reason of each bad sample of `fit` or `fit_transform`. No other call changes the transformer;
+        `embed` returns vectors and reasons together.
     n_components_ : int
         M.
     seed_ : int
@@ -144,9 +145,9 @@ class GRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Literal["error", "ignore"] = "error",
-        missing: Literal["error", "zero"] = "error",
-        on_error: Literal["raise", "nan", "skip"] = "raise",
+        unseen: Unseen = "error",
+        missing: Missing = "error",
+        on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -171,7 +172,7 @@ class GRNF(GraphTransformer):
         self.on_error = on_error
         self.max_memory = max_memory
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the attributes of nodes and edges, and fix the random features.
 
         Parameters
@@ -183,12 +184,8 @@ class GRNF(GraphTransformer):
             or as (edges, nodes).
         y : ignored
         """
-        self._fit_samples(X)
+        self._fit_samples(X, y)
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs."""
-        return self._embedded(self._fit_samples(X))
 
     def distance(self, g1: Any, g2: Any, *, marginal: bool = False) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars.
@@ -262,8 +259,8 @@ class GRNF(GraphTransformer):
             self.activation,
         )
 
-    def _fit_samples(self, X: Any) -> Samples:
-        encoder, samples = self._first_samples(X)
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:  # noqa: ARG002
+        encoder, samples = self._first_samples(X, on_error)
         self._fit(encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
         self.encoder_, self.errors_ = encoder, samples.errors
         return samples

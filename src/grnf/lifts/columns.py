@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
-from grnf.typing import BoolArray, FloatArray
+from grnf.typing import BoolArray, FloatArray, Missing, Unseen
 
 __all__ = ["Encode", "Standardize", "indicator_columns"]
 
@@ -34,9 +32,7 @@ class Encode(Lift):
            [0., 0.]])
     """
 
-    def __init__(
-        self, unseen: Literal["error", "ignore"] = "error", missing: Literal["error", "zero"] = "error"
-    ) -> None:
+    def __init__(self, unseen: Unseen = "error", missing: Missing = "error") -> None:
         self.unseen = unseen
         self.missing = missing
 
