@@ -74,8 +74,9 @@ class WritesReports(Counter):
         return super().fit(X)
 
     def transform(self, X):
+        Z = super().transform(X)
         self.errors_ = []
-        return super().transform(X)
+        return Z
 
 
 class NaNs(Counter):

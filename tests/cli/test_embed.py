@@ -165,6 +165,23 @@ def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
     assert "--n-components cannot be combined with --like" in " ".join(result.stderr.split())
 
 
+def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp_path):
+    known, strange = (
+        {"n_nodes": 1, "edges": [], "node_columns": {"symbol": [symbol]}, "graph_id": symbol}
+        for symbol in "CN"
+    )
+    source = write_lines(tmp_path / "g.lines", [known])
+    assert call_lines("embed", source, "-o", tmp_path / "z.npy", "-m", 4).returncode == 0
+    source = write_lines(tmp_path / "h.lines", [known, strange])
+    again = ["embed", source, "-o", tmp_path / "y.npy", "--like", tmp_path / "z.npy.json"]
+    result = call_lines(*again)
+    assert (result.returncode, names(tmp_path)) == (1, ["g.lines", "h.lines", "z.npy", "z.npy.json"])
+    assert "graph N: the node column 'symbol' has the value 'N'" in result.stderr
+    assert call_lines(*again, "--unseen", "ignore").returncode == 0
+    assert GRNF.load(tmp_path / "y.npy.json").unseen == "ignore"
+    assert GRNF.load(tmp_path / "z.npy.json").unseen == "error"
+
+
 def test_standard_input_needs_a_format(run):
     result = run("embed", "-", "-o", "-", input="")
     assert result.returncode == 2
