@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,18 @@ def test_every_command_has_help_and_a_line_in_the_manual():
         assert callback.__doc__
         assert f"Example: grnf {name}" in callback.__doc__
         assert f"grnf {name}" in manual
+
+
+def test_the_library_loads_no_file_reader_and_no_guest():
+    guests = ("pandas", "pyarrow", "networkx", "rdkit", "torch", "matplotlib", "igraph", "typer")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({guests}))\n"  # scikit-learn looks for some: they fail
+        "from grnf import GRNF, Graph\n"
+        "GRNF(4).fit_transform([Graph(2, [(0, 1)])])\n"
+        "print(*[name for name in sys.modules if name.startswith(('grnf.io.files', 'grnf.cli'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
 def test_randomness_lives_in_law_and_datasets():
