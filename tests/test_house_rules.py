@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "grnf"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-LEAVES = {"activations", "errors", "files", "progress", "typing"}
+LEAVES = {"activations", "errors", "files", "progress", "rules", "typing"}
 ROOMS = {
     "graphs": set(),
     "io": {"graphs"},
@@ -27,7 +27,7 @@ ROOMS = {
     "features": {"graphs", "basis", "law", "engine"},
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "features", "metric"},
-    "nn": {"basis", "law", "engine", "estimators"},
+    "nn": {"basis", "law", "engine"},
     "datasets": {"graphs", "io"},
     "testing": {"graphs", "datasets"},
     "experiments": {"graphs", "basis", "law", "features", "metric", "estimators", "datasets"},

@@ -15,11 +15,12 @@ from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
 from grnf.io.objects import graph_objects, is_edge_table, to_raw
 from grnf.io.raw import RawGraph
+from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Embedding", "Samples", "encoded_samples", "first_samples"]
+__all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples"]
 
-ON_ERROR = ("raise", "nan", "skip")
+ON_ERROR = OneOf("raise", "nan", "skip")
 ROWS_SHOWN = 20
 
 
@@ -138,7 +139,7 @@ class Samples:
 
 def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[AttributeEncoder, Samples]:
     """Fit an encoder on the samples of `fit` and encode them. Bad samples have no say in the fit."""
-    _check_on_error(on_error)
+    checked(on_error, "on_error", ON_ERROR)
     objects = _collected(X)
     if _are_graphs(objects):
         try:
@@ -162,7 +163,7 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
 
 def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples:
     """Encode samples by a fitted encoder."""
-    _check_on_error(on_error)
+    checked(on_error, "on_error", ON_ERROR)
     objects = _collected(X)
     if _are_graphs(objects) and encoder.unnamed:
         try:
@@ -249,8 +250,3 @@ def _are_graphs(objects: Any) -> bool:
 
 def _all_good(batch: GraphBatch, on_error: str, index: Any) -> Samples:
     return Samples(batch, list(range(len(batch))), len(batch), [], on_error, index)
-
-
-def _check_on_error(on_error: Any) -> None:
-    if on_error not in ON_ERROR:
-        raise ValueError(f"on_error must be 'raise', 'nan' or 'skip'; got {on_error!r}")

@@ -57,7 +57,7 @@ def test_format():
         (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
         (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
         (lambda: distance([1.0], [1.0]).interval(method="t"), "method must be 'bernstein' or 'clt'"),
-        (lambda: distance([1.0], [1.0]).interval(2.0), "delta must lie strictly"),
+        (lambda: distance([1.0], [1.0]).interval(2.0), "delta must be a number strictly between 0 and 1"),
         (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
     ],
 )
@@ -73,7 +73,7 @@ def test_heads_are_averaged_before_errors_are_estimated():
     assert estimate.squared == pytest.approx(np.sum(z**2))
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
     assert estimate.n_components == 4
-    with pytest.raises(ValueError, match="heads must be an integer >= 1 that divides the length 12; got 5"):
+    with pytest.raises(ValueError, match="heads must divide the length 12 of the vectors; got 5"):
         distance(np.zeros(12), z, heads=5)
 
 

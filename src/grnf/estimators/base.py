@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.activations import get_activation
-from grnf.estimators.parameters import checked_hidden_channels, memory_size
+from grnf.activations import ACTIVATIONS
 from grnf.estimators.state import load_state, save_state
 from grnf.estimators.streams import embed_stream
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, null_graph
-from grnf.io.encode import AttributeEncoder
-from grnf.law import Law, ParameterLaw, parameter_law
-from grnf.samples import Embedding, Samples, encoded_samples, first_samples
+from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
+from grnf.law import LAW_RULES, SEED_RULES, ParameterLaw, parameter_law
+from grnf.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
+from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["DTYPES", "GraphTransformer"]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+AS_THEY_ARE = ("basis", "adjacency_channel", "normalize", "center", "max_memory", "n_jobs")
+"""Parameters that go to the feature map under their own names."""
 
 
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +54,24 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     on_error: OnError
     max_memory: int | str
     _map: FeatureMap
+    _rules: ClassVar[Table] = {
+        "orders": LAW_RULES,
+        "stratified": [Bool()],
+        "hidden_channels": [Int(1)],
+        "hidden_activation": [OneOf(*ACTIVATIONS)],
+        "activation": [OneOf(*ACTIVATIONS)],
+        "basis": [OneOf("indicator", "overlapping")],
+        "adjacency_channel": [Bool()],
+        "normalize": [Bool()],
+        "center": [Bool()],
+        "dtype": [OneOf(*DTYPES)],
+        "random_state": SEED_RULES,
+        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
+        "unseen": [UNSEEN],
+        "missing": [MISSING],
+        "on_error": [ON_ERROR],
+        "max_memory": [MemorySize()],
+    }
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
@@ -198,29 +218,35 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _batch(self, graphs: Any) -> GraphBatch:
         return encoded_samples(graphs, self.encoder_, "raise").batch
 
-    def _law(self, law: Law, name: str) -> ParameterLaw:
-        return parameter_law(law, checked_hidden_channels(self.hidden_channels), name, bool(self.stratified))
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters, checked, with the laws that they stand for."""
+        settings = checked_parameters(self, self._rules)
+        for name in {"orders", "proposal"} & settings.keys():
+            if settings[name] is not None:
+                settings[name] = parameter_law(
+                    settings[name], settings["hidden_channels"], name, settings["stratified"]
+                )
+        return settings
 
     def _feature_map(
-        self, target: ParameterLaw, proposal: ParameterLaw, n_components: int, seed: int, **more: Any
+        self,
+        settings: Mapping[str, Any],
+        target: ParameterLaw,
+        proposal: ParameterLaw,
+        n_components: int,
+        seed: int,
+        **more: Any,
     ) -> FeatureMap:
         """Return the map that the parameters which all transformers have ask for."""
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
         return FeatureMap(
             target,
             proposal,
             n_components,
             seed,
-            hidden_activation=get_activation(self.hidden_activation),
-            activation=get_activation(self.activation),
-            basis=self.basis,
-            adjacency_channel=bool(self.adjacency_channel),
-            normalize=bool(self.normalize),
-            center=bool(self.center),
-            dtype=DTYPES[self.dtype],
-            max_memory=memory_size(self.max_memory),
-            n_jobs=self.n_jobs,
+            hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
+            activation=ACTIVATIONS[settings["activation"]],
+            dtype=DTYPES[settings["dtype"]],
+            **{name: settings[name] for name in AS_THEY_ARE},
             **more,
         )
 

@@ -7,9 +7,9 @@ a chi-square ball around the proposal, take the one whose kernel is most aligned
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,10 +18,10 @@ from grnf.estimators.alignment import aligned_weights, sparse_weights, target_ma
 from grnf.estimators.base import GraphTransformer
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Law, ParameterLaw, draw_seed
+from grnf.law import Law, draw_seed
 from grnf.metric import kernel
-from grnf.metric.bounds import checked_dimension, checked_positive
 from grnf.progress import no_progress, progress
+from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
@@ -86,6 +86,14 @@ class ReweightedGRNF(GraphTransformer):
 
     chosen_: Any
     weights_: FloatArray
+
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "n_components": [Int(1)],
+        "n_candidates": [Int(1)],
+        "radius": [Real(), OneOf(None)],
+        "task": [OneOf("auto", "classification", "regression")],
+    }
 
     def __init__(
         self,
@@ -162,36 +170,29 @@ class ReweightedGRNF(GraphTransformer):
         return tags
 
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
-        keep = checked_dimension(self.n_components)
-        n_candidates = self._checked_candidates(keep)
-        encoder, samples = self._first_samples(X, on_error)
-        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
-        seed = draw_seed(self.random_state)
-        law = self._law(self.orders, "orders")
-        candidates = replace(self._feature_map(law, law, n_candidates, seed), center=False)
-        scores = np.concatenate(list(self._scores(candidates, samples.batch, target)))
-        if self.radius is None:
-            weights, radius = sparse_weights(scores, keep)
-        else:
-            radius = checked_positive(self.radius, "radius")
-            weights = aligned_weights(scores, radius)
-        best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
-        kept = weights[best].sum()
-        self._fix(encoder.node_width, encoder.edge_width, seed, law, best, weights[best] / kept)
-        self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
-        self.encoder_, self.errors_ = encoder, samples.errors
-        return samples
-
-    def _checked_candidates(self, keep: int) -> int:
-        try:
-            n_candidates = checked_dimension(self.n_candidates)
-        except ValueError as error:
-            raise ValueError(str(error).replace("n_components", "n_candidates")) from None
+        settings = self._settings()
+        keep, n_candidates = settings["n_components"], settings["n_candidates"]
         if n_candidates < keep:
             raise ValueError(
                 f"n_candidates must be at least n_components; got {n_candidates} candidates, {keep} to keep"
             )
-        return n_candidates
+        encoder, samples = self._first_samples(X, on_error)
+        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
+        seed = draw_seed(self.random_state)
+        law = settings["orders"]
+        candidates = replace(self._feature_map(settings, law, law, n_candidates, seed), center=False)
+        scores = np.concatenate(list(self._scores(candidates, samples.batch, target)))
+        radius = settings["radius"]
+        if radius is None:
+            weights, radius = sparse_weights(scores, keep)
+        else:
+            weights = aligned_weights(scores, radius)
+        best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
+        kept = weights[best].sum()
+        self._fix(settings, encoder.node_width, encoder.edge_width, seed, best, weights[best] / kept)
+        self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
+        self.encoder_, self.errors_ = encoder, samples.errors
+        return samples
 
     def _scores(self, candidates: FeatureMap, batch: GraphBatch, target: FloatArray) -> Iterator[FloatArray]:
         """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
@@ -207,14 +208,15 @@ class ReweightedGRNF(GraphTransformer):
 
     def _fix(
         self,
+        settings: Mapping[str, Any],
         node_width: int,
         edge_width: int,
         seed: int,
-        law: ParameterLaw,
         chosen: Any,
         weights: FloatArray,
     ) -> None:
-        fitted = self._feature_map(law, law, len(chosen), seed, chosen=chosen, weights=weights)
+        law = settings["orders"]
+        fitted = self._feature_map(settings, law, law, len(chosen), seed, chosen=chosen, weights=weights)
         self._set_widths(node_width, edge_width, seed, fitted)
         self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
         self.chosen_, self.weights_, self.proposal_law_ = chosen, weights, law
@@ -236,4 +238,4 @@ class ReweightedGRNF(GraphTransformer):
             raise ValueError("the saved features and weights do not match")
         if (np.diff(chosen) <= 0).any() or not (weights >= 0).all():
             raise ValueError("the saved features must ascend, their weights must be >= 0")
-        self._fix(**fitted, law=self._law(self.orders, "orders"), chosen=chosen, weights=weights)
+        self._fix(self._settings(), **fitted, chosen=chosen, weights=weights)

@@ -13,6 +13,7 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import BadGraph, RawGraph
+from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray, OnError
 
 if TYPE_CHECKING:
@@ -79,8 +80,7 @@ def embed_stream(
     >>> [block.ids for block in embed_stream(grnf, iter(graphs), block_size=4)]
     [['0', '1', '2', '3'], ['4', '5', '6', '7'], ['8', '9']]
     """
-    if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-        raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
+    block_size = checked(block_size, "block_size", Int(1))
     policy = transformer.on_error if on_error is None else on_error
     stream = iter(graph_objects(X))
     while graphs := list(islice(stream, block_size)):

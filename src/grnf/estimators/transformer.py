@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.activations import get_activation
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer
-from grnf.estimators.parameters import checked_heads
 from grnf.features import HiddenSums
 from grnf.graphs import edge_channels
-from grnf.law import Law, draw_seed
+from grnf.law import LAW_RULES, Law, draw_seed
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
-from grnf.metric.bounds import checked_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
+from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
@@ -124,6 +122,15 @@ class GRNF(GraphTransformer):
     >>> bool(grnf.distance(triangle, triangle.permuted([2, 0, 1])).value < 1e-6)
     True
     """
+
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "n_components": [Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"],
+        "proposal": [*LAW_RULES, OneOf(None)],
+        "heads": [Int(1)],
+        "eps": [Real(), OneOf(None)],
+        "delta": [Real(1), OneOf(None)],
+    }
 
     def __init__(
         self,
@@ -260,24 +267,27 @@ class GRNF(GraphTransformer):
         )
 
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:  # noqa: ARG002
+        settings = self._settings()
         encoder, samples = self._first_samples(X, on_error)
-        self._fit(encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
+        self._fit(settings, encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
         self.encoder_, self.errors_ = encoder, samples.errors
         return samples
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self._fit(**fitted)
+        self._fit(self._settings(), **fitted)
 
-    def _fit(self, node_width: int, edge_width: int, seed: int) -> None:
-        target = self._law(self.orders, "orders")
-        proposal = target if self.proposal is None else self._law(self.proposal, "proposal")
-        heads = checked_heads(self.heads)
-        feature_map = self._feature_map(target, proposal, self._dimension(heads), seed, heads=heads)
+    def _fit(self, settings: Mapping[str, Any], node_width: int, edge_width: int, seed: int) -> None:
+        target = settings["orders"]
+        proposal = target if settings["proposal"] is None else settings["proposal"]
+        n_components = _dimension(settings)
+        feature_map = self._feature_map(
+            settings, target, proposal, n_components, seed, heads=settings["heads"]
+        )
         self._set_widths(node_width, edge_width, seed, feature_map)
         self.target_law_, self.proposal_law_ = target, proposal
-        self.largest_term_ = get_activation(self.activation).spread ** 2 * feature_map.largest_weight()
+        self.largest_term_ = feature_map.activation.spread**2 * feature_map.largest_weight()
         self.ess_ = feature_map.effective_sample_size(
-            node_width + edge_channels(edge_width, bool(self.adjacency_channel))
+            node_width + edge_channels(edge_width, feature_map.adjacency_channel)
         )
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
@@ -288,12 +298,16 @@ class GRNF(GraphTransformer):
                 stacklevel=4,
             )
 
-    def _dimension(self, heads: int) -> int:
-        if self.n_components != "auto":
-            return checked_dimension(self.n_components)
-        if self.eps is None or self.delta is None:
-            raise ValueError(
-                "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
-                "risk of missing it, for example eps=0.1, delta=0.05"
-            )
-        return heads * required_dimension(self.eps, self.delta, activation=self.activation)
+
+def _dimension(settings: Mapping[str, Any]) -> int:
+    """Return M, as given or by the error and risk accepted."""
+    if settings["n_components"] != "auto":
+        return int(settings["n_components"])
+    if settings["eps"] is None or settings["delta"] is None:
+        raise ValueError(
+            "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
+            "risk of missing it, for example eps=0.1, delta=0.05"
+        )
+    return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
+        settings["eps"], settings["delta"], activation=settings["activation"]
+    )

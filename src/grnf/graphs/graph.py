@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Graph", "edge_channels", "null_graph"]
 
-LARGEST_SIZE = 2**31 - 1
+SIZE = Int(0, 2**31 - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -64,13 +64,13 @@ class Graph:
         edge_attr: npt.ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
-        size = _checked_size(n_nodes)
-        checked = _checked_edges(edges, size)
+        size = checked(n_nodes, "n_nodes", SIZE, error=GraphError)
+        pairs = _checked_edges(edges, size)
         for name, value in (
             ("n_nodes", size),
-            ("edges", checked),
+            ("edges", pairs),
             ("node_attr", _checked_attributes(node_attr, size, "node_attr", "node")),
-            ("edge_attr", _checked_attributes(edge_attr, len(checked), "edge_attr", "edge")),
+            ("edge_attr", _checked_attributes(edge_attr, len(pairs), "edge_attr", "edge")),
             ("directed", bool(directed)),
         ):
             object.__setattr__(self, name, value)
@@ -152,16 +152,6 @@ def edge_channels(edge_width: int, adjacency_channel: bool = True) -> int:
 def null_graph(node_width: int = 0, edge_width: int = 0) -> Graph:
     """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centred."""
     return Graph(1, np.empty((0, 2), dtype=np.int64), np.zeros((1, node_width)), np.zeros((0, edge_width)))
-
-
-def _checked_size(n_nodes: Any) -> int:
-    try:
-        size = operator.index(n_nodes)
-    except TypeError:
-        raise GraphError(f"n_nodes must be an integer; got {n_nodes!r}") from None
-    if not 0 <= size <= LARGEST_SIZE:
-        raise GraphError(f"n_nodes must lie between 0 and 2**31 - 1; got {size}")
-    return size
 
 
 def _checked_edges(edges: Any, n_nodes: int) -> IntArray:

@@ -12,11 +12,13 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph
 from grnf.io.raw import RawGraph
 from grnf.io.schema import Column, Numbers, Schema, SchemaDraft
+from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray, Missing, Unseen
 
-__all__ = ["AttributeEncoder"]
+__all__ = ["MISSING", "UNSEEN", "AttributeEncoder"]
 
-POLICIES = {"unseen": ("error", "ignore"), "missing": ("error", "zero")}
+UNSEEN = OneOf("error", "ignore")
+MISSING = OneOf("error", "zero")
 
 
 class AttributeEncoder:
@@ -57,11 +59,8 @@ class AttributeEncoder:
     edge_schema_: Schema
 
     def __init__(self, *, unseen: Unseen = "error", missing: Missing = "error") -> None:
-        for name, value in (("unseen", unseen), ("missing", missing)):
-            if value not in POLICIES[name]:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, POLICIES[name]))}; got {value!r}")
-        self.unseen = unseen
-        self.missing = missing
+        self.unseen: Unseen = checked(unseen, "unseen", UNSEEN)
+        self.missing: Missing = checked(missing, "missing", MISSING)
 
     @classmethod
     def of_widths(cls, node_width: int, edge_width: int, **policies: Any) -> Self:

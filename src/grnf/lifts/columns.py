@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
+from grnf.rules import Bool, Table
 from grnf.typing import BoolArray, FloatArray, Missing, Unseen
 
 __all__ = ["Encode", "Standardize", "indicator_columns"]
@@ -64,6 +67,8 @@ class Standardize(Lift):
     >>> Standardize().fit_transform([Graph(2, [], [[10.0], [30.0]])]).node_attr.ravel()
     array([-1.,  1.])
     """
+
+    _rules: ClassVar[Table] = {"indicators": [Bool()]}
 
     def __init__(self, indicators: bool = False) -> None:
         self.indicators = indicators

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from grnf.activations import get_activation
-from grnf.metric.bounds import checked_probability
+from grnf.rules import Int, OneOf, Real, checked
 from grnf.typing import FloatArray
 
 __all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]
@@ -53,8 +53,7 @@ class DistanceEstimate:
             valid for every M, it needs a bounded activation. "clt" is the normal approximation: shorter,
             valid for large M only.
         """
-        if method not in ("bernstein", "clt"):
-            raise ValueError(f"method must be 'bernstein' or 'clt'; got {method!r}")
+        checked(method, "method", OneOf("bernstein", "clt"))
         radius = _radius(self.standard_error, self.n_components, self.largest_term, delta, method)
         return max(self.squared - radius, 0.0), min(self.squared + radius, self.largest_term)
 
@@ -125,11 +124,9 @@ class KernelEstimate:
 
 def _radius(standard_error: float, n: int, length: float, delta: float, method: str) -> float:
     """Return how far a mean of n independent terms in a range of this length may be off, both sides."""
-    delta = checked_probability(delta, "delta")
-    if method == "clt":
+    delta = checked(delta, "delta", Real(1))
+    if checked(method, "method", OneOf("bernstein", "hoeffding", "clt")) == "clt":
         return float(norm.ppf(1 - delta / 2)) * standard_error
-    if method not in ("bernstein", "hoeffding"):
-        raise ValueError(f"method must be 'bernstein', 'hoeffding' or 'clt'; got {method!r}")
     if not math.isfinite(length):
         raise ValueError(
             "no bound of the terms is known (unbounded activation or importance weights), which "
@@ -216,8 +213,8 @@ def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray,
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
         raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
-    if not isinstance(heads, (int, np.integer)) or heads < 1 or len(x) % heads:
-        raise ValueError(f"heads must be an integer >= 1 that divides the length {len(x)}; got {heads!r}")
+    if len(x) % checked(heads, "heads", Int(1)):
+        raise ValueError(f"heads must divide the length {len(x)} of the vectors; got {heads}")
     return x, y
 
 

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from grnf.activations import get_activation
 from grnf.basis import check_basis, set_partitions
 from grnf.engine.statistics import edge_channels as channels_of_edges
-from grnf.estimators.parameters import checked_hidden_channels
 from grnf.law import Law, draw_seed, importance_weights, parameter_law
 from grnf.law.draw import n_parameters
 from grnf.nn.designs import block_parts, edge_design, node_design, weights
@@ -19,6 +18,7 @@ from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.layout import Statistics, statistics
 from grnf.nn.rho import rho
 from grnf.nn.sums import block_sums
+from grnf.rules import Int, checked
 
 __all__ = ["GRNFLayer"]
 
@@ -112,7 +112,7 @@ class GRNFLayer(nn.Module):
         self.out_features = _whole(out_features, 1, "out_features")
         self.node_channels = _whole(node_channels, 0, "node_channels")
         self.edge_channels = _whole(edge_channels, 0, "edge_channels")
-        self.hidden_channels = checked_hidden_channels(hidden_channels)
+        self.hidden_channels = checked(hidden_channels, "hidden_channels", Int(1))
         self.target = parameter_law(orders, self.hidden_channels, "orders")
         self.proposal = (
             self.target if proposal is None else parameter_law(proposal, self.hidden_channels, "proposal")
