@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "grnf"
 FILES = sorted(SOURCE.rglob("*.py"))
 
-LEAVES = {"activations", "errors", "files", "progress", "rules", "typing"}
+LEAVES = {"activations", "deprecation", "errors", "files", "progress", "rules", "typing"}
 ROOMS = {
     "graphs": set(),
     "io": {"graphs"},

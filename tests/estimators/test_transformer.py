@@ -1,14 +1,17 @@
 import json
+import pickle
 
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from grnf import GRNF, Graph, GrnfWarning, ReweightedGRNF
 from grnf.datasets import make_sbm
+from grnf.features.psi import psi
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson, importance_weights
 from grnf.metric import distance, required_dimension
 from grnf.testing import check_graph_transformer
@@ -66,6 +69,32 @@ def test_effective_sample_size_is_that_of_the_weights():
         assert grnf.ess_ < 200
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"heads": 3, "stratified": True},
+        {"proposal": {1: 0.2, 2: 0.8}, "adjacency_channel": False},
+        {"orders": ShiftedPoisson(0.3).restricted_to({1, 2, 3}), "hidden_channels": 2},
+    ],
+)
+def test_what_was_drawn_is_visible(settings):
+    """The parameters that are shown give the vectors by definition."""
+    graph = Graph(4, [(0, 1), (1, 2), (2, 3)], [1.0, 2.0, 3.0, 4.0], [0.5, 0.0, 1.0])
+    grnf = GRNF(12, random_state=3, dtype="float64", center=False, **settings).fit([graph])
+    before, size = dict(vars(grnf)), len(pickle.dumps(grnf))
+    draw, heads = grnf.random_weights_, settings.get("heads", 1)
+    assert (len(draw), draw.n_heads) == (12 // heads, heads)
+    np.testing.assert_array_equal(np.repeat(draw.orders, heads), grnf.orders_)
+    A = graph.tensor(grnf.adjacency_channel)
+    features = [psi(A, draw.feature(m, r), normalize=True) for m in range(len(draw)) for r in range(heads)]
+    weights = importance_weights(grnf.target_law_, grnf.proposal_law_, draw)
+    expected = np.sqrt(weights / 12) * features
+    np.testing.assert_allclose(grnf.transform([graph])[0], expected, rtol=1e-9, atol=1e-12)
+    assert (dict(vars(grnf)), len(pickle.dumps(grnf))) == (before, size)
+    assert not hasattr(clone(grnf), "random_weights_")
+
+
 def test_a_collapsed_proposal_is_told():
     far = ParameterLaw({1: 1.0}, Gaussian(2.0))
     with pytest.warns(GrnfWarning, match=r"features are worth .* \(effective sample size\)"):
@@ -93,6 +122,16 @@ def test_workers_change_nothing_but_speed():
     np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         np.testing.assert_array_equal(GRNF(64, random_state=0, dtype="float64").fit_transform(some), two)
+
+
+def test_kernels_of_all_pairs_are_those_of_the_vectors():
+    some = [cycle(n) for n in (3, 4, 6)]
+    for center in (True, False):
+        grnf = GRNF(64, random_state=0, center=center).fit(some)
+        K = grnf.pairwise_kernels(some, some[:2])
+        assert K.shape == (3, 2)
+        assert K[2, 1] == pytest.approx(float(grnf.kernel(some[2], some[1])))
+        np.testing.assert_allclose(grnf.pairwise_kernels(some)[:, :2], K, rtol=1e-12)
 
 
 def test_distance_with_error_bars():

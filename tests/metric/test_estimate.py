@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from grnf.metric import distance, kernel, kernel_estimate
+from grnf.metric import distance, kernel_estimate, pairwise_kernels
 
 
 def test_values():
@@ -81,7 +81,7 @@ def test_kernel_values_and_intervals_are_the_formulas():
     z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
     estimate = kernel_estimate(z1, z2)
     terms = 100 * z1 * z2
-    assert estimate.value == pytest.approx(kernel([z1], [z2])[0, 0])
+    assert estimate.value == pytest.approx(pairwise_kernels([z1], [z2])[0, 0])
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
     log = math.log(4 / 0.1)
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 5 * log / (3 * 99)  # range of tanh: 2

@@ -52,7 +52,7 @@ def kernel(
         loaded = load_collections(source, other, format=format, like=like, settings=settings, quiet=quiet)
         first = _centred(loaded[0])
         second = first if loaded[1] is loaded[0] else _centred(loaded[1])
-    values = Values("kernel", metric.kernel, first, second, largest_first=True)
+    values = Values("kernel", metric.pairwise_kernels, first, second, largest_first=True)
     more = IntervalOf(metric.kernel_estimate, first, interval)
     values.write(output, pairs, nearest, more, as_json=as_json, quiet=quiet)
 

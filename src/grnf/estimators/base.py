@@ -13,15 +13,17 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.activations import ACTIVATIONS
+from grnf.deprecation import renamed
 from grnf.estimators.state import load_state, save_state
 from grnf.estimators.streams import embed_stream
 from grnf.features import FeatureMap
-from grnf.graphs import GraphBatch, null_graph
+from grnf.graphs import GraphBatch, edge_channels, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
-from grnf.law import LAW_RULES, SEED_RULES, ParameterLaw, parameter_law
+from grnf.law import LAW_RULES, SEED_RULES, Draw, ParameterLaw, parameter_law
+from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
 from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples
-from grnf.typing import FloatArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["DTYPES", "GraphTransformer"]
 
@@ -39,20 +41,11 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     edge_width_: int
     seed_: int
     n_components_: int
-    hidden_channels: int
-    hidden_activation: str
-    activation: str
-    basis: str
-    adjacency_channel: bool
-    normalize: bool
+    proposal_law_: ParameterLaw
     center: bool
-    stratified: bool
-    dtype: str
-    n_jobs: int | None
     unseen: Unseen
     missing: Missing
     on_error: OnError
-    max_memory: int | str
     _map: FeatureMap
     _rules: ClassVar[Table] = {
         "orders": LAW_RULES,
@@ -152,11 +145,47 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             Embedding(block.vectors, block.rows, errors).warn_of_skipped("embed_stream", stacklevel=3)
             yield _wrap_data_with_container("transform", block.vectors, None, self)
 
+    def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
+        """Estimate d_P between two graphs of any kind, with error bars."""
+        z1, z2 = self._vectors([g1, g2])
+        return distance(z1, z2, **self._precision())
+
+    def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
+        """Estimate kappa_P between two graphs of any kind, with error bars."""
+        z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
+        return kernel_estimate(z1, z2, **self._precision())
+
+    def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
+        """Estimate kappa_P between all graphs of X, and of Y where it is given: shape (n1, n2)."""
+        first, second = self._vectors(X), None if Y is None else self._vectors(Y)
+        return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
+
+    @property
+    def random_weights_(self) -> Draw:
+        """The parameters w_m of the features, drawn again from the seed with every access."""
+        channels = self.node_width_ + edge_channels(self.edge_width_, self._map.adjacency_channel)
+        settings = {"channels": channels, "seed": self.seed_, "heads": self._map.heads}
+        return self.proposal_law_.select(self._hidden_draws(), **settings)
+
+    @property
+    def orders_(self) -> IntArray:
+        """The hidden order k of each feature."""
+        draws = self._hidden_draws()
+        orders = self.proposal_law_.orders_of(int(draws[-1]) + 1, seed=self.seed_)[draws]
+        return np.repeat(orders, self._map.heads)
+
     def null_vector(self) -> FloatArray:
         """Return z(0), the vector of the null graph: zeros if `center`."""
         check_is_fitted(self)
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
         return np.asarray(self._map(null)[0])
+
+    def _set_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
+        check_is_fitted(self)
+        self.encoder_ = self.encoder_.with_policies(unseen, missing)
+        return self.set_params(unseen=self.encoder_.unseen, missing=self.encoder_.missing)  # type: ignore[no-any-return]
+
+    with_policies = renamed("with_policies", "embed(X, unseen=..., missing=...)", _set_policies)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
@@ -215,8 +244,21 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
         return first_samples(X, policies, self.on_error if on_error is None else on_error)
 
+    def _hidden_draws(self) -> IntArray:
+        """Return which draws of the sequence that the seed defines the features are made of, ascending."""
+        check_is_fitted(self)
+        return np.arange(self.n_components_ // self._map.heads)
+
+    def _precision(self) -> dict[str, Any]:
+        """Return what `grnf.metric.distance` must know of the features for its error bars."""
+        raise NotImplementedError
+
     def _batch(self, graphs: Any) -> GraphBatch:
+        check_is_fitted(self)
         return encoded_samples(graphs, self.encoder_, "raise").batch
+
+    def _vectors(self, graphs: Any) -> FloatArray:
+        return self._map(self._batch(graphs))
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters, checked, with the laws that they stand for."""

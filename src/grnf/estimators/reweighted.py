@@ -7,23 +7,23 @@ a chi-square ball around the proposal, take the one whose kernel is most aligned
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from grnf.deprecation import renamed
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
 from grnf.estimators.base import GraphTransformer
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law, draw_seed
-from grnf.metric import kernel
 from grnf.progress import no_progress, progress
 from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
-from grnf.typing import FloatArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["ReweightedGRNF"]
 
@@ -37,8 +37,8 @@ class ReweightedGRNF(GraphTransformer):
     uniform law on the candidates. `transform` evaluates the kept features alone.
 
     The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
-    for the law with mass p_m at w_m, so there is no sampling error to put bars on. (With a `radius` of your
-    own, `dropped_` says what mass the features that were not kept had.)
+    for the law with mass p_m at w_m, so `distance` and `kernel` are exact: their standard error is 0. (With a
+    `radius` of your own, `dropped_` says what mass the features that were not kept had.)
 
     Parameters
     ----------
@@ -73,6 +73,10 @@ class ReweightedGRNF(GraphTransformer):
         Mass of the features that were dropped, 0 if `radius` is None.
     n_components_ : int
         Number of features kept.
+    proposal_law_ : ParameterLaw
+        P-bar.
+    orders_, random_weights_ : array of int, grnf.law.Draw
+        The hidden order of each kept feature, and the parameters of all of them, as in `GRNF`.
 
     Examples
     --------
@@ -151,23 +155,18 @@ class ReweightedGRNF(GraphTransformer):
         self._fit_samples(X, y)
         return self
 
-    def distance(self, g1: Any, g2: Any) -> float:
-        """Return d_P between two graphs for the fitted law P: a finite sum, without sampling error."""
-        check_is_fitted(self)
-        z1, z2 = self._map(self._batch([g1, g2])).astype(np.float64)
-        return float(np.linalg.norm(z1 - z2))
-
-    def kernel_matrix(self, X: Any, Y: Any = None) -> FloatArray:
-        """Return kappa_P between all graphs for the fitted law P, shape (n1, n2)."""
-        check_is_fitted(self)
-        null = None if self.center else self.null_vector()
-        first = self._map(self._batch(X))
-        return kernel(first, None if Y is None else self._map(self._batch(Y)), null=null)
+    kernel_matrix = renamed("kernel_matrix", "pairwise_kernels", GraphTransformer.pairwise_kernels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+    def _hidden_draws(self) -> IntArray:
+        return super()._hidden_draws() if not hasattr(self, "chosen_") else self.chosen_
+
+    def _precision(self) -> dict[str, Any]:
+        return {"exact": True, "largest_term": math.inf}
 
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
         settings = self._settings()

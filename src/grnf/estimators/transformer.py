@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
-
+from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer
 from grnf.features import HiddenSums
 from grnf.graphs import edge_channels
 from grnf.law import LAW_RULES, Law, draw_seed
-from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
+from grnf.metric import DistanceEstimate, required_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
@@ -105,6 +104,11 @@ class GRNF(GraphTransformer):
         Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
+    orders_ : array of int, shape (n_components_,)
+        The hidden order k of each feature.
+    random_weights_ : grnf.law.Draw
+        The parameters of the features: M / R hidden draws with R heads each. They follow from `seed_`, so
+        they are drawn again with every access, and never saved.
     ess_ : float
         Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M where p-bar = p. `fit` warns
         when it falls below a tenth of M.
@@ -203,45 +207,27 @@ class GRNF(GraphTransformer):
         marginal : bool, default=False
             Integrate theta_H and theta_0 out, see `grnf.metric.marginal_distance`: more precise.
         """
-        check_is_fitted(self)
-        batch = self._batch([g1, g2])
         if marginal:
-            return marginal_estimate(HiddenSums.joined(list(self._map.hidden_sums(batch))), self.activation)
-        z1, z2 = self._map(batch)
-        return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads)
-
-    def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
-        """Estimate kappa_P between two graphs of any kind, with error bars.
-
-        For all pairs of many graphs use `grnf.metric.kernel` with their vectors.
-
-        Parameters
-        ----------
-        g1, g2 : graphs
-        """
-        check_is_fitted(self)
-        null = 0.0 if self.center else self.null_vector()
-        z1, z2 = self._map(self._batch([g1, g2])) - null
-        return kernel_estimate(
-            z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads
-        )
+            return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
+        return super().distance(g1, g2)
 
     def hidden_sums(self, X: Any) -> HiddenSums:
         """Return the sums U that theta_H multiplies, for every graph and hidden draw.
 
-        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_blocks` gives
+        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_chunks` gives
         some hidden draws at a time.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         """
-        return HiddenSums.joined(list(self.hidden_sums_blocks(X)))
+        return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
-    def hidden_sums_blocks(self, X: Any) -> Iterator[HiddenSums]:
+    def hidden_sums_chunks(self, X: Any) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, so many hidden draws at a time as `max_memory` allows."""
-        check_is_fitted(self)
         return self._map.hidden_sums(self._batch(X))
+
+    hidden_sums_blocks = renamed("hidden_sums_blocks", "hidden_sums_chunks", hidden_sums_chunks)
 
     def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).
@@ -255,7 +241,6 @@ class GRNF(GraphTransformer):
         >>> GRNF(random_state=0).fit(graphs).marginal_kernel(graphs).shape
         (10, 10)
         """
-        check_is_fitted(self)
         first = self._batch(X)
         if Y is None:
             return streamed_kernel(self._map.hidden_sums(first), None, self.activation)
@@ -265,6 +250,9 @@ class GRNF(GraphTransformer):
             self._map.hidden_sums(second, beside=len(first)),
             self.activation,
         )
+
+    def _precision(self) -> dict[str, Any]:
+        return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:  # noqa: ARG002
         settings = self._settings()
