@@ -139,23 +139,22 @@ class Samples:
 
 def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[AttributeEncoder, Samples]:
     """Fit an encoder on the samples of `fit` and encode them. Bad samples have no say in the fit."""
-    checked(on_error, "on_error", ON_ERROR)
-    objects = _collected(X)
-    if _are_graphs(objects):
+    objects = _collected(X, on_error)
+    batch = _plain_batch(objects, on_error)
+    if batch is not None:
+        policies = {"unseen": encoder.unseen, "missing": encoder.missing}
+        encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
+        return encoder, _all_good(batch, on_error, _index(X, objects))
+    raws: list[RawGraph | GraphError] = []
+    for index, sample in enumerate(objects):
         try:
-            batch = check_graphs(objects)
-        except GraphError:
+            raws.append(to_raw(sample))
+        except GraphError as error:
             if on_error == "raise":
-                raise
-        else:
-            policies = {"unseen": encoder.unseen, "missing": encoder.missing}
-            encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
-            return encoder, _all_good(batch, on_error, _index(X, objects))
-    raws = [_raw_or_error(sample, index, on_error) for index, sample in enumerate(objects)]
+                raise GraphError(f"X[{index}]: {error}") from error
+            raws.append(error)
     encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
-    known = [sample if isinstance(sample, Graph) else raw for sample, raw in zip(objects, raws, strict=True)]
-    samples = _encoded(known, encoder, on_error, _known_raw)
-    samples.index = _index(X, objects)
+    samples = _encoded(X, objects, encoder, on_error, raws)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
     return encoder, samples
@@ -163,39 +162,34 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
 
 def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples:
     """Encode samples by a fitted encoder."""
-    checked(on_error, "on_error", ON_ERROR)
-    objects = _collected(X)
-    if _are_graphs(objects) and encoder.unnamed:
-        try:
-            batch = check_graphs(objects, node_width=encoder.node_width, edge_width=encoder.edge_width)
+    objects = _collected(X, on_error)
+    if encoder.unnamed:
+        batch = _plain_batch(objects, on_error, node_width=encoder.node_width, edge_width=encoder.edge_width)
+        if batch is not None:
             return _all_good(batch, on_error, _index(X, objects))
-        except GraphError:
-            if on_error == "raise":
-                raise
-    samples = _encoded(objects, encoder, on_error, to_raw)
-    samples.index = _index(X, objects)
-    return samples
+    return _encoded(X, objects, encoder, on_error)
 
 
-def _raw_or_error(sample: Any, index: int, on_error: str) -> RawGraph | GraphError:
+def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | None:
+    """Return a collection that is nothing but good `Graph` records; None if it is another."""
+    if not isinstance(objects, GraphBatch) and not all(isinstance(sample, Graph) for sample in objects):
+        return None
     try:
-        return to_raw(sample)
-    except GraphError as error:
+        return check_graphs(objects, **widths)
+    except GraphError:
         if on_error == "raise":
-            raise GraphError(f"X[{index}]: {error}") from error
-        return error
-
-
-def _known_raw(sample: Graph | RawGraph | GraphError) -> RawGraph:
-    """Return what was converted before, or raise what was raised."""
-    if isinstance(sample, GraphError):
-        raise sample
-    return to_raw(sample) if isinstance(sample, Graph) else sample
+            raise
+        return None
 
 
 def _encoded(
-    objects: Any, encoder: AttributeEncoder, on_error: str, convert: Callable[[Any], RawGraph]
+    X: Any,
+    objects: Any,
+    encoder: AttributeEncoder,
+    on_error: str,
+    raws: list[RawGraph | GraphError] | None = None,
 ) -> Samples:
+    """Encode graphs one by one; `raws` are those that were converted before, or the reasons why not."""
     graphs, rows = [], []
     errors: list[tuple[int, str]] = []
     unused: set[str] = set()
@@ -205,7 +199,9 @@ def _encoded(
                 _check_widths(sample, encoder)
                 graphs.append(sample)
             else:
-                raw = convert(sample)
+                raw = to_raw(sample) if raws is None else raws[index]
+                if isinstance(raw, GraphError):
+                    raise raw
                 unused |= encoder.unused(raw)
                 graphs.append(encoder.encode(raw))
             rows.append(index)
@@ -215,7 +211,7 @@ def _encoded(
             errors.append((index, str(error)))
     warn_unused(unused)
     batch = GraphBatch.from_graphs(graphs, node_width=encoder.node_width, edge_width=encoder.edge_width)
-    return Samples(batch, rows, len(objects), errors, on_error)
+    return Samples(batch, rows, len(objects), errors, on_error, _index(X, objects))
 
 
 def _check_widths(graph: Graph, encoder: AttributeEncoder) -> None:
@@ -227,8 +223,9 @@ def _check_widths(graph: Graph, encoder: AttributeEncoder) -> None:
             raise GraphError(f"{field} has {found} column{'s' * (found != 1)}; {wanted} expected, as in fit")
 
 
-def _collected(X: Any) -> Any:
+def _collected(X: Any, on_error: str) -> Any:
     """Return the samples as a list, or as the batch that they are."""
+    checked(on_error, "on_error", ON_ERROR)
     objects = graph_objects(X)
     if not isinstance(objects, GraphBatch):
         objects = list(objects)
@@ -242,10 +239,6 @@ def _index(X: Any, objects: Any) -> Any:
     if type(X).__module__.partition(".")[0] != "pandas":
         return None
     return [graph.graph_id for graph in objects] if is_edge_table(X) else X.index
-
-
-def _are_graphs(objects: Any) -> bool:
-    return isinstance(objects, GraphBatch) or all(isinstance(sample, Graph) for sample in objects)
 
 
 def _all_good(batch: GraphBatch, on_error: str, index: Any) -> Samples:

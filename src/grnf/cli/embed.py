@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,16 +21,13 @@ from grnf.cli.options import (
     DtypeName,
     Format,
     Like,
-    MissingName,
     NComponents,
     NJobs,
     OnError,
-    OnErrorOption,
     Orders,
     Quiet,
     Seed,
     SourceArgument,
-    UnseenName,
     check_format,
     checked,
     make_transformer,
@@ -90,11 +87,11 @@ def embed(
     ] = False,
     dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
     unseen: Annotated[
-        UnseenName | None,
+        Literal["error", "ignore"] | None,
         typer.Option(help="A category that --like does not know: an error, or zeros.", show_default="error"),
     ] = None,
     missing: Annotated[
-        MissingName | None,
+        Literal["error", "zero"] | None,
         typer.Option(
             help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
         ),
@@ -102,7 +99,7 @@ def embed(
     seed: Seed = None,
     like: Like = None,
     n_jobs: NJobs = 1,
-    on_error: OnErrorOption = OnError.RAISE,
+    on_error: OnError = "raise",
     block_size: BlockSize = 1024,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, if there is one.")
@@ -127,14 +124,14 @@ def embed(
         "heads": heads,
         "stratified": True if stratified else None,
         "hidden_channels": hidden_channels,
-        "hidden_activation": hidden_activation and hidden_activation.value,
-        "activation": activation and activation.value,
-        "basis": basis and basis.value,
+        "hidden_activation": hidden_activation,
+        "activation": activation,
+        "basis": basis,
         "normalize": False if no_normalize else None,
         "center": False if no_center else None,
-        "dtype": dtype and dtype.value,
-        "unseen": unseen and unseen.value,
-        "missing": missing and missing.value,
+        "dtype": dtype,
+        "unseen": unseen,
+        "missing": missing,
         "seed": seed,
     }
     check_format(format, source)
@@ -145,7 +142,7 @@ def embed(
 
         checked(vector_format, output, "--output")
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error.value, block_size, quiet)
+    run = _Run(grnf, like, on_error, block_size, quiet)
     with open_source(source, format) as graphs, workers(n_jobs):
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
     if as_json:

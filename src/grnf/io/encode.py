@@ -10,8 +10,8 @@ import numpy as np
 
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph
+from grnf.io.columns import Column, Numbers, Schema, SchemaDraft
 from grnf.io.raw import RawGraph
-from grnf.io.schema import Column, Numbers, Schema, SchemaDraft
 from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray, Missing, Unseen
 
