@@ -18,7 +18,7 @@ from grnf.io.raw import RawGraph
 from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples"]
+__all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples", "warn_of_skipped"]
 
 ON_ERROR = OneOf("raise", "nan", "skip")
 ROWS_SHOWN = 20
@@ -44,25 +44,19 @@ class Embedding:
     errors: list[tuple[int, str]]
     index: Any = None
 
-    def warn_of_skipped(self, where: str, stacklevel: int = 4) -> None:
-        """Name the samples that are left out in a warning; `where` says where the reasons are."""
+    @property
+    def skipped(self) -> list[tuple[int, str]]:
+        """Those of the errors that have no row."""
         kept = set(self.rows.tolist())
-        skipped = [(row, reason) for row, reason in self.errors if row not in kept]
-        if skipped:
-            shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
-            more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
-            warnings.warn(
-                f"{len(skipped)} of {len(kept) + len(skipped)} samples are left out: rows {shown}{more}. "
-                f"Row {skipped[0][0]}: {skipped[0][1]}. All reasons are in {where}",
-                GrnfWarning,
-                stacklevel=stacklevel,
-            )
+        return [(row, reason) for row, reason in self.errors if row not in kept]
 
-    def container(self, estimator: Any) -> Any:
+    def container(self, estimator: Any, where: str) -> Any:
         """Return the vectors, as a dataframe with the index of their rows where one was asked for.
 
         scikit-learn makes dataframes of whatever rows come out, but gives them the index of all that went in.
+        Samples that are left out are named in a warning; `where` says where the reasons are.
         """
+        warn_of_skipped(self.skipped, len(self.rows), where, stacklevel=5)
         if self.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
             return self.vectors
         import pandas as pd  # type: ignore[import-untyped, unused-ignore]
@@ -120,7 +114,7 @@ class Samples:
     ) -> FloatArray:
         """Return the vectors alone, with a warning that names samples which are left out."""
         embedding = self.embed(embed, width, dtype)
-        embedding.warn_of_skipped(where)
+        warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
         return embedding.vectors
 
     def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
@@ -135,6 +129,18 @@ class Samples:
             else:
                 for half in np.array_split(part, 2):
                     self._fill(Z, embed, half)
+
+
+def warn_of_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
+    """Name the samples that are left out, if there are any; `where` says where the reasons are."""
+    if skipped:
+        shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
+        more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
+        text = (
+            f"{len(skipped)} of {n_kept + len(skipped)} samples are left out: rows {shown}{more}. "
+            f"Row {skipped[0][0]}: {skipped[0][1]}. All reasons are in {where}"
+        )
+        warnings.warn(text, GrnfWarning, stacklevel=stacklevel)
 
 
 def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[AttributeEncoder, Samples]:

@@ -180,9 +180,9 @@ def test_uncentred_vectors_give_the_same_kernel(call, place, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "k.npy"), pairwise_kernels(vectors(place)), atol=1e-6)
 
 
-def test_rows_come_in_blocks(tmp_path, monkeypatch):
-    """The matrix is never in memory: no call asks for more rows than a block has."""
-    monkeypatch.setattr("grnf.cli.pairs.BLOCK_BYTES", 8 * 7 * 3)
+def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
+    """The matrix is never in memory: no call asks for more rows than are held."""
+    monkeypatch.setattr("grnf.cli.pairs.BYTES_OF_ROWS", 8 * 7 * 3)
     Z = np.random.default_rng(0).normal(size=(7, 4))
     asked = []
 
@@ -191,7 +191,7 @@ def test_rows_come_in_blocks(tmp_path, monkeypatch):
         return pairwise_distances(X, Y)
 
     everyone = Collection("z", list("abcdefg"), Z, None)
-    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"), False, True)
+    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"))
     assert asked == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 

@@ -38,16 +38,16 @@ def test_an_endless_stream_is_read_block_by_block():
             yield ring(n)
 
     found = list(itertools.islice(embed(endless()), 4))
-    assert [block.vectors.shape for block in found] == [(3, 4)] * 4
+    assert [block.Z.shape for block, _ in found] == [(3, 4)] * 4
     assert len(taken) == 12
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 5, 100])
 def test_blocks_do_not_change_the_vectors(block_size):
     graphs = [ring(n) for n in range(3, 10)]
-    (whole,) = embed(graphs, block_size=100)
-    blocks = list(embed(graphs, block_size=block_size))
-    np.testing.assert_array_equal(np.concatenate([block.vectors for block in blocks]), whole.vectors)
+    ((whole, _),) = embed(graphs, block_size=100)
+    blocks = [block for block, _ in embed(graphs, block_size=block_size)]
+    np.testing.assert_array_equal(np.concatenate([block.Z for block in blocks]), whole.Z)
     assert [y for block in blocks for y in block.y] == whole.y == [n % 2 for n in range(3, 10)]
 
 
@@ -56,16 +56,15 @@ def test_bad_graphs_anywhere():
     with pytest.raises(GraphError):
         list(embed(items))
     blocks = list(embed(items, on_error="nan", start=10))
-    assert [block.ids for block in blocks] == [["impossible", "ring3", "12"], ["ring4", "impossible"]]
-    assert [block.rows.tolist() for block in blocks] == [[10, 11, 12], [13, 14]]
-    bad = [found for block in blocks for found in block.bad]
+    assert [block.ids for block, _ in blocks] == [["impossible", "ring3", "12"], ["ring4", "impossible"]]
+    bad = [found for _, failed in blocks for found in failed]
     assert [found.index for found in bad] == [10, 12, 14]
     assert bad[1] == BadGraph("12", 12, "cut off")
-    rows = np.concatenate([block.vectors for block in blocks])
+    rows = np.concatenate([block.Z for block, _ in blocks])
     assert np.isnan(rows[:, 0]).tolist() == [True, False, True, False, True]
-    left, right = embed(items, on_error="skip", start=10)
-    assert (left.ids, left.rows.tolist(), left.y) == (["ring3"], [11], [1])
-    assert [found.index for found in left.bad + right.bad] == [10, 12, 14]
+    (left, bad), (right, more) = embed(items, on_error="skip", start=10)
+    assert (left.ids, left.y, right.ids) == (["ring3"], [1], ["ring4"])
+    assert [found.index for found in bad + more] == [10, 12, 14]
 
 
 def test_a_bad_graph_is_named():
@@ -77,10 +76,10 @@ def test_policies_belong_to_the_call():
     grnf = fit_stream(GRNF(4, random_state=0, on_error="skip"), [labelled("C", "O")])
     before = dict(vars(grnf))
     strange = [labelled("C"), labelled("N")]
-    (block,) = embed_stream(grnf, strange)
-    assert block.rows.tolist() == [0]
-    (block,) = embed_stream(grnf, strange, unseen="ignore")
-    assert (block.rows.tolist(), block.bad) == ([0, 1], [])
+    ((block, _),) = embed_stream(grnf, strange)
+    assert block.ids == ["0"]
+    ((block, bad),) = embed_stream(grnf, strange, unseen="ignore")
+    assert (block.ids, bad) == (["0", "1"], [])
     with pytest.raises(GraphError, match="graph 1: the node column 'symbol' has the value 'N'"):
         next(embed_stream(grnf, strange, on_error="raise"))
     assert vars(grnf) == before
@@ -115,14 +114,14 @@ def test_streams_may_hold_graphs_of_any_kind():
         nx.set_node_attributes(graph, kind, "kind")
     grnf = fit_stream(GRNF(4, random_state=0), iter(graphs))
     assert grnf.encoder_.to_config() == GRNF(4).fit(graphs).encoder_.to_config()
-    blocks = list(embed_stream(grnf, iter(graphs), block_size=2))
+    blocks = [block for block, _ in embed_stream(grnf, iter(graphs), block_size=2)]
     assert [block.ids for block in blocks] == [["0", "1"], ["2"]]
-    np.testing.assert_array_equal(np.concatenate([b.vectors for b in blocks]), grnf.transform(graphs))
+    np.testing.assert_array_equal(np.concatenate([block.Z for block in blocks]), grnf.transform(graphs))
 
 
 def test_a_block_of_bad_graphs_alone_has_no_rows():
     items = [ring(3), ring(3), ring(3), IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE]
-    assert [block.vectors.shape for block in embed(items, on_error="skip")] == [(3, 4), (0, 4)]
+    assert [block.Z.shape for block, _ in embed(items, on_error="skip")] == [(3, 4), (0, 4)]
 
 
 def test_transform_blocks_is_the_same_stream():

@@ -42,8 +42,8 @@ def load_collections(
     like: Path | None,
     settings: dict[str, Any],
     quiet: bool,
-) -> tuple[Collection, Collection]:
-    """Return both collections, the second being the first where none is named.
+) -> list[Collection]:
+    """Return both collections, or one where no second is named.
 
     Graphs beside vectors are embedded by the transformer that made the vectors.
     """
@@ -74,7 +74,7 @@ def load_collections(
             f"{one.name} has vectors of length {one.Z.shape[1]} and {two.name} of length {two.Z.shape[1]}: "
             "both must come from one transformer"
         )
-    return one, two
+    return loaded
 
 
 def _vectors(name: str, format: str | None) -> Vectors | None:
@@ -127,9 +127,9 @@ def _collection(
     ids: list[str] = []
     rows = []
     with progress(f"embedding {source.name}", quiet) as advance:
-        for block in embed_stream(grnf, source.read(), on_error="raise"):
+        for block, _ in embed_stream(grnf, source.read(), on_error="raise"):
             ids += block.ids
-            rows.append(block.vectors)
+            rows.append(block.Z)
             advance(len(block.ids))
     if not rows:
         raise GraphError(f"{source.name} holds no graphs")

@@ -36,12 +36,19 @@ from grnf.cli.options import (
 from grnf.cli.source import Source, open_source, sha256
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
+from grnf.files import write_json
 
 if TYPE_CHECKING:
     from grnf import GRNF
     from grnf.io.vectors import Parts
 
 __all__ = ["embed"]
+
+SETTINGS = (
+    "n_components eps delta orders proposal heads hidden_channels hidden_activation activation basis dtype "
+    "unseen missing seed"
+)
+"""Options that are settings of GRNF, under their own names."""
 
 
 def embed(
@@ -115,25 +122,10 @@ def embed(
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
-    settings: dict[str, Any] = {
-        "n_components": n_components,
-        "eps": eps,
-        "delta": delta,
-        "orders": orders,
-        "proposal": proposal,
-        "heads": heads,
-        "stratified": True if stratified else None,
-        "hidden_channels": hidden_channels,
-        "hidden_activation": hidden_activation,
-        "activation": activation,
-        "basis": basis,
-        "normalize": False if no_normalize else None,
-        "center": False if no_center else None,
-        "dtype": dtype,
-        "unseen": unseen,
-        "missing": missing,
-        "seed": seed,
-    }
+    settings: dict[str, Any] = {name: value for name, value in locals().items() if name in SETTINGS.split()}
+    settings |= {"stratified": True} if stratified else {}
+    settings |= {"normalize": False} if no_normalize else {}
+    settings |= {"center": False} if no_center else {}
     check_format(format, source)
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
@@ -195,7 +187,7 @@ class _Run:
             side = self._side(output, n_rows, bad)
             side["input"] = {"name": source.name, **run["input"]}
             side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-            _write_json(side_file(output), side)
+            write_json(side_file(output), side)
             parts.remove()
         except BaseException as error:
             self._give_up(parts, error)
@@ -246,19 +238,15 @@ class _Run:
 
     def _blocks(self, source: Source, start: int) -> Any:
         from grnf.estimators import embed_stream
-        from grnf.io.vectors import VectorBlock
 
         items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
         settings: dict[str, Any] = {"block_size": self.block_size, "start": start, "on_error": self.on_error}
         with progress("embedding", self.quiet) as advance:
             advance(start)
-            for block in embed_stream(self.grnf, items, **settings):
+            for block, bad in embed_stream(self.grnf, items, **settings):
                 advance(len(block.ids))
-                kept = set(block.rows.tolist())
-                yield (
-                    VectorBlock(block.ids, block.y, block.vectors),
-                    [{**asdict(bad), "row": bad.index if bad.index in kept else None} for bad in block.bad],
-                )
+                skip = self.on_error == "skip"
+                yield block, [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
@@ -304,11 +292,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, OrderLaw | ParameterLaw):
         return value.to_config()
     return {str(k): p for k, p in value.items()} if isinstance(value, dict) else value
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    from grnf.files import atomic_write
-
-    with atomic_write(path) as file:
-        json.dump(content, file, indent=2)
-        file.write("\n")

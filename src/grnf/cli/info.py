@@ -85,8 +85,8 @@ def _duplicates(source: Source, quiet: bool) -> list[list[str]]:
     fit_stream(grnf, source.read(yield_bad=True), on_error="skip")
     with progress("comparing", quiet) as advance:
         items = counted(source.read(yield_bad=True), advance)
-        for block in embed_stream(grnf, items, on_error="skip"):
-            rounded = np.round(block.vectors, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+        for block, _ in embed_stream(grnf, items, on_error="skip"):
+            rounded = np.round(block.Z, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
             for graph_id, row in zip(block.ids, rounded, strict=True):
                 same[hashlib.blake2b(row.tobytes(), digest_size=16).digest()].append(graph_id)
     return sorted((ids for ids in same.values() if len(ids) > 1), key=len, reverse=True)

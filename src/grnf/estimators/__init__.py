@@ -2,12 +2,11 @@
 
 from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor
 from grnf.estimators.reweighted import ReweightedGRNF
-from grnf.estimators.streams import Block, embed_stream, fit_stream
+from grnf.estimators.streams import embed_stream, fit_stream
 from grnf.estimators.transformer import GRNF
 
 __all__ = [
     "GRNF",
-    "Block",
     "GRNFClassifier",
     "GRNFRegressor",
     "ReweightedGRNF",

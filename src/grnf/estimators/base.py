@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,17 +19,18 @@ from grnf.estimators.streams import embed_stream
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch, edge_channels, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
-from grnf.law import LAW_RULES, SEED_RULES, Draw, ParameterLaw, parameter_law
+from grnf.law import LAW_RULES, SEED_RULES, Draw, ParameterLaw, draw_seed, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
-from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples
+from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
-__all__ = ["DTYPES", "GraphTransformer"]
+__all__ = ["DTYPES", "GraphTransformer", "Settings"]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
 AS_THEY_ARE = ("basis", "adjacency_channel", "normalize", "center", "max_memory", "n_jobs")
 """Parameters that go to the feature map under their own names."""
+Settings: TypeAlias = Mapping[str, Any]
 
 
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,9 +44,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_components_: int
     proposal_law_: ParameterLaw
     center: bool
-    unseen: Unseen
-    missing: Missing
     on_error: OnError
+    random_state: Any
     _map: FeatureMap
     _rules: ClassVar[Table] = {
         "orders": LAW_RULES,
@@ -70,8 +70,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
         embedding = self._fit_samples(X, y).embed(self._map, self.n_components_, self._map.dtype)
         self.errors_ = embedding.errors
-        embedding.warn_of_skipped("errors_")
-        return embedding.container(self)  # type: ignore[no-any-return]
+        return embedding.container(self, "errors_")  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
@@ -86,9 +85,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         array, shape (n_graphs, n_components_)
         """
-        embedding = self.embed(X)
-        embedding.warn_of_skipped("embed(X).errors")
-        return embedding.container(self)  # type: ignore[no-any-return]
+        return self.embed(X).container(self, "embed(X).errors")  # type: ignore[no-any-return]
 
     def embed(
         self,
@@ -140,10 +137,11 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
-        for block in embed_stream(self, X, block_size=block_size):
-            errors = [(bad.index, bad.reason) for bad in block.bad]
-            Embedding(block.vectors, block.rows, errors).warn_of_skipped("embed_stream", stacklevel=3)
-            yield _wrap_data_with_container("transform", block.vectors, None, self)
+        for block, bad in embed_stream(self, X, block_size=block_size):
+            if self.on_error == "skip":
+                errors = [(graph.index, graph.reason) for graph in bad]
+                warn_of_skipped(errors, len(block.Z), "embed_stream", stacklevel=3)
+            yield _wrap_data_with_container("transform", block.Z, None, self)
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars."""
@@ -163,9 +161,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @property
     def random_weights_(self) -> Draw:
         """The parameters w_m of the features, drawn again from the seed with every access."""
+        draws = self._hidden_draws()
         channels = self.node_width_ + edge_channels(self.edge_width_, self._map.adjacency_channel)
         settings = {"channels": channels, "seed": self.seed_, "heads": self._map.heads}
-        return self.proposal_law_.select(self._hidden_draws(), **settings)
+        return self.proposal_law_.select(draws, **settings)
 
     @property
     def orders_(self) -> IntArray:
@@ -213,7 +212,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
         try:
             loaded = cls(**params)
-            loaded._restore(state.fitted)
+            loaded._fit(loaded._settings(), state.fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
         loaded.encoder_, loaded.errors_ = encoder, []
@@ -229,29 +228,31 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    @abstractmethod
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
         """Fit on graphs, with the policy of the call, and return them encoded."""
+        settings = self._settings()
+        encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
+        encoder, samples = first_samples(X, encoder, on_error or settings["on_error"])
+        fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
+        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, samples, y)
+        self.encoder_, self.errors_ = encoder, samples.errors
+        return samples
 
     @abstractmethod
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        """Become fitted again from what `_fitted_state` returned."""
+    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
+        """Fix the features by way of `_fix`; without samples, from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
-
-    def _first_samples(self, X: Any, on_error: OnError | None) -> tuple[AttributeEncoder, Samples]:
-        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
-        return first_samples(X, policies, self.on_error if on_error is None else on_error)
 
     def _hidden_draws(self) -> IntArray:
         """Return which draws of the sequence that the seed defines the features are made of, ascending."""
         check_is_fitted(self)
         return np.arange(self.n_components_ // self._map.heads)
 
+    @abstractmethod
     def _precision(self) -> dict[str, Any]:
         """Return what `grnf.metric.distance` must know of the features for its error bars."""
-        raise NotImplementedError
 
     def _batch(self, graphs: Any) -> GraphBatch:
         check_is_fitted(self)
@@ -265,24 +266,22 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         settings = checked_parameters(self, self._rules)
         for name in {"orders", "proposal"} & settings.keys():
             if settings[name] is not None:
-                settings[name] = parameter_law(
-                    settings[name], settings["hidden_channels"], name, settings["stratified"]
-                )
+                law = parameter_law(settings[name], settings["hidden_channels"], name, settings["stratified"])
+                settings[name] = law
         return settings
 
     def _feature_map(
         self,
-        settings: Mapping[str, Any],
-        target: ParameterLaw,
-        proposal: ParameterLaw,
+        settings: Settings,
         n_components: int,
         seed: int,
+        proposal: ParameterLaw | None = None,
         **more: Any,
     ) -> FeatureMap:
         """Return the map that the parameters which all transformers have ask for."""
         return FeatureMap(
-            target,
-            proposal,
+            settings["orders"],
+            proposal or settings["orders"],
             n_components,
             seed,
             hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
@@ -292,8 +291,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             **more,
         )
 
-    def _set_widths(self, node_width: int, edge_width: int, seed: int, feature_map: FeatureMap) -> None:
-        self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
-        self.n_components_ = feature_map.n_components
-        self.metric_guaranteed_, self.metric_reason_ = feature_map.guarantee(edge_width)
-        self._map = feature_map
+    def _fix(self, features: FeatureMap, fitted: Settings) -> None:
+        self.node_width_, self.edge_width_ = fitted["node_width"], fitted["edge_width"]
+        self.n_components_, self.seed_ = features.n_components, fitted["seed"]
+        self.metric_guaranteed_, self.metric_reason_ = features.guarantee(self.edge_width_)
+        self.proposal_law_, self._map = features.proposal, features

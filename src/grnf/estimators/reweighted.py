@@ -8,7 +8,7 @@ a chi-square ball around the proposal, take the one whose kernel is most aligned
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from grnf.deprecation import renamed
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
-from grnf.estimators.base import GraphTransformer
+from grnf.estimators.base import GraphTransformer, Settings
 from grnf.features import FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Law, draw_seed
+from grnf.law import Law
 from grnf.progress import no_progress, progress
 from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
@@ -168,30 +168,34 @@ class ReweightedGRNF(GraphTransformer):
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
 
-    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
-        settings = self._settings()
-        keep, n_candidates = settings["n_components"], settings["n_candidates"]
+    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
+        seed = fitted["seed"]
+        if samples is None:
+            chosen, weights = self._restored(fitted)
+        else:
+            chosen, weights = self._learnt(settings, samples, y, seed)
+        self._fix(self._feature_map(settings, len(chosen), seed, chosen=chosen, weights=weights), fitted)
+        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
+        self.chosen_, self.weights_ = chosen, weights
+
+    def _learnt(self, settings: Settings, samples: Samples, y: Any, seed: int) -> tuple[IntArray, FloatArray]:
+        """Return the candidates to keep, ascending, and their weights."""
+        keep, n_candidates, radius = (settings[name] for name in ("n_components", "n_candidates", "radius"))
         if n_candidates < keep:
             raise ValueError(
                 f"n_candidates must be at least n_components; got {n_candidates} candidates, {keep} to keep"
             )
-        encoder, samples = self._first_samples(X, on_error)
         target = target_matrix(y, self.task, samples.n_rows, samples.rows)
-        seed = draw_seed(self.random_state)
-        law = settings["orders"]
-        candidates = replace(self._feature_map(settings, law, law, n_candidates, seed), center=False)
+        candidates = replace(self._feature_map(settings, n_candidates, seed), center=False)
         scores = np.concatenate(list(self._scores(candidates, samples.batch, target)))
-        radius = settings["radius"]
         if radius is None:
             weights, radius = sparse_weights(scores, keep)
         else:
             weights = aligned_weights(scores, radius)
         best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
         kept = weights[best].sum()
-        self._fix(settings, encoder.node_width, encoder.edge_width, seed, best, weights[best] / kept)
         self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
-        self.encoder_, self.errors_ = encoder, samples.errors
-        return samples
+        return best, weights[best] / kept
 
     def _scores(self, candidates: FeatureMap, batch: GraphBatch, target: FloatArray) -> Iterator[FloatArray]:
         """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
@@ -205,21 +209,6 @@ class ReweightedGRNF(GraphTransformer):
                 yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
                 advance(n * len(chosen))
 
-    def _fix(
-        self,
-        settings: Mapping[str, Any],
-        node_width: int,
-        edge_width: int,
-        seed: int,
-        chosen: Any,
-        weights: FloatArray,
-    ) -> None:
-        law = settings["orders"]
-        fitted = self._feature_map(settings, law, law, len(chosen), seed, chosen=chosen, weights=weights)
-        self._set_widths(node_width, edge_width, seed, fitted)
-        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
-        self.chosen_, self.weights_, self.proposal_law_ = chosen, weights, law
-
     def _fitted_state(self) -> dict[str, Any]:
         return {
             **super()._fitted_state(),
@@ -229,12 +218,12 @@ class ReweightedGRNF(GraphTransformer):
             "dropped": self.dropped_,
         }
 
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        chosen = np.array(fitted.pop("chosen"), dtype=np.int64)
-        weights = np.array(fitted.pop("weights"), dtype=np.float64)
-        self.radius_, self.dropped_ = float(fitted.pop("radius")), float(fitted.pop("dropped"))
+    def _restored(self, fitted: Settings) -> tuple[IntArray, FloatArray]:
+        """Return the features and weights that were saved."""
+        chosen, weights = np.array(fitted["chosen"], np.int64), np.array(fitted["weights"], np.float64)
+        self.radius_, self.dropped_ = float(fitted["radius"]), float(fitted["dropped"])
         if chosen.ndim != 1 or chosen.shape != weights.shape or not len(chosen) or chosen[0] < 0:
             raise ValueError("the saved features and weights do not match")
         if (np.diff(chosen) <= 0).any() or not (weights >= 0).all():
             raise ValueError("the saved features must ascend, their weights must be >= 0")
-        self._fix(self._settings(), **fitted, chosen=chosen, weights=weights)
+        return chosen, weights

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,38 +12,15 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.vectors.blocks import VectorBlock
 from grnf.rules import Int, checked
-from grnf.typing import FloatArray, IntArray, OnError
+from grnf.typing import OnError
 
 if TYPE_CHECKING:
     from grnf.estimators.base import GraphTransformer
     from grnf.estimators.transformer import GRNF
 
-__all__ = ["Block", "embed_stream", "fit_stream"]
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some graphs of a stream and their vectors.
-
-    Parameters
-    ----------
-    vectors : array, shape (n_vectors, M)
-    rows : array of int, shape (n_vectors,)
-        The place in the stream of the graph of each vector.
-    ids : list of str
-        What those graphs are called: their `graph_id` if they have one, else their place.
-    y : list
-        Their labels; None for graphs without.
-    bad : list of BadGraph
-        Name, place and reason of each graph of the block that cannot be used, whether or not it has a row.
-    """
-
-    vectors: FloatArray
-    rows: IntArray
-    ids: list[str]
-    y: list[Any]
-    bad: list[BadGraph]
+__all__ = ["embed_stream", "fit_stream"]
 
 
 def embed_stream(
@@ -55,8 +31,11 @@ def embed_stream(
     start: int = 0,
     on_error: OnError | None = None,
     **policies: Any,
-) -> Iterator[Block]:
-    """Embed a stream of graphs, `block_size` graphs at a time: only so many are held at once.
+) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
+    """Embed a stream of graphs; yield the vectors of a block of them at a time, and the bad graphs of it.
+
+    A block has ids, labels and vectors of its graphs, in the order of the stream, and can go to
+    `grnf.io.vectors.write_vectors`. Graphs are called by their `graph_id`, or else by their place.
 
     Parameters
     ----------
@@ -65,7 +44,7 @@ def embed_stream(
     X : iterable of graphs
         Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read.
     block_size : int, default=1024
-        Graphs per block, bad ones included.
+        Graphs per block, bad ones included; no more are held at once.
     start : int, default=0
         The place of the first graph, where the stream is the rest of another.
     on_error, unseen, missing : optional
@@ -74,43 +53,34 @@ def embed_stream(
     Examples
     --------
     >>> from grnf import GRNF
-    >>> from grnf.datasets import make_sbm
-    >>> graphs, _ = make_sbm(10, random_state=0)
-    >>> grnf = GRNF(8, random_state=0).fit(graphs)
-    >>> [block.ids for block in embed_stream(grnf, iter(graphs), block_size=4)]
-    [['0', '1', '2', '3'], ['4', '5', '6', '7'], ['8', '9']]
+    >>> grnf = GRNF(8, random_state=0).fit([Graph(3, [])])
+    >>> stream = (Graph(n, []) if n != 3 else "no graph" for n in range(5))
+    >>> for block, bad in embed_stream(grnf, stream, block_size=2, on_error="skip"):
+    ...     print(block.ids, block.Z.shape, [graph.index for graph in bad])
+    ['0', '1'] (2, 8) []
+    ['2'] (1, 8) [3]
+    ['4'] (1, 8) []
     """
     block_size = checked(block_size, "block_size", Int(1))
     policy = transformer.on_error if on_error is None else on_error
     stream = iter(graph_objects(X))
     while graphs := list(islice(stream, block_size)):
-        ids = [_name(graph, start + place) for place, graph in enumerate(graphs)]
+        names = [getattr(graph, "graph_id", None) for graph in graphs]
+        ids = [str(start + place if name is None else name) for place, name in enumerate(names)]
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
             raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
-        yield Block(
-            embedding.vectors,
-            start + embedding.rows,
-            [ids[place] for place in embedding.rows],
-            [getattr(graphs[place], "y", None) for place in embedding.rows],
-            bad,
-        )
+        y = [getattr(graphs[place], "y", None) for place in embedding.rows]
+        yield VectorBlock([ids[place] for place in embedding.rows], y, embedding.vectors), bad
         start += len(graphs)
 
 
 def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:
     """Fit on all graphs of a stream, by way of the few that show all attributes and categories there are.
 
-    Graphs that cannot be used have no say; what becomes of them is decided when they are embedded.
-
-    Parameters
-    ----------
-    transformer : GRNF
-    X : iterable of graphs, as in `embed_stream`
-    on_error : "raise", "nan" or "skip", optional
-        What to do about a graph whose attributes disagree with those of others. By default as the
-        transformer says.
+    Graphs that cannot be used have no say; what becomes of them is decided when they are embedded. With
+    `on_error` other than "raise", neither have those whose attributes disagree with the others.
 
     Examples
     --------
@@ -136,15 +106,12 @@ def _telling(X: Iterable[Any], reasons: list[str]) -> Iterator[RawGraph]:
         try:
             raw = graph if isinstance(graph, RawGraph) else to_raw(graph)
             shown = {"a graph", *_shown("node", raw.node_columns), *_shown("edge", raw.edge_columns)}
-            if shown <= seen:
-                continue
-            Graph(raw.n_nodes, raw.edges)
+            if not shown <= seen:
+                Graph(raw.n_nodes, raw.edges)
+                seen |= shown
+                yield raw
         except GraphError as error:
-            if not reasons:
-                reasons.append(str(error))
-            continue
-        seen |= shown
-        yield raw
+            reasons += [] if reasons else [str(error)]
 
 
 def _shown(what: str, columns: Mapping[str, Any]) -> Iterator[Any]:
@@ -155,8 +122,3 @@ def _shown(what: str, columns: Mapping[str, Any]) -> Iterator[Any]:
             yield what, name, "numbers", array.shape[1:]
         elif array.size:
             yield from ((what, name, "category", value) for value in set(array.ravel().tolist()))
-
-
-def _name(graph: Any, place: int) -> str:
-    name = getattr(graph, "graph_id", None)
-    return str(place) if name is None else str(name)

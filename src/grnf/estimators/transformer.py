@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
-from grnf.estimators.base import GraphTransformer
+from grnf.estimators.base import GraphTransformer, Settings
 from grnf.features import HiddenSums
 from grnf.graphs import edge_channels
-from grnf.law import LAW_RULES, Law, draw_seed
+from grnf.law import LAW_RULES, Law
 from grnf.metric import DistanceEstimate, required_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.rules import Int, OneOf, Real, Table
-from grnf.samples import Samples
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNF"]
@@ -254,40 +253,26 @@ class GRNF(GraphTransformer):
     def _precision(self) -> dict[str, Any]:
         return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
-    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:  # noqa: ARG002
-        settings = self._settings()
-        encoder, samples = self._first_samples(X, on_error)
-        self._fit(settings, encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
-        self.encoder_, self.errors_ = encoder, samples.errors
-        return samples
-
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        self._fit(self._settings(), **fitted)
-
-    def _fit(self, settings: Mapping[str, Any], node_width: int, edge_width: int, seed: int) -> None:
-        target = settings["orders"]
-        proposal = target if settings["proposal"] is None else settings["proposal"]
-        n_components = _dimension(settings)
-        feature_map = self._feature_map(
-            settings, target, proposal, n_components, seed, heads=settings["heads"]
-        )
-        self._set_widths(node_width, edge_width, seed, feature_map)
-        self.target_law_, self.proposal_law_ = target, proposal
-        self.largest_term_ = feature_map.activation.spread**2 * feature_map.largest_weight()
-        self.ess_ = feature_map.effective_sample_size(
-            node_width + edge_channels(edge_width, feature_map.adjacency_channel)
-        )
+    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
+        more = {"proposal": settings["proposal"], "heads": settings["heads"]}
+        features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
+        self._fix(features, fitted)
+        self.target_law_ = features.target
+        self.largest_term_ = features.activation.spread**2 * features.largest_weight()
+        channels = self.node_width_ + edge_channels(self.edge_width_, features.adjacency_channel)
+        self.ess_ = features.effective_sample_size(channels)
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
                 f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "
-                f"proposal {proposal!r} is far from the target {target!r}. Give the scale of the target some "
-                "mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come closer to its orders",
+                f"proposal {self.proposal_law_!r} is far from the target {self.target_law_!r}. Give the "
+                "scale of the target some mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come "
+                "closer to its orders",
                 GrnfWarning,
                 stacklevel=4,
             )
 
 
-def _dimension(settings: Mapping[str, Any]) -> int:
+def _dimension(settings: Settings) -> int:
     """Return M, as given or by the error and risk accepted."""
     if settings["n_components"] != "auto":
         return int(settings["n_components"])

@@ -15,42 +15,20 @@ if TYPE_CHECKING:
     from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
-    "FORMATS",
-    "AttributeEncoder",
-    "BadGraph",
-    "Format",
-    "RawGraph",
-    "graphs_from_tables",
-    "guess_format",
-    "iter_raw",
-    "read_graphs",
-    "read_tu",
-    "to_raw",
-    "write_graphs",
-]
+    "FORMATS", "AttributeEncoder", "BadGraph", "Format", "RawGraph", "graphs_from_tables", "guess_format",
+    "iter_raw", "read_graphs", "read_tu", "to_raw", "write_graphs",
+]  # fmt: skip
 
 # Names are loaded when they are first used, so that `from grnf import GRNF` need not wait for file readers.
 _HOMES = {
-    "FORMATS": "files.formats",
-    "AttributeEncoder": "encode",
-    "BadGraph": "raw",
-    "Format": "files.formats",
-    "RawGraph": "raw",
-    "graphs_from_tables": "from_tables",
-    "guess_format": "files.registry",
-    "iter_raw": "objects",
-    "read_graphs": "files.registry",
-    "read_tu": "files.tu",
-    "to_raw": "objects",
+    "FORMATS": "files.formats", "AttributeEncoder": "encode", "BadGraph": "raw", "Format": "files.formats",
+    "RawGraph": "raw", "graphs_from_tables": "from_tables", "guess_format": "files.registry",
+    "iter_raw": "objects", "read_graphs": "files.registry", "read_tu": "files.tu", "to_raw": "objects",
     "write_graphs": "files.registry",
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"grnf.io.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'grnf.io' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
