@@ -153,9 +153,7 @@ def compare_with_engine():
         batch = Batch.from_data_list([as_data(graph) for graph in graphs])
         grnf = GRNF(M, random_state=0).fit(graphs)
         layer = GRNFLayer.from_transformer(grnf)
-        seconds = measure.compare(
-            15, transform=lambda: grnf.transform(graphs), layer=lambda: layer(batch)
-        )
+        seconds = measure.compare(15, transform=lambda: grnf.transform(graphs), layer=lambda: layer(batch))
         ratios[name] = seconds["layer"] / seconds["transform"]
     return ratios
 

@@ -68,6 +68,17 @@ class NotDeterministic(Counter):
         return super().transform(X) + np.random.default_rng().random()
 
 
+class WritesReports(Counter):
+    def fit(self, X, y=None):
+        self.errors_ = []
+        return super().fit(X)
+
+    def transform(self, X):
+        Z = super().transform(X)
+        self.errors_ = []
+        return Z
+
+
 class NaNs(Counter):
     def transform(self, X):
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -102,6 +113,7 @@ def test_correct_transformers_pass():
         (DependsOnCompany, "alone differs"),
         (SeesNodeOrder, "under the node order"),
         (NotDeterministic, "second transform differs"),
+        (WritesReports, r"transform must not change the transformer.*\['errors_'\]"),
         (NaNs, "NaN"),
         (WrongNames, "3 feature names for 2 features"),
         (AcceptsNothing, "fit on an empty list must raise"),

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["parameter", "warn_renamed"]
+__all__ = ["parameter", "renamed", "warn_renamed"]
 
 UNSET = "deprecated"
 """The default of a parameter that has another name now, as in scikit-learn."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def warn_renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
     """Warn whoever called what calls this."""
     warnings.warn(f"{old} is now {new}; the old name goes in 0.2", FutureWarning, stacklevel=stacklevel)
+
+
+def renamed(old: str, new: str, function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function under its old name, with a warning that tells the new one."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        warn_renamed(old, new)
+        return function(*args, **kwargs)
+
+    call.__doc__ = f"Deprecated: write `{new}`."
+    return call
 
 
 def parameter(estimator: Any, old: str, new: str) -> Any:

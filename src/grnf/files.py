@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["atomic_write"]
+__all__ = ["atomic_write", "write_json"]
 
 
 @contextmanager
@@ -40,3 +41,9 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_json(path: str | os.PathLike[str], content: Any) -> None:
+    """Write plain values as JSON for people to read, all or nothing."""
+    with atomic_write(path) as file:
+        file.write(json.dumps(content, indent=2) + "\n")

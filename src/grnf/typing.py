@@ -1,14 +1,18 @@
-"""Array types that all folders share."""
+"""Types that all folders share: arrays, and the policies that users choose."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "Missing", "OnError", "Unseen"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+OnError: TypeAlias = Literal["raise", "nan", "skip"]
+Unseen: TypeAlias = Literal["error", "ignore"]
+Missing: TypeAlias = Literal["error", "zero"]

@@ -15,7 +15,7 @@ from grnf.cli.app import app
 from grnf.cli.collections import Collection
 from grnf.cli.pairs import Values
 from grnf.io import read_tu
-from grnf.metric import kernel, pairwise_distances
+from grnf.metric import pairwise_distances, pairwise_kernels
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_matrix_from_graphs(run, place, tmp_path):
     header, rows = table((tmp_path / "k.csv").read_text())
     assert header == ["graph_id", *map(str, range(1, 13))]
     found = np.array([row[1:] for row in rows], dtype=float)
-    np.testing.assert_allclose(found, kernel(vectors(place)), atol=1e-7)
+    np.testing.assert_allclose(found, pairwise_kernels(vectors(place)), atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["one.npy", "one.npz", "one.parquet"])
@@ -68,7 +68,7 @@ def test_graphs_beside_vectors_are_embedded_alike(call, place):
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [record["graph_id"] for record in found] == ["1", "2", "3", "4", "5"]
     values = np.array([record["kernel"] for record in found])
-    np.testing.assert_allclose(values, kernel(vectors(place, "TWO"), vectors(place)), atol=1e-7)
+    np.testing.assert_allclose(values, pairwise_kernels(vectors(place, "TWO"), vectors(place)), atol=1e-7)
 
 
 def test_nearest(run, place):
@@ -81,7 +81,9 @@ def test_nearest(run, place):
     assert all(row[0] != row[2] for row in rows)
     result = run("kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
     found = [json.loads(line)["kernel"] for line in result.stdout.splitlines()]
-    np.testing.assert_allclose(found, kernel(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7)
+    np.testing.assert_allclose(
+        found, pairwise_kernels(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7
+    )
 
 
 def test_pairs_with_intervals(run, place, tmp_path):
@@ -103,7 +105,7 @@ def test_pairs_with_intervals(run, place, tmp_path):
     assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
     header, rows = table(run("kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
-    assert float(rows[1][2]) == pytest.approx(kernel(vectors(place))[3, 3])
+    assert float(rows[1][2]) == pytest.approx(pairwise_kernels(vectors(place))[3, 3])
 
 
 @pytest.mark.parametrize(
@@ -175,12 +177,12 @@ def test_damaged_vectors(call, tmp_path):
 def test_uncentred_vectors_give_the_same_kernel(call, place, tmp_path):
     assert call("embed", place / "ONE", "-o", tmp_path / "z.npy", "-m", 16, "--no-center").returncode == 0
     assert call("kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
-    np.testing.assert_allclose(np.load(tmp_path / "k.npy"), kernel(vectors(place)), atol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "k.npy"), pairwise_kernels(vectors(place)), atol=1e-6)
 
 
-def test_rows_come_in_blocks(tmp_path, monkeypatch):
-    """The matrix is never in memory: no call asks for more rows than a block has."""
-    monkeypatch.setattr("grnf.cli.pairs.BLOCK_BYTES", 8 * 7 * 3)
+def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
+    """The matrix is never in memory: no call asks for more rows than are held."""
+    monkeypatch.setattr("grnf.cli.pairs.BYTES_OF_ROWS", 8 * 7 * 3)
     Z = np.random.default_rng(0).normal(size=(7, 4))
     asked = []
 
@@ -189,7 +191,7 @@ def test_rows_come_in_blocks(tmp_path, monkeypatch):
         return pairwise_distances(X, Y)
 
     everyone = Collection("z", list("abcdefg"), Z, None)
-    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"), False, True)
+    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"))
     assert asked == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 

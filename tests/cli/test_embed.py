@@ -132,7 +132,7 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
     [
         (["-o", "z.txt"], "must end in one of .parquet"),
         (["-o", "z.npy", "-m", "many"], "an integer or auto"),
-        (["-o", "z.npy", "-m", "0"], "at least 1"),
+        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto'; got 0"),
         (["-o", "z.npy", "-m", "auto"], "needs eps and delta"),
         (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
         (["-o", "z.npy", "--orders", "two"], "order:probability"),
@@ -163,6 +163,23 @@ def test_like_excludes_settings_and_must_exist(call, tu, tmp_path):
     result = call("embed", tu, "-o", tmp_path / "z.npy", "--like", tmp_path / "t.json", "-m", 8)
     assert result.returncode == 2
     assert "--n-components cannot be combined with --like" in " ".join(result.stderr.split())
+
+
+def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp_path):
+    known, strange = (
+        {"n_nodes": 1, "edges": [], "node_columns": {"symbol": [symbol]}, "graph_id": symbol}
+        for symbol in "CN"
+    )
+    source = write_lines(tmp_path / "g.lines", [known])
+    assert call_lines("embed", source, "-o", tmp_path / "z.npy", "-m", 4).returncode == 0
+    source = write_lines(tmp_path / "h.lines", [known, strange])
+    again = ["embed", source, "-o", tmp_path / "y.npy", "--like", tmp_path / "z.npy.json"]
+    result = call_lines(*again)
+    assert (result.returncode, names(tmp_path)) == (1, ["g.lines", "h.lines", "z.npy", "z.npy.json"])
+    assert "graph N: the node column 'symbol' has the value" in result.stderr
+    assert call_lines(*again, "--unseen", "ignore").returncode == 0
+    assert GRNF.load(tmp_path / "y.npy.json").unseen == "ignore"
+    assert GRNF.load(tmp_path / "z.npy.json").unseen == "error"
 
 
 def test_standard_input_needs_a_format(run):

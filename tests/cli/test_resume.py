@@ -74,9 +74,9 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
     ("module", "name", "kept"),
     [
         ("grnf.io.vectors.write", "write_npy_header", True),
-        ("grnf.cli.embed", "_write_json", True),
+        ("grnf.cli.embed", "write_json", True),
         ("shutil", "rmtree", False),
-        ("grnf.cli.embed", "fit", False),
+        ("grnf.estimators", "fit_stream", False),
     ],
 )
 def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):
@@ -128,9 +128,7 @@ def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2, "--resume", "--on-error"]
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "grnf.cli.embed._write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left"))
-        )
+        patch.setattr("grnf.cli.embed.write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
         assert call_lines(*job, before).returncode == 1
     result = call_lines(*job, after)
     assert result.returncode == 1

@@ -8,9 +8,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from grnf import GRNF, Graph, ReweightedGRNF
+from grnf import GRNF, Graph, ReweightedGRNF, null_graph
 from grnf.datasets import make_delaunay, make_sbm
 from grnf.estimators.alignment import sparse_weights, target_matrix
+from grnf.features import psi_of_graph
 from grnf.law import ShiftedPoisson
 from grnf.metric import pairwise_distances
 from grnf.testing import check_graph_transformer
@@ -99,11 +100,30 @@ def test_distance_and_kernel_are_those_of_the_vectors(data):
             graphs, y
         )
         Z = grnf.transform(graphs[:6])
-        assert grnf.distance(graphs[0], graphs[1]) == pytest.approx(np.linalg.norm(Z[0] - Z[1]))
-        K = grnf.kernel_matrix(graphs[:6])
+        estimate = grnf.distance(graphs[0], graphs[1])
+        assert float(estimate) == estimate.value == pytest.approx(np.linalg.norm(Z[0] - Z[1]))
+        assert (estimate.standard_error, estimate.exact) == (0.0, True)
+        for method in ("bernstein", "clt"):
+            assert estimate.interval(0.01, method) == pytest.approx((estimate.value, estimate.value))
+        assert f"{estimate:.3f}" == f"{estimate.value:.3f}"
+        K = grnf.pairwise_kernels(graphs[:6])
+        similarity = grnf.kernel(graphs[0], graphs[1])
+        assert float(similarity) == pytest.approx(K[0, 1])
+        assert similarity.interval(method="hoeffding") == (similarity.value, similarity.value)
         d2 = np.diag(K)[:, np.newaxis] + np.diag(K) - 2 * K
         np.testing.assert_allclose(np.sqrt(np.maximum(d2, 0)), pairwise_distances(Z), atol=1e-7)
-        np.testing.assert_allclose(grnf.kernel_matrix(graphs[:6], graphs[2:4]), K[:, 2:4], rtol=1e-10)
+        np.testing.assert_allclose(grnf.pairwise_kernels(graphs[:6], graphs[2:4]), K[:, 2:4], rtol=1e-10)
+
+
+def test_what_was_drawn_is_visible(data):
+    graphs, y = data
+    grnf = ReweightedGRNF(6, n_candidates=128, dtype="float64", random_state=0).fit(graphs, y)
+    draw = grnf.random_weights_
+    np.testing.assert_array_equal(draw.orders, grnf.orders_)
+    np.testing.assert_array_equal(grnf.orders_, grnf.proposal_law_.orders_of(128, seed=0)[grnf.chosen_])
+    psi = psi_of_graph(graphs[0], draw, normalize=True) - psi_of_graph(null_graph(2), draw, normalize=True)
+    np.testing.assert_allclose(grnf.transform(graphs[:1])[0], np.sqrt(grnf.weights_) * psi, rtol=1e-9)
+    assert not hasattr(ReweightedGRNF(), "orders_")
 
 
 def test_save_and_load(data, tmp_path):

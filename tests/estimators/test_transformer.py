@@ -1,14 +1,17 @@
 import json
+import pickle
 
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from grnf import GRNF, Graph, GrnfWarning
+from grnf import GRNF, Graph, GrnfWarning, ReweightedGRNF
 from grnf.datasets import make_sbm
+from grnf.features.psi import psi
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson, importance_weights
 from grnf.metric import distance, required_dimension
 from grnf.testing import check_graph_transformer
@@ -66,6 +69,32 @@ def test_effective_sample_size_is_that_of_the_weights():
         assert grnf.ess_ < 200
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"heads": 3, "stratified": True},
+        {"proposal": {1: 0.2, 2: 0.8}, "adjacency_channel": False},
+        {"orders": ShiftedPoisson(0.3).restricted_to({1, 2, 3}), "hidden_channels": 2},
+    ],
+)
+def test_what_was_drawn_is_visible(settings):
+    """The parameters that are shown give the vectors by definition."""
+    graph = Graph(4, [(0, 1), (1, 2), (2, 3)], [1.0, 2.0, 3.0, 4.0], [0.5, 0.0, 1.0])
+    grnf = GRNF(12, random_state=3, dtype="float64", center=False, **settings).fit([graph])
+    before, size = dict(vars(grnf)), len(pickle.dumps(grnf))
+    draw, heads = grnf.random_weights_, settings.get("heads", 1)
+    assert (len(draw), draw.n_heads) == (12 // heads, heads)
+    np.testing.assert_array_equal(np.repeat(draw.orders, heads), grnf.orders_)
+    A = graph.tensor(grnf.adjacency_channel)
+    features = [psi(A, draw.feature(m, r), normalize=True) for m in range(len(draw)) for r in range(heads)]
+    weights = importance_weights(grnf.target_law_, grnf.proposal_law_, draw)
+    expected = np.sqrt(weights / 12) * features
+    np.testing.assert_allclose(grnf.transform([graph])[0], expected, rtol=1e-9, atol=1e-12)
+    assert (dict(vars(grnf)), len(pickle.dumps(grnf))) == (before, size)
+    assert not hasattr(clone(grnf), "random_weights_")
+
+
 def test_a_collapsed_proposal_is_told():
     far = ParameterLaw({1: 1.0}, Gaussian(2.0))
     with pytest.warns(GrnfWarning, match=r"features are worth .* \(effective sample size\)"):
@@ -93,6 +122,16 @@ def test_workers_change_nothing_but_speed():
     np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         np.testing.assert_array_equal(GRNF(64, random_state=0, dtype="float64").fit_transform(some), two)
+
+
+def test_kernels_of_all_pairs_are_those_of_the_vectors():
+    some = [cycle(n) for n in (3, 4, 6)]
+    for center in (True, False):
+        grnf = GRNF(64, random_state=0, center=center).fit(some)
+        K = grnf.pairwise_kernels(some, some[:2])
+        assert K.shape == (3, 2)
+        assert K[2, 1] == pytest.approx(float(grnf.kernel(some[2], some[1])))
+        np.testing.assert_allclose(grnf.pairwise_kernels(some)[:, :2], K, rtol=1e-12)
 
 
 def test_distance_with_error_bars():
@@ -165,21 +204,42 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_components": 0}, "n_components must be at least 1; got 0"),
-        ({"n_components": 1.5}, "n_components must be an integer; got 1.5"),
+        ({"n_components": 0}, "GRNF: n_components must be an integer >= 1 or 'auto'; got 0. required_dim"),
+        ({"n_components": 1.5}, "n_components must be an integer >= 1 or 'auto'; got 1.5"),
+        ({"n_components": True}, "n_components must be an integer >= 1 or 'auto'; got True"),
         ({"n_components": "auto"}, "n_components='auto' needs eps and delta"),
         ({"n_components": "auto", "eps": 1, "delta": 0.1, "activation": "relu"}, "'relu' is unbounded"),
         ({"orders": 2}, r"write \{k: 1.0\}"),
         ({"proposal": {1: 0.5}}, "must sum to 1"),
         ({"hidden_channels": 0}, "hidden_channels must be an integer >= 1; got 0"),
         ({"orders": ParameterLaw({1: 1.0}, hidden_channels=3)}, "orders is a law with 3 hidden channels"),
-        ({"hidden_activation": "swish"}, "unknown activation 'swish'; choose one of 'identity', 'relu'"),
-        ({"activation": None}, "unknown activation None"),
-        ({"basis": "maron"}, "unknown basis 'maron'"),
+        (
+            {"hidden_activation": "swish"},
+            "hidden_activation must be 'identity', .* 'erf'; got 'swish'",
+        ),
+        ({"activation": None}, "activation must be .*; got None"),
+        ({"basis": "maron"}, "basis must be 'indicator' or 'overlapping'; got 'maron'"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'; got 'float16'"),
-        ({"random_state": -1}, "random_state must be >= 0"),
+        (
+            {"random_state": -1},
+            "random_state must be None, an integer >= 0 or a numpy Generator",
+        ),
         ({"heads": 0}, "heads must be an integer >= 1; got 0"),
         ({"heads": 2.0}, "heads must be an integer >= 1; got 2.0"),
+        ({"heads": np.True_}, "heads must be an integer >= 1; got np.True_"),
+        ({"hidden_channels": True}, "hidden_channels must be an integer >= 1; got True"),
+        ({"stratified": "no"}, "stratified must be True or False; got 'no'"),
+        ({"adjacency_channel": None}, "adjacency_channel must be True or False; got None"),
+        ({"normalize": 2}, "normalize must be True or False; got 2"),
+        ({"center": "False"}, "center must be True or False; got 'False'"),
+        ({"eps": 0}, "eps must be a positive number or None; got 0"),
+        ({"delta": 1}, "delta must be a number strictly between 0 and 1 or None; got 1"),
+        ({"n_jobs": 0}, "n_jobs must be an integer >= 1, an integer <= -1 or None; got 0"),
+        ({"n_jobs": True}, "n_jobs must be .*; got True"),
+        ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB; got"),
+        ({"unseen": "zero"}, "unseen must be 'error' or 'ignore'; got 'zero'"),
+        ({"missing": None}, "missing must be 'error' or 'zero'; got None"),
+        ({"on_error": ["nan"]}, r"on_error must be 'raise', 'nan' or 'skip'; got \['nan'\]"),
         ({"heads": 3, "n_components": 64}, "n_components must be a multiple of heads"),
     ],
 )
@@ -187,6 +247,22 @@ def test_bad_parameters_are_refused_at_fit(settings, message):
     grnf = GRNF(**settings)
     with pytest.raises(ValueError, match=message):
         grnf.fit([cycle(3)])
+
+
+def test_numbers_of_numpy_are_numbers():
+    settings = {"n_components": np.int64(8), "heads": np.int32(2), "hidden_channels": np.uint8(3)}
+    flags = {"normalize": np.True_, "center": np.False_, "stratified": np.False_, "n_jobs": np.int64(1)}
+    Z = GRNF(**settings, **flags, random_state=np.int64(5)).fit_transform([cycle(3)])
+    expected = GRNF(8, heads=2, hidden_channels=3, center=False, random_state=5).fit_transform([cycle(3)])
+    np.testing.assert_array_equal(Z, expected)
+
+
+@pytest.mark.parametrize("kind", [GRNF, ReweightedGRNF])
+def test_every_parameter_has_a_rule(kind):
+    assert set(kind._rules) == set(kind().get_params())
+    for name in kind._rules:
+        with pytest.raises(ValueError, match=f"^{kind.__name__}: {name} must be .*; got <object"):
+            kind(**{name: object()}).fit([cycle(3), cycle(4)], [0, 1])
 
 
 def test_widths_that_do_not_match_name_the_graph():

@@ -16,9 +16,9 @@ from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
 from grnf.metric import (
     distance,
     failure_probability,
-    kernel,
     kernel_estimate,
     pairwise_distances,
+    pairwise_kernels,
     truncation_bias,
 )
 from random_graphs import cycle, graphs, random_graph, two_triangles
@@ -261,7 +261,7 @@ def test_metric_axioms_and_positive_semi_definite_kernel():
     np.testing.assert_allclose(D, D.T, atol=1e-15)
     through = D[:, np.newaxis, :] + D[np.newaxis, :, :]  # d(i, k) + d(j, k)
     assert (through.min(axis=2) >= D - 1e-12).all()
-    K = kernel(Z)
+    K = pairwise_kernels(Z)
     assert np.linalg.eigvalsh(K).min() > -1e-12 * np.trace(K)
 
 

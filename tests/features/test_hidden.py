@@ -68,7 +68,7 @@ def test_hidden_sums_are_those_of_the_definition(hidden_activation, normalize):
 def test_hidden_sums_come_in_blocks():
     some, _ = make_sbm(300, random_state=0)
     whole, small = (GRNF(1024, random_state=0, max_memory=m).fit(some) for m in ("1GB", "4MB"))
-    blocks = list(small.hidden_sums_blocks(some))
+    blocks = list(small.hidden_sums_chunks(some))
     assert len(blocks) > 4
     U, V = whole.hidden_sums(some), HiddenSums.joined(blocks)
     for a, b in zip(U.groups, V.groups, strict=True):

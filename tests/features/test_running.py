@@ -95,7 +95,7 @@ def test_run_shares_tasks_and_raises_the_first_error():
 def test_n_jobs_is_checked():
     assert n_workers(-1) >= 1
     for bad in (0, 1.5, "2", True):
-        with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+        with pytest.raises(ValueError, match="n_jobs must be an integer >= 1, an integer <= -1 or None"):
             GRNF(8, n_jobs=bad).fit([cycle(3)])
 
 

@@ -61,13 +61,16 @@ def test_truncation_bias():
     [
         (lambda: required_dimension(0, 0.1), "eps must be a positive number; got 0"),
         (lambda: required_dimension("a", 0.1), "eps must be a positive number; got 'a'"),
-        (lambda: required_dimension(0.1, 1), "delta must lie strictly between 0 and 1; got 1"),
-        (lambda: required_dimension(0.1, 0.1, bound="markov"), "bound must be one of 'hoeffding'"),
+        (lambda: required_dimension(0.1, 1), "delta must be a number strictly between 0 and 1; got 1"),
+        (
+            lambda: required_dimension(0.1, 0.1, bound="markov"),
+            "bound must be 'hoeffding', 'chebyshev' or",
+        ),
         (lambda: required_dimension(0.1, 0.1, quantity="angle"), "quantity must be 'distance' or 'kernel'"),
         (lambda: required_dimension(0.1, 0.1, activation="relu"), "'relu' is unbounded"),
         (lambda: required_dimension(0.1, 0.1, variance=1.0), "Hoeffding's bound knows no variance"),
-        (lambda: required_dimension(0.1, 0.1, n_graphs=1), "n_graphs must be at least 2"),
-        (lambda: error_bound(0, 0.1), "n_components must be at least 1"),
+        (lambda: required_dimension(0.1, 0.1, n_graphs=1), "n_graphs must be an integer >= 2; got 1"),
+        (lambda: error_bound(0, 0.1), "n_components must be an integer >= 1; got 0"),
         (lambda: error_bound(1.5, 0.1), "n_components must be an integer"),
     ],
 )

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from grnf.metric import distance, kernel, kernel_estimate
+from grnf.metric import distance, kernel_estimate, pairwise_kernels
 
 
 def test_values():
@@ -57,7 +57,7 @@ def test_format():
         (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
         (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
         (lambda: distance([1.0], [1.0]).interval(method="t"), "method must be 'bernstein' or 'clt'"),
-        (lambda: distance([1.0], [1.0]).interval(2.0), "delta must lie strictly"),
+        (lambda: distance([1.0], [1.0]).interval(2.0), "delta must be a number strictly between 0 and 1"),
         (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
     ],
 )
@@ -73,7 +73,7 @@ def test_heads_are_averaged_before_errors_are_estimated():
     assert estimate.squared == pytest.approx(np.sum(z**2))
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
     assert estimate.n_components == 4
-    with pytest.raises(ValueError, match="heads must be an integer >= 1 that divides the length 12; got 5"):
+    with pytest.raises(ValueError, match="heads must divide the length 12 of the vectors; got 5"):
         distance(np.zeros(12), z, heads=5)
 
 
@@ -81,7 +81,7 @@ def test_kernel_values_and_intervals_are_the_formulas():
     z1, z2 = np.random.default_rng(0).normal(size=(2, 100)) / 10
     estimate = kernel_estimate(z1, z2)
     terms = 100 * z1 * z2
-    assert estimate.value == pytest.approx(kernel([z1], [z2])[0, 0])
+    assert estimate.value == pytest.approx(pairwise_kernels([z1], [z2])[0, 0])
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
     log = math.log(4 / 0.1)
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 5 * log / (3 * 99)  # range of tanh: 2

@@ -9,7 +9,7 @@ from grnf import GRNF, Graph, null_graph
 from grnf.activations import ACTIVATIONS
 from grnf.datasets import make_sbm
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture
-from grnf.metric import kernel, marginal_distance, marginal_kernel, pairwise_distances
+from grnf.metric import marginal_distance, marginal_kernel, pairwise_distances, pairwise_kernels
 from grnf.metric.marginal import NODES, PRODUCTS, WEIGHTS, gaussian_product
 
 COVARIANCES = [(1.0, 1.0, 0.5), (0.3, 2.0, -0.6), (4.0, 5.0, 4.4), (40.0, 60.0, 48.0), (1e-3, 1e-3, 9e-4)]
@@ -59,7 +59,7 @@ def test_many_heads_converge_to_the_marginal(graphs, activation):
     Z = heads.transform(graphs)
     U = GRNF(8, **settings).fit(graphs).hidden_sums(graphs)
     for exact, found, products in (
-        (marginal_kernel(U, activation=activation), kernel(Z), Z[:, np.newaxis] * Z),
+        (marginal_kernel(U, activation=activation), pairwise_kernels(Z), Z[:, np.newaxis] * Z),
         (
             marginal_distance(U, activation=activation) ** 2,
             pairwise_distances(Z) ** 2,
@@ -122,7 +122,7 @@ def test_gram_matrices_are_positive_and_centred(graphs, activation):
 def test_memory_changes_nothing(graphs):
     many = graphs * 30
     few, much = (GRNF(2048, random_state=0, max_memory=m).fit(many) for m in ("2MB", "1GB"))
-    assert len(list(few.hidden_sums_blocks(many))) > 4
+    assert len(list(few.hidden_sums_chunks(many))) > 4
     np.testing.assert_allclose(
         few.marginal_kernel(many, graphs[:2]), much.marginal_kernel(many, graphs[:2]), rtol=1e-4
     )

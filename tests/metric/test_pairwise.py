@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from grnf.metric import distances_from_kernel, kernel, kernel_from_distances, pairwise, pairwise_distances
+from grnf.metric import (
+    distances_from_kernel,
+    kernel_from_distances,
+    pairwise,
+    pairwise_distances,
+    pairwise_kernels,
+)
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -32,13 +38,13 @@ def test_pairwise_distances(vectors):
 @pytest.mark.usefixtures("blocks")
 def test_kernel(vectors):
     Z = vectors.astype(float)
-    np.testing.assert_allclose(kernel(vectors), Z @ Z.T, atol=1e-15)
+    np.testing.assert_allclose(pairwise_kernels(vectors), Z @ Z.T, atol=1e-15)
     centred = Z - Z[0]
-    np.testing.assert_allclose(kernel(vectors, null=vectors[0]), centred @ centred.T, atol=1e-14)
+    np.testing.assert_allclose(pairwise_kernels(vectors, null=vectors[0]), centred @ centred.T, atol=1e-14)
 
 
 def test_identities_between_distance_and_kernel(vectors):
-    D, K = pairwise_distances(vectors), kernel(vectors)
+    D, K = pairwise_distances(vectors), pairwise_kernels(vectors)
     np.testing.assert_allclose(distances_from_kernel(K), D, atol=1e-7)
     to_null = np.linalg.norm(vectors.astype(float), axis=1)
     np.testing.assert_allclose(kernel_from_distances(D, to_null), K, atol=1e-12)
@@ -56,7 +62,7 @@ def test_results_can_go_to_a_memory_map(vectors, tmp_path):
     [
         (lambda: pairwise_distances([1.0, 2.0]), "Z1 must be vectors"),
         (lambda: pairwise_distances(np.ones((2, 3)), np.ones((2, 4))), "length 3 and Z2 of length 4"),
-        (lambda: kernel(np.ones((2, 3)), out=np.ones((3, 3))), r"out must have shape \(2, 2\)"),
+        (lambda: pairwise_kernels(np.ones((2, 3)), out=np.ones((3, 3))), r"out must have shape \(2, 2\)"),
         (lambda: distances_from_kernel(np.ones((2, 3))), "square Gram matrix"),
     ],
 )

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from grnf.cli.blocks import embed_blocks
-from grnf.cli.fit import fit
 from grnf.cli.options import check_format, make_transformer
 from grnf.cli.source import Source, open_source
 from grnf.cli.tell import progress
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from grnf.typing import FloatArray
 
 __all__ = ["Collection", "load_collections"]
-
-BLOCK_SIZE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +42,13 @@ def load_collections(
     like: Path | None,
     settings: dict[str, Any],
     quiet: bool,
-) -> tuple[Collection, Collection]:
-    """Return both collections, the second being the first where none is named.
+) -> list[Collection]:
+    """Return both collections, or one where no second is named.
 
     Graphs beside vectors are embedded by the transformer that made the vectors.
     """
+    from grnf.estimators import fit_stream
+
     names = [first] if second is None else [first, second]
     if format != "vectors":
         for name in names:
@@ -68,7 +66,7 @@ def load_collections(
         if grnf is not None and not hasattr(grnf, "n_components_"):
             for source in sources.values():
                 source.require_graphs()
-            fit(grnf, chain.from_iterable(source.read() for source in sources.values()))
+            fit_stream(grnf, chain.from_iterable(source.read() for source in sources.values()))
         loaded = [_collection(name, files[name], sources.get(name), grnf, quiet) for name in names]
     one, two = loaded[0], loaded[-1]
     if one.Z.shape[1] != two.Z.shape[1]:
@@ -76,7 +74,7 @@ def load_collections(
             f"{one.name} has vectors of length {one.Z.shape[1]} and {two.name} of length {two.Z.shape[1]}: "
             "both must come from one transformer"
         )
-    return one, two
+    return loaded
 
 
 def _vectors(name: str, format: str | None) -> Vectors | None:
@@ -120,6 +118,8 @@ def _collection(
     """Return vectors as they were read, or made from the graphs of a source."""
     import numpy as np
 
+    from grnf.estimators import embed_stream
+
     if vectors is not None:
         return Collection(name, vectors.ids, vectors.Z, grnf)
     if source is None or grnf is None:
@@ -127,7 +127,7 @@ def _collection(
     ids: list[str] = []
     rows = []
     with progress(f"embedding {source.name}", quiet) as advance:
-        for block, _ in embed_blocks(grnf, source.read(), block_size=BLOCK_SIZE, on_error="raise"):
+        for block, _ in embed_stream(grnf, source.read(), on_error="raise"):
             ids += block.ids
             rows.append(block.Z)
             advance(len(block.ids))

@@ -9,10 +9,9 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,21 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-class RaiseOrSkip(StrEnum):
-    """What to do about a graph that cannot be read."""
-
-    RAISE = "raise"
-    SKIP = "skip"
-
-
 def convert(
     source: SourceArgument,
     output: Annotated[str, typer.Argument(help="Where to write; - for standard output.")],
     format: Format = None,
     to: Annotated[str | None, typer.Option(help="Format of the output, if its suffix does not tell.")] = None,
     on_error: Annotated[
-        RaiseOrSkip, typer.Option(help="A graph that cannot be read: stop, or leave it out.")
-    ] = RaiseOrSkip.RAISE,
+        Literal["raise", "skip"], typer.Option(help="A graph that cannot be read: stop, or leave it out.")
+    ] = "raise",
     strict: Annotated[
         bool, typer.Option("--strict", help="Write nothing if the output cannot carry all of the input.")
     ] = False,
@@ -72,12 +64,12 @@ def convert(
     ):
         made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
         with progress("writing", quiet) as advance:
-            readable = _good(graphs, on_error.value, bad, advance)
+            readable = _good(graphs, on_error, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)
         if not count:
             why = f" that can be read: {bad[0]['reason']}" if bad else ""
             raise GraphError(f"{graphs.name} holds no graphs{why}")
-        lost = _lost(graphs, Source(made, output, to), on_error.value, quiet)
+        lost = _lost(graphs, Source(made, output, to), on_error, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")
         _deliver(made, output)

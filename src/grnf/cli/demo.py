@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from grnf.files import atomic_write, write_json
 from grnf.progress import no_progress
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def demo(
         written.append("tsne.png")
     else:
         console.print("no picture: matplotlib is missing; pip install 'grnf\\[plot]' brings it")
-    _save_results(output / "results.json", results)
+    write_json(output / "results.json", results)
     console.print(f"\nwritten to {output}/: {', '.join([*written, 'results.json'])}")
 
 
@@ -124,17 +124,8 @@ def _map(Z: Any, seed: int) -> Any:
 def _save_vectors(path: Path, Z: Any) -> None:
     import numpy as np
 
-    from grnf.files import atomic_write
-
     with atomic_write(path, "wb") as file:
         np.save(file, Z, allow_pickle=False)
-
-
-def _save_results(path: Path, results: dict[str, Any]) -> None:
-    from grnf.files import atomic_write
-
-    with atomic_write(path) as file:
-        json.dump(results, file, indent=2)
 
 
 def _tell(console: Any, name: str, result: dict[str, Any]) -> None:
@@ -150,8 +141,6 @@ def _draw(path: Path, maps: dict[str, Any]) -> None:
     """Draw the t-SNE maps in a grid."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from grnf.files import atomic_write
 
     figure = Figure(figsize=(9.5, 9), layout="constrained")
     FigureCanvasAgg(figure)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from grnf import __version__
-from grnf.cli.blocks import embed_blocks
-from grnf.cli.fit import fit
 from grnf.cli.options import (
     ActivationName,
     AsJson,
@@ -22,16 +21,13 @@ from grnf.cli.options import (
     DtypeName,
     Format,
     Like,
-    MissingName,
     NComponents,
     NJobs,
     OnError,
-    OnErrorOption,
     Orders,
     Quiet,
     Seed,
     SourceArgument,
-    UnseenName,
     check_format,
     checked,
     make_transformer,
@@ -40,12 +36,19 @@ from grnf.cli.options import (
 from grnf.cli.source import Source, open_source, sha256
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
+from grnf.files import write_json
 
 if TYPE_CHECKING:
     from grnf import GRNF
     from grnf.io.vectors import Parts
 
 __all__ = ["embed"]
+
+SETTINGS = (
+    "n_components eps delta orders proposal heads hidden_channels hidden_activation activation basis dtype "
+    "unseen missing seed"
+)
+"""Options that are settings of GRNF, under their own names."""
 
 
 def embed(
@@ -91,11 +94,11 @@ def embed(
     ] = False,
     dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
     unseen: Annotated[
-        UnseenName | None,
+        Literal["error", "ignore"] | None,
         typer.Option(help="A category that --like does not know: an error, or zeros.", show_default="error"),
     ] = None,
     missing: Annotated[
-        MissingName | None,
+        Literal["error", "zero"] | None,
         typer.Option(
             help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
         ),
@@ -103,7 +106,7 @@ def embed(
     seed: Seed = None,
     like: Like = None,
     n_jobs: NJobs = 1,
-    on_error: OnErrorOption = OnError.RAISE,
+    on_error: OnError = "raise",
     block_size: BlockSize = 1024,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, if there is one.")
@@ -119,25 +122,10 @@ def embed(
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
-    settings: dict[str, Any] = {
-        "n_components": n_components,
-        "eps": eps,
-        "delta": delta,
-        "orders": orders,
-        "proposal": proposal,
-        "heads": heads,
-        "stratified": True if stratified else None,
-        "hidden_channels": hidden_channels,
-        "hidden_activation": hidden_activation and hidden_activation.value,
-        "activation": activation and activation.value,
-        "basis": basis and basis.value,
-        "normalize": False if no_normalize else None,
-        "center": False if no_center else None,
-        "dtype": dtype and dtype.value,
-        "unseen": unseen and unseen.value,
-        "missing": missing and missing.value,
-        "seed": seed,
-    }
+    settings: dict[str, Any] = {name: value for name, value in locals().items() if name in SETTINGS.split()}
+    settings |= {"stratified": True} if stratified else {}
+    settings |= {"normalize": False} if no_normalize else {}
+    settings |= {"center": False} if no_center else {}
     check_format(format, source)
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
@@ -146,7 +134,7 @@ def embed(
 
         checked(vector_format, output, "--output")
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error.value, block_size, quiet)
+    run = _Run(grnf, like, on_error, block_size, quiet)
     with open_source(source, format) as graphs, workers(n_jobs):
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
     if as_json:
@@ -160,7 +148,7 @@ def embed(
 class _Run:
     """One embedding: the transformer, and how to go through the graphs."""
 
-    def __init__(self, grnf: GRNF, like: Path | None, on_error: str, block_size: int, quiet: bool) -> None:
+    def __init__(self, grnf: GRNF, like: Path | None, on_error: Any, block_size: int, quiet: bool) -> None:
         self.grnf = grnf
         self.like = like
         self.on_error = on_error
@@ -199,7 +187,7 @@ class _Run:
             side = self._side(output, n_rows, bad)
             side["input"] = {"name": source.name, **run["input"]}
             side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-            _write_json(side_file(output), side)
+            write_json(side_file(output), side)
             parts.remove()
         except BaseException as error:
             self._give_up(parts, error)
@@ -235,8 +223,11 @@ class _Run:
         source.require_graphs()
         if hasattr(self.grnf, "n_components_"):
             return
+        from grnf.estimators import fit_stream
+
         with progress("reading", self.quiet) as advance:
-            fit(self.grnf, counted(source.read(yield_bad=self.on_error != "raise"), advance), self.on_error)
+            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            fit_stream(self.grnf, items, on_error=self.on_error)
 
     def _check_policy(self, parts: Parts) -> None:
         """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""
@@ -246,14 +237,16 @@ class _Run:
             raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
 
     def _blocks(self, source: Source, start: int) -> Any:
+        from grnf.estimators import embed_stream
+
         items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
+        settings: dict[str, Any] = {"block_size": self.block_size, "start": start, "on_error": self.on_error}
         with progress("embedding", self.quiet) as advance:
             advance(start)
-            for block, bad in embed_blocks(
-                self.grnf, items, block_size=self.block_size, on_error=self.on_error, start=start
-            ):
+            for block, bad in embed_stream(self.grnf, items, **settings):
                 advance(len(block.ids))
-                yield block, bad
+                skip = self.on_error == "skip"
+                yield block, [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
@@ -299,11 +292,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, OrderLaw | ParameterLaw):
         return value.to_config()
     return {str(k): p for k, p in value.items()} if isinstance(value, dict) else value
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    from grnf.files import atomic_write
-
-    with atomic_write(path) as file:
-        json.dump(content, file, indent=2)
-        file.write("\n")

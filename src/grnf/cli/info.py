@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from grnf.cli.blocks import embed_blocks
-from grnf.cli.fit import fit
 from grnf.cli.options import AsJson, Format, Quiet, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tally import Tally
@@ -80,14 +78,14 @@ def _duplicates(source: Source, quiet: bool) -> list[list[str]]:
 
     import numpy as np
 
-    from grnf import GRNF
+    from grnf.estimators import GRNF, embed_stream, fit_stream
 
     same: defaultdict[bytes, list[str]] = defaultdict(list)
     grnf = GRNF(64, dtype="float64", random_state=0)
-    fit(grnf, source.read(yield_bad=True), "skip")
+    fit_stream(grnf, source.read(yield_bad=True), on_error="skip")
     with progress("comparing", quiet) as advance:
         items = counted(source.read(yield_bad=True), advance)
-        for block, _ in embed_blocks(grnf, items, block_size=BLOCK_SIZE, on_error="skip"):
+        for block, _ in embed_stream(grnf, items, on_error="skip"):
             rounded = np.round(block.Z, 9) + 0.0  # + 0.0 turns -0.0 into 0.0
             for graph_id, row in zip(block.ids, rounded, strict=True):
                 same[hashlib.blake2b(row.tobytes(), digest_size=16).digest()].append(graph_id)

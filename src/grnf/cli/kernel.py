@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from grnf.cli.collections import Collection, load_collections
-from grnf.cli.distances import IntervalOf
-from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed, workers
-from grnf.cli.pairs import (
-    FirstArgument,
-    Interval,
-    Nearest,
-    PairsFile,
-    SecondArgument,
-    Target,
-    Values,
-    check_interval,
-    check_target,
-)
+from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed
+from grnf.cli.pairs import FirstArgument, Interval, Nearest, PairsFile, SecondArgument, Target, compare
 
 __all__ = ["kernel"]
 
@@ -43,23 +31,4 @@ def kernel(
 
     Example: grnf kernel MUTAG.zip --output gram.npy
     """
-    check_target(output, pairs, nearest)
-    check_interval(interval, pairs)
-    from grnf import metric
-
-    settings = {"n_components": n_components, "orders": orders, "seed": seed}
-    with workers(n_jobs):
-        loaded = load_collections(source, other, format=format, like=like, settings=settings, quiet=quiet)
-        first = _centred(loaded[0])
-        second = first if loaded[1] is loaded[0] else _centred(loaded[1])
-    values = Values("kernel", metric.kernel, first, second, largest_first=True)
-    more = IntervalOf(metric.kernel_estimate, first, interval)
-    values.write(output, pairs, nearest, more, as_json=as_json, quiet=quiet)
-
-
-def _centred(collection: Collection) -> Collection:
-    """Subtract the vector of the null graph from vectors that were made without."""
-    grnf = collection.grnf
-    if grnf is None or grnf.center:
-        return collection
-    return Collection(collection.name, collection.ids, collection.Z - grnf.null_vector(), grnf)
+    compare("kernel", locals())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,14 +14,16 @@ if TYPE_CHECKING:
     from grnf import GRNF
 
 __all__ = [
+    "ActivationName",
     "AsJson",
+    "BasisName",
     "BlockSize",
+    "DtypeName",
     "Format",
     "Like",
     "NComponents",
     "NJobs",
     "OnError",
-    "OnErrorOption",
     "Orders",
     "Quiet",
     "Seed",
@@ -34,51 +35,9 @@ __all__ = [
 ]
 
 
-class OnError(StrEnum):
-    """What to do about a graph that cannot be used."""
-
-    RAISE = "raise"
-    NAN = "nan"
-    SKIP = "skip"
-
-
-class ActivationName(StrEnum):
-    """The activations that GRNF knows."""
-
-    IDENTITY = "identity"
-    RELU = "relu"
-    RAMP = "ramp"
-    SIGMOID = "sigmoid"
-    TANH = "tanh"
-    ERF = "erf"
-
-
-class BasisName(StrEnum):
-    """The bases of the equivariant maps."""
-
-    INDICATOR = "indicator"
-    OVERLAPPING = "overlapping"
-
-
-class UnseenName(StrEnum):
-    """What to do about a category that was not there in the fit."""
-
-    ERROR = "error"
-    IGNORE = "ignore"
-
-
-class MissingName(StrEnum):
-    """What to do about an attribute that some nodes or edges lack."""
-
-    ERROR = "error"
-    ZERO = "zero"
-
-
-class DtypeName(StrEnum):
-    """The precisions."""
-
-    FLOAT32 = "float32"
-    FLOAT64 = "float64"
+ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
+BasisName = Literal["indicator", "overlapping"]
+DtypeName = Literal["float32", "float64"]
 
 
 def _hush(quiet: bool) -> bool:
@@ -116,8 +75,9 @@ Like = Annotated[
     typer.Option(help="Settings and features of an earlier run: its .json file. Excludes other settings."),
 ]
 NJobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
-OnErrorOption = Annotated[
-    OnError, typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out.")
+OnError = Annotated[
+    Literal["raise", "nan", "skip"],
+    typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out."),
 ]
 BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
 Quiet = Annotated[
@@ -158,7 +118,7 @@ def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:
         if given:
             names = ", ".join("--" + name.replace("_", "-") for name in given)
             raise typer.BadParameter(f"{names} cannot be combined with --like, which brings all settings")
-        return GRNF.load(like).with_policies(**policies)
+        return GRNF.load(like, **policies)
     if "n_components" in given:
         given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
     if "orders" in given:

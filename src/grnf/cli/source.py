@@ -42,11 +42,12 @@ class Source:
 
         Options are those of the reader of the format.
         """
-        from grnf.io import BadGraph
+        from grnf import io
 
+        on_error: Any = "yield" if yield_bad else "raise"
         try:
-            for item in _read(self.path, self.format, yield_bad, options):
-                if isinstance(item, BadGraph):
+            for item in io.read_graphs(self.path, format=self.format, on_error=on_error, **options):
+                if isinstance(item, io.BadGraph):
                     item = replace(item, reason=item.reason.replace(str(self.path), self.name))
                 yield item
         except GraphError as error:
@@ -89,11 +90,3 @@ def sha256(path: Path) -> str:
     """Return the hash of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _read(
-    path: Path, format: str | None, yield_bad: bool, options: dict[str, Any]
-) -> Iterator[RawGraph | BadGraph]:
-    from grnf import io
-
-    return io.read_graphs(path, format=format, on_error="yield" if yield_bad else "raise", **options)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial import Delaunay
 
 from grnf.graphs import Graph
+from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["make_delaunay", "make_sbm"]
@@ -81,8 +82,7 @@ def make_delaunay(
     >>> graphs[0].node_attr.shape
     (12, 2)
     """
-    if n_nodes < 4:
-        raise ValueError(f"a triangulation needs n_nodes >= 4; got {n_nodes}")
+    n_nodes = checked(n_nodes, "n_nodes", Int(4), "A triangulation needs so many")
     generator = np.random.default_rng(random_state)
     first = generator.uniform(0, 10, size=(n_nodes, 2))
     angle = generator.uniform(0, 2 * np.pi, size=n_nodes)
@@ -98,9 +98,7 @@ def make_delaunay(
 def _draw(
     n_graphs: int, one: Callable[[int, np.random.Generator], Graph], generator: np.random.Generator
 ) -> tuple[list[Graph], IntArray]:
-    if n_graphs < 1:
-        raise ValueError(f"n_graphs must be at least 1; got {n_graphs}")
-    y = np.arange(n_graphs, dtype=np.int64) % 2
+    y = np.arange(checked(n_graphs, "n_graphs", Int(1)), dtype=np.int64) % 2
     return [one(int(label), generator) for label in y], y
 
 

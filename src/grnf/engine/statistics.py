@@ -14,7 +14,7 @@ import numpy as np
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import compiled, inner
 from grnf.graphs import GraphBatch, edge_channels
-from grnf.graphs.batch import ragged_indices
+from grnf.graphs.graph import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "source", "statistics"]

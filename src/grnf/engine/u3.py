@@ -1,10 +1,10 @@
 """U_3 = sum over ordered triples of distinct nodes of rho_e( t(v_1, v_2, v_3) ). Its derivative: see `ub`.
 
 Triple by triple: nodes may stand for classes of twins, see `twins`; a class of one node is a node. By
-sorting, for large sparse graphs and relu or ramp, in O(n^2 + n |E|) per channel: all triples as if there were no
-edges, one merge for each node; triples with equal nodes are taken away by inclusion and exclusion, each a sum
-over pairs; then every triple with an edge is corrected, and one with several is met at the first of the slots
-(1, 2), (1, 3), (2, 3).
+sorting, for large sparse graphs and relu or ramp, in O(n^2 + n |E|) per channel: all triples as if there were
+no edges, one merge for each node; triples with equal nodes are taken away by inclusion and exclusion, each a
+sum over pairs; then every triple with an edge is corrected, and one with several is met at the first of the
+slots (1, 2), (1, 3), (2, 3).
 """
 
 from __future__ import annotations

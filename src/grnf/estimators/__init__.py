@@ -2,6 +2,14 @@
 
 from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor
 from grnf.estimators.reweighted import ReweightedGRNF
+from grnf.estimators.streams import embed_stream, fit_stream
 from grnf.estimators.transformer import GRNF
 
-__all__ = ["GRNF", "GRNFClassifier", "GRNFRegressor", "ReweightedGRNF"]
+__all__ = [
+    "GRNF",
+    "GRNFClassifier",
+    "GRNFRegressor",
+    "ReweightedGRNF",
+    "embed_stream",
+    "fit_stream",
+]

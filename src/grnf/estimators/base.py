@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.activations import get_activation
-from grnf.errors import GraphError
-from grnf.estimators.parameters import Law, memory_size, parameter_law
-from grnf.estimators.state import load_state, save_state
+from grnf.activations import ACTIVATIONS
+from grnf.deprecation import renamed
 from grnf.engine import Schedule
+from grnf.estimators.state import load_state, save_state
+from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
-from grnf.io.encode import AttributeEncoder
-from grnf.io.objects import graph_objects
-from grnf.io.samples import Samples, encoded_samples, first_samples
-from grnf.law import ParameterLaw
+from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
+from grnf.law import LAW_RULES, SEED_RULES, Draw, ParameterLaw, draw_seed, parameter_law
+from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
-from grnf.typing import FloatArray
+from grnf.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
+from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
+from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
-__all__ = ["DTYPES", "GraphTransformer"]
+__all__ = ["DTYPES", "GraphTransformer", "Settings", "schedule_of"]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+AS_THEY_ARE = ("basis", "adjacency_channel", "normalize", "center")
+"""Parameters that go to the feature map under their own names."""
+Settings: TypeAlias = Mapping[str, Any]
 
 
 class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,24 +44,41 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     edge_width_: int
     seed_: int
     n_components_: int
-    hidden_channels: int
-    hidden_activation: str
-    activation: str
-    basis: str
-    adjacency_channel: bool
-    normalize: bool
+    proposal_law_: ParameterLaw
     center: bool
-    stratified: bool
-    dtype: str
-    n_jobs: int | None
-    unseen: Literal["error", "ignore"]
-    missing: Literal["error", "zero"]
-    on_error: Literal["raise", "nan", "skip"]
-    max_memory: int | str
-    _map: Embedder
+    on_error: OnError
+    random_state: Any
+    _map: FeatureMap
+    _embedder: Embedder
+    _rules: ClassVar[Table] = {
+        "orders": LAW_RULES,
+        "stratified": [Bool()],
+        "hidden_channels": [Int(1)],
+        "hidden_activation": [OneOf(*ACTIVATIONS)],
+        "activation": [OneOf(*ACTIVATIONS)],
+        "basis": [OneOf("indicator", "overlapping")],
+        "adjacency_channel": [Bool()],
+        "normalize": [Bool()],
+        "center": [Bool()],
+        "dtype": [OneOf(*DTYPES)],
+        "random_state": SEED_RULES,
+        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
+        "unseen": [UNSEEN],
+        "missing": [MISSING],
+        "on_error": [ON_ERROR],
+        "max_memory": [MemorySize()],
+    }
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
+        """Fit, then embed the same graphs. `errors_` has the bad ones."""
+        embedding = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
+        self.errors_ = embedding.errors
+        return embedding.container(self, "errors_")  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
+
+        The transformer is not changed, so threads may share it. `embed` returns a report with the vectors.
 
         Parameters
         ----------
@@ -67,14 +88,47 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         array, shape (n_graphs, n_components_)
         """
+        return self.embed(X).container(self, "embed(X).errors")  # type: ignore[no-any-return]
+
+    def embed(
+        self,
+        X: Any,
+        *,
+        on_error: OnError | None = None,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+    ) -> Embedding:
+        """Embed graphs, and report which samples could not be used, and why.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        on_error, unseen, missing : optional
+            Policies of this call, in place of those of the transformer.
+
+        Returns
+        -------
+        Embedding
+            `vectors`, the `rows` of X that they are of, and `errors`, the rows and reasons of bad samples.
+
+        Examples
+        --------
+        >>> from grnf import GRNF, Graph
+        >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
+        >>> embedding = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
+        >>> embedding.vectors.shape, embedding.rows, [row for row, _ in embedding.errors]
+        ((2, 8), array([0, 2]), [1])
+        """
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, self.on_error))
+        encoder = self.encoder_.with_policies(unseen, missing)
+        samples = encoded_samples(X, encoder, self.on_error if on_error is None else on_error)
+        return samples.embed(self._embedder, self.n_components_, self._map.dtype)
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
 
         Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
-        `errors_` counts rows from the beginning of the stream.
+        `grnf.estimators.embed_stream` yields names, labels and bad graphs with the vectors.
 
         Examples
         --------
@@ -86,34 +140,51 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
-        if not isinstance(block_size, (int, np.integer)) or block_size < 1:
-            raise ValueError(f"block_size must be an integer >= 1; got {block_size!r}")
-        stream = iter(graph_objects(X))
-        errors: list[tuple[int, str]] = []
-        start = 0
-        while block := list(islice(stream, block_size)):
-            try:
-                Z = self.transform(block)
-            except GraphError as error:
-                raise GraphError(f"in the block that begins with graph {start}: {error}") from error
-            errors += [(start + row, reason) for row, reason in self.errors_]
-            self.errors_ = errors
-            start += len(block)
-            yield Z
+        for block, bad in embed_stream(self, X, block_size=block_size):
+            if self.on_error == "skip":
+                errors = [(graph.index, graph.reason) for graph in bad]
+                warn_of_skipped(errors, len(block.Z), "embed_stream", stacklevel=3)
+            yield _wrap_data_with_container("transform", block.Z, None, self)
+
+    def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
+        """Estimate d_P between two graphs of any kind, with error bars."""
+        z1, z2 = self._vectors([g1, g2])
+        return distance(z1, z2, **self._precision())
+
+    def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
+        """Estimate kappa_P between two graphs of any kind, with error bars."""
+        z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
+        return kernel_estimate(z1, z2, **self._precision())
+
+    def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
+        """Estimate kappa_P between all graphs of X, and of Y where it is given: shape (n1, n2)."""
+        first, second = self._vectors(X), None if Y is None else self._vectors(Y)
+        return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
+
+    @property
+    def random_weights_(self) -> Draw:
+        """The parameters w_m of the features, drawn again from the seed with every access."""
+        check_is_fitted(self)
+        return self._map.draw(self._map.channels(self.node_width_, self.edge_width_))
+
+    @property
+    def orders_(self) -> IntArray:
+        """The hidden order k of each feature."""
+        check_is_fitted(self)
+        return np.repeat(self._map.hidden_orders(), self._map.heads)
 
     def null_vector(self) -> FloatArray:
         """Return z(0), the vector of the null graph: zeros if `center`."""
         check_is_fitted(self)
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
-        return np.asarray(self._map(null)[0])
+        return np.asarray(self._embedder(null)[0])
 
-    def with_policies(self, **policies: Any) -> Self:
-        """Change what a fitted transformer does about unseen categories and missing attributes."""
+    def _set_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
         check_is_fitted(self)
-        self.set_params(**policies)
-        config = {**self.encoder_.to_config(), "unseen": self.unseen, "missing": self.missing}
-        self.encoder_ = AttributeEncoder.from_config(config)
-        return self
+        self.encoder_ = self.encoder_.with_policies(unseen, missing)
+        return self.set_params(unseen=self.encoder_.unseen, missing=self.encoder_.missing)  # type: ignore[no-any-return]
+
+    with_policies = renamed("with_policies", "embed(X, unseen=..., missing=...)", _set_policies)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
@@ -121,15 +192,30 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         save_state(self, path, self._fitted_state())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote: a fitted transformer that gives the same vectors."""
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+    ) -> Self:
+        """Read what `save` wrote: a fitted transformer that gives the same vectors.
+
+        Parameters
+        ----------
+        path : path
+        unseen, missing : optional
+            Policies of the transformer in place of those that were saved.
+        """
         state = load_state(path, cls.__name__)
+        encoder = state.encoder.with_policies(unseen, missing)
+        params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
         try:
-            loaded = cls(**state.params)
-            loaded._restore(state.fitted)
+            loaded = cls(**params)
+            loaded._fit(loaded._settings(), state.fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
-        loaded.encoder_, loaded.errors_ = state.encoder, []
+        loaded.encoder_, loaded.errors_ = encoder, []
         return loaded
 
     def __sklearn_tags__(self) -> Any:
@@ -142,54 +228,72 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
+        """Fit on graphs, with the policy of the call, and return them encoded."""
+        settings = self._settings()
+        encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
+        encoder, samples = first_samples(X, encoder, on_error or settings["on_error"])
+        fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
+        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, samples, y)
+        self.encoder_, self.errors_ = encoder, samples.errors
+        return samples
+
     @abstractmethod
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        """Become fitted again from what `_fitted_state` returned."""
+    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
+        """Fix the features by way of `_fix`; without samples, from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
 
-    def _first_samples(self, X: Any) -> tuple[AttributeEncoder, Samples]:
-        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
-        return first_samples(X, policies, self.on_error)
-
-    def _embedded(self, samples: Samples) -> FloatArray:
-        self.errors_ = samples.errors
-        Z = samples.embedded(self._map, self.n_components_, DTYPES[self.dtype])
-        return samples.container(Z, self)  # type: ignore[no-any-return]
+    @abstractmethod
+    def _precision(self) -> dict[str, Any]:
+        """Return what `grnf.metric.distance` must know of the features for its error bars."""
 
     def _batch(self, graphs: Any) -> GraphBatch:
+        check_is_fitted(self)
         return encoded_samples(graphs, self.encoder_, "raise").batch
 
-    def _law(self, law: Law, name: str) -> ParameterLaw:
-        return parameter_law(law, self.hidden_channels, name, bool(self.stratified))
+    def _vectors(self, graphs: Any) -> FloatArray:
+        return self._embedder(self._batch(graphs))
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters, checked, with the laws that they stand for."""
+        settings = checked_parameters(self, self._rules)
+        for name in {"orders", "proposal"} & settings.keys():
+            if settings[name] is not None:
+                law = parameter_law(settings[name], settings["hidden_channels"], name, settings["stratified"])
+                settings[name] = law
+        return settings
 
     def _feature_map(
-        self, target: ParameterLaw, proposal: ParameterLaw, n_components: int, seed: int, **more: Any
+        self,
+        settings: Settings,
+        n_components: int,
+        seed: int,
+        proposal: ParameterLaw | None = None,
+        **more: Any,
     ) -> FeatureMap:
         """Return the map that the parameters which all transformers have ask for."""
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be 'float32' or 'float64'; got {self.dtype!r}")
         return FeatureMap(
-            target,
-            proposal,
+            settings["orders"],
+            proposal or settings["orders"],
             n_components,
             seed,
-            hidden_activation=get_activation(self.hidden_activation),
-            activation=get_activation(self.activation),
-            basis=self.basis,
-            adjacency_channel=bool(self.adjacency_channel),
-            normalize=bool(self.normalize),
-            center=bool(self.center),
-            dtype=DTYPES[self.dtype],
+            hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
+            activation=ACTIVATIONS[settings["activation"]],
+            dtype=DTYPES[settings["dtype"]],
+            **{name: settings[name] for name in AS_THEY_ARE},
             **more,
         )
 
-    def _schedule(self) -> Schedule:
-        return Schedule(memory_size(self.max_memory), self.n_jobs)
+    def _fix(self, features: FeatureMap, settings: Settings, fitted: Settings) -> None:
+        self.node_width_, self.edge_width_ = fitted["node_width"], fitted["edge_width"]
+        self.n_components_, self.seed_ = features.n_components, fitted["seed"]
+        self.metric_guaranteed_, self.metric_reason_ = theorem_1(features, self.edge_width_)
+        self.proposal_law_, self._map = features.proposal, features
+        self._embedder = Embedder(features, schedule_of(settings))
 
-    def _set_widths(self, node_width: int, edge_width: int, seed: int, feature_map: FeatureMap) -> None:
-        self.node_width_, self.edge_width_, self.seed_ = node_width, edge_width, seed
-        self.n_components_ = feature_map.n_components
-        self.metric_guaranteed_, self.metric_reason_ = theorem_1(feature_map, edge_width)
-        self._map = Embedder(feature_map, self._schedule())
+
+def schedule_of(settings: Settings) -> Schedule:
+    """Return how the parameters which all transformers have want the work to be done."""
+    return Schedule(settings["max_memory"], settings["n_jobs"])

@@ -19,7 +19,7 @@ from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.samples import encoded_samples, first_samples
+from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["GraphModel"]

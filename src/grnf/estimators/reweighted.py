@@ -7,24 +7,24 @@ a chi-square ball around the proposal, take the one whose kernel is most aligned
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from grnf.deprecation import renamed
+from grnf.engine import Schedule
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
-from grnf.estimators.base import GraphTransformer
-from grnf.estimators.parameters import Law
+from grnf.estimators.base import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.io.samples import Samples
-from grnf.law import ParameterLaw, draw_seed
-from grnf.metric import kernel
-from grnf.metric.bounds import checked_dimension, checked_positive
-from grnf.progress import no_progress, progress
-from grnf.typing import FloatArray
+from grnf.law import Law
+from grnf.progress import no_progress
+from grnf.rules import Int, OneOf, Real, Table
+from grnf.samples import Samples
+from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["ReweightedGRNF"]
 
@@ -38,8 +38,8 @@ class ReweightedGRNF(GraphTransformer):
     uniform law on the candidates. `transform` evaluates the kept features alone.
 
     The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
-    for the law with mass p_m at w_m, so there is no sampling error to put bars on. (With a `radius` of your
-    own, `dropped_` says what mass the features that were not kept had.)
+    for the law with mass p_m at w_m, so `distance` and `kernel` are exact: their standard error is 0. (With a
+    `radius` of your own, `dropped_` says what mass the features that were not kept had.)
 
     Parameters
     ----------
@@ -74,6 +74,10 @@ class ReweightedGRNF(GraphTransformer):
         Mass of the features that were dropped, 0 if `radius` is None.
     n_components_ : int
         Number of features kept.
+    proposal_law_ : ParameterLaw
+        P-bar.
+    orders_, random_weights_ : array of int, grnf.law.Draw
+        The hidden order of each kept feature, and the parameters of all of them, as in `GRNF`.
 
     Examples
     --------
@@ -87,6 +91,14 @@ class ReweightedGRNF(GraphTransformer):
 
     chosen_: Any
     weights_: FloatArray
+
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "n_components": [Int(1)],
+        "n_candidates": [Int(1)],
+        "radius": [Real(), OneOf(None)],
+        "task": [OneOf("auto", "classification", "regression")],
+    }
 
     def __init__(
         self,
@@ -107,9 +119,9 @@ class ReweightedGRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Literal["error", "ignore"] = "error",
-        missing: Literal["error", "zero"] = "error",
-        on_error: Literal["raise", "nan", "skip"] = "raise",
+        unseen: Unseen = "error",
+        missing: Missing = "error",
+        on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -144,88 +156,45 @@ class ReweightedGRNF(GraphTransformer):
         self._fit_samples(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs."""
-        return self._embedded(self._fit_samples(X, y))
-
-    def distance(self, g1: Any, g2: Any) -> float:
-        """Return d_P between two graphs for the fitted law P: a finite sum, without sampling error."""
-        check_is_fitted(self)
-        z1, z2 = self._map(self._batch([g1, g2])).astype(np.float64)
-        return float(np.linalg.norm(z1 - z2))
-
-    def kernel_matrix(self, X: Any, Y: Any = None) -> FloatArray:
-        """Return kappa_P between all graphs for the fitted law P, shape (n1, n2)."""
-        check_is_fitted(self)
-        null = None if self.center else self.null_vector()
-        first = self._map(self._batch(X))
-        return kernel(first, None if Y is None else self._map(self._batch(Y)), null=null)
+    kernel_matrix = renamed("kernel_matrix", "pairwise_kernels", GraphTransformer.pairwise_kernels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
-    def _fit_samples(self, X: Any, y: Any) -> Samples:
-        keep = checked_dimension(self.n_components)
-        n_candidates = self._checked_candidates(keep)
-        encoder, samples = self._first_samples(X)
-        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
-        seed = draw_seed(self.random_state)
-        law = self._law(self.orders, "orders")
-        candidates = replace(self._feature_map(law, law, n_candidates, seed), center=False)
-        scores = np.concatenate(list(self._scores(candidates, samples.batch, target)))
-        if self.radius is None:
-            weights, radius = sparse_weights(scores, keep)
-        else:
-            radius = checked_positive(self.radius, "radius")
-            weights = aligned_weights(scores, radius)
-        best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
-        kept = weights[best].sum()
-        self._fix(encoder.node_width, encoder.edge_width, seed, law, best, weights[best] / kept)
-        self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
-        self.encoder_, self.errors_ = encoder, samples.errors
-        return samples
+    def _precision(self) -> dict[str, Any]:
+        return {"exact": True, "largest_term": math.inf}
 
-    def _checked_candidates(self, keep: int) -> int:
-        try:
-            n_candidates = checked_dimension(self.n_candidates)
-        except ValueError as error:
-            raise ValueError(str(error).replace("n_components", "n_candidates")) from None
+    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
+        seed = fitted["seed"]
+        if samples is None:
+            chosen, weights = self._restored(fitted)
+        else:
+            chosen, weights = self._learnt(settings, samples, y, seed)
+        features = self._feature_map(settings, len(chosen), seed, chosen=chosen, weights=weights)
+        self._fix(features, settings, fitted)
+        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
+        self.chosen_, self.weights_ = chosen, weights
+
+    def _learnt(self, settings: Settings, samples: Samples, y: Any, seed: int) -> tuple[IntArray, FloatArray]:
+        """Return the candidates to keep, ascending, and their weights."""
+        keep, n_candidates, radius = (settings[name] for name in ("n_components", "n_candidates", "radius"))
         if n_candidates < keep:
             raise ValueError(
                 f"n_candidates must be at least n_components; got {n_candidates} candidates, {keep} to keep"
             )
-        return n_candidates
-
-    def _scores(self, candidates: FeatureMap, batch: GraphBatch, target: FloatArray) -> Iterator[FloatArray]:
-        """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
-        n, M = len(batch), candidates.n_components
-        schedule = self._schedule()
-        step = max(64, schedule.max_memory // (32 * n) // 64 * 64)
-        with progress(n * M, f"scoring {M} features on {n} graphs") as advance:
-            for start in range(0, M, step):
-                chosen = np.arange(start, min(start + step, M))
-                with no_progress():
-                    psi = Embedder(replace(candidates, n_components=len(chosen), chosen=chosen), schedule)(
-                        batch
-                    )
-                yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
-                advance(n * len(chosen))
-
-    def _fix(
-        self,
-        node_width: int,
-        edge_width: int,
-        seed: int,
-        law: ParameterLaw,
-        chosen: Any,
-        weights: FloatArray,
-    ) -> None:
-        fitted = self._feature_map(law, law, len(chosen), seed, chosen=chosen, weights=weights)
-        self._set_widths(node_width, edge_width, seed, fitted)
-        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
-        self.chosen_, self.weights_, self.proposal_law_ = chosen, weights, law
+        target = target_matrix(y, self.task, samples.n_rows, samples.rows)
+        candidates = replace(self._feature_map(settings, n_candidates, seed), center=False)
+        scores = np.concatenate(list(_scores(candidates, schedule_of(settings), samples.batch, target)))
+        if radius is None:
+            weights, radius = sparse_weights(scores, keep)
+        else:
+            weights = aligned_weights(scores, radius)
+        best = np.sort(np.argsort(-weights, kind="stable")[: min(keep, np.count_nonzero(weights))])
+        kept = weights[best].sum()
+        self.scores_, self.radius_, self.dropped_ = scores, radius, float(max(0.0, 1 - kept))
+        return best, weights[best] / kept
 
     def _fitted_state(self) -> dict[str, Any]:
         return {
@@ -236,12 +205,28 @@ class ReweightedGRNF(GraphTransformer):
             "dropped": self.dropped_,
         }
 
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        chosen = np.array(fitted.pop("chosen"), dtype=np.int64)
-        weights = np.array(fitted.pop("weights"), dtype=np.float64)
-        self.radius_, self.dropped_ = float(fitted.pop("radius")), float(fitted.pop("dropped"))
+    def _restored(self, fitted: Settings) -> tuple[IntArray, FloatArray]:
+        """Return the features and weights that were saved."""
+        chosen, weights = np.array(fitted["chosen"], np.int64), np.array(fitted["weights"], np.float64)
+        self.radius_, self.dropped_ = float(fitted["radius"]), float(fitted["dropped"])
         if chosen.ndim != 1 or chosen.shape != weights.shape or not len(chosen) or chosen[0] < 0:
             raise ValueError("the saved features and weights do not match")
         if (np.diff(chosen) <= 0).any() or not (weights >= 0).all():
             raise ValueError("the saved features must ascend, their weights must be >= 0")
-        self._fix(**fitted, law=self._law(self.orders, "orders"), chosen=chosen, weights=weights)
+        return chosen, weights
+
+
+def _scores(
+    candidates: FeatureMap, schedule: Schedule, batch: GraphBatch, target: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
+    n, M = len(batch), candidates.n_components
+    step = max(64, schedule.max_memory // (32 * n) // 64 * 64)
+    with schedule.progress(n * M, f"scoring {M} features on {n} graphs") as advance:
+        for start in range(0, M, step):
+            chosen = np.arange(start, min(start + step, M))
+            some = replace(candidates, n_components=len(chosen), chosen=chosen)
+            with no_progress():
+                psi = Embedder(some, schedule)(batch)
+            yield np.square(target.T @ psi.astype(np.float64)).sum(axis=0) * len(chosen)
+            advance(n * len(chosen))

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
-
-from grnf.activations import get_activation
+from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
-from grnf.estimators.base import GraphTransformer
-from grnf.estimators.parameters import Law, checked_heads
+from grnf.estimators.base import GraphTransformer, Settings
 from grnf.features import HiddenSums
-from grnf.io.samples import Samples
-from grnf.law import draw_seed, largest_ratio
-from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, required_dimension
-from grnf.metric.bounds import checked_dimension
+from grnf.law import LAW_RULES, Law, largest_ratio
+from grnf.metric import DistanceEstimate, required_dimension
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
-from grnf.typing import FloatArray
+from grnf.rules import Int, OneOf, Real, Table
+from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNF"]
 
@@ -81,8 +77,8 @@ class GRNF(GraphTransformer):
         What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
-        or leave its row out, with a warning. `errors_` has the rows and the reasons. In `fit` bad samples
-        are left out.
+        or leave its row out, with a warning. `embed` returns the rows and the reasons. In `fit` bad samples
+        are left out; `errors_` has theirs.
     max_memory : int or str, default="1GB"
         Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
         into chunks that keep within it.
@@ -92,7 +88,8 @@ class GRNF(GraphTransformer):
     encoder_ : grnf.io.AttributeEncoder
         Which attributes of nodes and edges are used, in which order, and their categories.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of the last `fit` or `transform`.
+        Row and reason of each bad sample of `fit` or `fit_transform`. No other call changes the transformer;
+        `embed` returns vectors and reasons together.
     n_components_ : int
         M.
     seed_ : int
@@ -105,6 +102,11 @@ class GRNF(GraphTransformer):
         Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
+    orders_ : array of int, shape (n_components_,)
+        The hidden order k of each feature.
+    random_weights_ : grnf.law.Draw
+        The parameters of the features: M / R hidden draws with R heads each. They follow from `seed_`, so
+        they are drawn again with every access, and never saved.
     ess_ : float
         Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M where p-bar = p. `fit` warns
         when it falls below a tenth of M.
@@ -122,6 +124,15 @@ class GRNF(GraphTransformer):
     >>> bool(grnf.distance(triangle, triangle.permuted([2, 0, 1])).value < 1e-6)
     True
     """
+
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "n_components": [Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"],
+        "proposal": [*LAW_RULES, OneOf(None)],
+        "heads": [Int(1)],
+        "eps": [Real(), OneOf(None)],
+        "delta": [Real(1), OneOf(None)],
+    }
 
     def __init__(
         self,
@@ -143,9 +154,9 @@ class GRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Literal["error", "ignore"] = "error",
-        missing: Literal["error", "zero"] = "error",
-        on_error: Literal["raise", "nan", "skip"] = "raise",
+        unseen: Unseen = "error",
+        missing: Missing = "error",
+        on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -170,7 +181,7 @@ class GRNF(GraphTransformer):
         self.on_error = on_error
         self.max_memory = max_memory
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the attributes of nodes and edges, and fix the random features.
 
         Parameters
@@ -182,12 +193,8 @@ class GRNF(GraphTransformer):
             or as (edges, nodes).
         y : ignored
         """
-        self._fit_samples(X)
+        self._fit_samples(X, y)
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
-        """Fit, then embed the same graphs."""
-        return self._embedded(self._fit_samples(X))
 
     def distance(self, g1: Any, g2: Any, *, marginal: bool = False) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars.
@@ -198,45 +205,27 @@ class GRNF(GraphTransformer):
         marginal : bool, default=False
             Integrate theta_H and theta_0 out, see `grnf.metric.marginal_distance`: more precise.
         """
-        check_is_fitted(self)
-        batch = self._batch([g1, g2])
         if marginal:
-            return marginal_estimate(HiddenSums.joined(list(self._map.hidden_sums(batch))), self.activation)
-        z1, z2 = self._map(batch)
-        return distance(z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads)
-
-    def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
-        """Estimate kappa_P between two graphs of any kind, with error bars.
-
-        For all pairs of many graphs use `grnf.metric.kernel` with their vectors.
-
-        Parameters
-        ----------
-        g1, g2 : graphs
-        """
-        check_is_fitted(self)
-        null = 0.0 if self.center else self.null_vector()
-        z1, z2 = self._map(self._batch([g1, g2])) - null
-        return kernel_estimate(
-            z1, z2, activation=self.activation, largest_term=self.largest_term_, heads=self.heads
-        )
+            return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
+        return super().distance(g1, g2)
 
     def hidden_sums(self, X: Any) -> HiddenSums:
         """Return the sums U that theta_H multiplies, for every graph and hidden draw.
 
-        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_blocks` gives
+        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_chunks` gives
         some hidden draws at a time.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         """
-        return HiddenSums.joined(list(self.hidden_sums_blocks(X)))
+        return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
-    def hidden_sums_blocks(self, X: Any) -> Iterator[HiddenSums]:
+    def hidden_sums_chunks(self, X: Any) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, so many hidden draws at a time as `max_memory` allows."""
-        check_is_fitted(self)
-        return self._map.hidden_sums(self._batch(X))
+        return self._embedder.hidden_sums(self._batch(X))
+
+    hidden_sums_blocks = renamed("hidden_sums_blocks", "hidden_sums_chunks", hidden_sums_chunks)
 
     def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).
@@ -250,50 +239,46 @@ class GRNF(GraphTransformer):
         >>> GRNF(random_state=0).fit(graphs).marginal_kernel(graphs).shape
         (10, 10)
         """
-        check_is_fitted(self)
         first = self._batch(X)
         if Y is None:
-            return streamed_kernel(self._map.hidden_sums(first), None, self.activation)
+            return streamed_kernel(self._embedder.hidden_sums(first), None, self.activation)
         second = self._batch(Y)
         return streamed_kernel(
-            self._map.hidden_sums(first, beside=len(second)),
-            self._map.hidden_sums(second, beside=len(first)),
+            self._embedder.hidden_sums(first, beside=len(second)),
+            self._embedder.hidden_sums(second, beside=len(first)),
             self.activation,
         )
 
-    def _fit_samples(self, X: Any) -> Samples:
-        encoder, samples = self._first_samples(X)
-        self._fit(encoder.node_width, encoder.edge_width, draw_seed(self.random_state))
-        self.encoder_, self.errors_ = encoder, samples.errors
-        return samples
+    def _precision(self) -> dict[str, Any]:
+        return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
-    def _restore(self, fitted: dict[str, Any]) -> None:
-        self._fit(**fitted)
-
-    def _fit(self, node_width: int, edge_width: int, seed: int) -> None:
-        target = self._law(self.orders, "orders")
-        proposal = target if self.proposal is None else self._law(self.proposal, "proposal")
-        heads = checked_heads(self.heads)
-        feature_map = self._feature_map(target, proposal, self._dimension(heads), seed, heads=heads)
-        self._set_widths(node_width, edge_width, seed, feature_map)
-        self.target_law_, self.proposal_law_ = target, proposal
-        self.largest_term_ = get_activation(self.activation).spread ** 2 * largest_ratio(target, proposal)
-        self.ess_ = self._map.effective_sample_size(node_width, edge_width)
+    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
+        more = {"proposal": settings["proposal"], "heads": settings["heads"]}
+        features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
+        self._fix(features, settings, fitted)
+        self.target_law_ = features.target
+        self.largest_term_ = features.activation.spread**2 * largest_ratio(features.target, features.proposal)
+        self.ess_ = self._embedder.effective_sample_size(self.node_width_, self.edge_width_)
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
                 f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "
-                f"proposal {proposal!r} is far from the target {target!r}. Give the scale of the target some "
-                "mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come closer to its orders",
+                f"proposal {self.proposal_law_!r} is far from the target {self.target_law_!r}. Give the "
+                "scale of the target some mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come "
+                "closer to its orders",
                 GrnfWarning,
                 stacklevel=4,
             )
 
-    def _dimension(self, heads: int) -> int:
-        if self.n_components != "auto":
-            return checked_dimension(self.n_components)
-        if self.eps is None or self.delta is None:
-            raise ValueError(
-                "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
-                "risk of missing it, for example eps=0.1, delta=0.05"
-            )
-        return heads * required_dimension(self.eps, self.delta, activation=self.activation)
+
+def _dimension(settings: Settings) -> int:
+    """Return M, as given or by the error and risk accepted."""
+    if settings["n_components"] != "auto":
+        return int(settings["n_components"])
+    if settings["eps"] is None or settings["delta"] is None:
+        raise ValueError(
+            "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
+            "risk of missing it, for example eps=0.1, delta=0.05"
+        )
+    return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
+        settings["eps"], settings["delta"], activation=settings["activation"]
+    )

@@ -11,9 +11,9 @@ import numpy as np
 
 from grnf import GRNF
 from grnf.datasets import Fold, TUDataset, load_folds, load_tu
+from grnf.engine import Schedule
 from grnf.experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
 from grnf.experiments.study import Study
-from grnf.engine import Schedule
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray

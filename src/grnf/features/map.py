@@ -86,6 +86,12 @@ class FeatureMap:
         """F, the number of channels of the tensors of graphs with so many attributes."""
         return node_width + edge_channels(edge_width, self.adjacency_channel)
 
+    def hidden_orders(self) -> IntArray:
+        """Return the order k of each hidden draw."""
+        if self.chosen is None:
+            return self.proposal.orders_of(self.n_hidden, seed=self.seed)
+        return self.proposal.orders_of(int(self.chosen[-1]) + 1, seed=self.seed)[self.chosen]
+
     def draw(self, channels: int, start: int = 0, size: int | None = None) -> Draw:
         """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them."""
         stop = self.n_hidden if size is None else start + size

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from grnf.errors import GraphError
-from grnf.graphs.batch import GraphBatch
-from grnf.graphs.graph import Graph
+from grnf.graphs.graph import Graph, GraphBatch
 
 __all__ = ["check_graphs"]
 

@@ -1,20 +1,31 @@
-"""From the values that objects and tables carry to columns: numbers, vectors or categories."""
+"""Columns of nodes or edges: from the values that objects and tables carry, and what a column holds.
+
+A column is numbers of a width, or categories; a `Schema` says which columns there are.
+"""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "Categories",
+    "Column",
+    "Numbers",
+    "Schema",
+    "SchemaDraft",
     "as_column",
-    "as_numbers",
+    "check_columns",
     "column_of_payloads",
     "columns_of_rows",
     "is_missing",
@@ -93,18 +104,12 @@ def columns_of_rows(rows: Sequence[Mapping[Any, Any]]) -> dict[str, npt.NDArray[
     >>> columns_of_rows([{"charge": 1}, {}])
     {'charge': array([ 1., nan])}
     """
-    keys = dict.fromkeys(key for row in rows for key in row)
-    names = unique_names(keys)
-    return {name: as_column([row.get(key) for row in rows]) for name, key in zip(names, keys, strict=True)}
-
-
-def unique_names(keys: Iterable[Any]) -> list[str]:
-    """Return the keys as strings, which must not become equal."""
-    names = [str(key) for key in keys]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise GraphError(f"two attributes are both called {twice!r} when written as text; rename one")
-    return names
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for key in dict.fromkeys(key for row in rows for key in row):
+        if str(key) in columns:
+            raise GraphError(f"two attributes are both called {str(key)!r} when written as text; rename one")
+        columns[str(key)] = as_column([row.get(key) for row in rows])
+    return columns
 
 
 def column_of_payloads(payloads: Sequence[Any], number: str, other: str) -> dict[str, npt.NDArray[Any]]:
@@ -122,20 +127,6 @@ def column_of_payloads(payloads: Sequence[Any], number: str, other: str) -> dict
         return columns_of_rows([payload or {} for payload in payloads])
     column = as_column(payloads)
     return {number if column.dtype != object and column.ndim == 1 else other: column}
-
-
-def as_numbers(values: Any, field: str) -> npt.NDArray[Any]:
-    """Return an array or tensor of real numbers as a numpy array, or say which field is none."""
-    if hasattr(values, "detach"):
-        tensor = values.detach().cpu()
-        values = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise GraphError(f"{field} must be an array of numbers, rows of one length") from None
-    if array.dtype.kind not in "biuf":
-        raise GraphError(f"{field} must hold real numbers; got {type(values).__name__} of {array.dtype}")
-    return array
 
 
 def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
@@ -169,3 +160,221 @@ def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
     ):
         return np.asarray(arcs[:, 0] <= arcs[:, 1])
     return None
+
+
+Encoded: TypeAlias = tuple[FloatArray, BoolArray, BoolArray]
+"""The numbers, one row per entry; which entries are missing; which hold an unseen category. Both have 0s."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers (width 1) or of vectors."""
+
+    width: int
+
+    def encode(self, values: npt.NDArray[Any], field: str) -> Encoded:
+        """Return the numbers as they are, 0 where one is missing."""
+        if values.dtype.kind not in "biuf":
+            if not all(is_missing(value) for value in values):
+                raise GraphError(f"the {field} holds {_example(values)}; it held numbers in fit")
+            return np.zeros((len(values), self.width)), np.ones(len(values), dtype=np.bool_), _nowhere(values)
+        matrix = values.reshape(len(values), -1).astype(np.float64)
+        if matrix.shape[1] != self.width:
+            raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {self.width} in fit")
+        if np.isfinite(matrix).all():
+            return matrix, _nowhere(values), _nowhere(values)
+        gaps = np.isnan(matrix)
+        matrix[gaps] = 0.0
+        if np.isinf(matrix).any():
+            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
+            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
+        return matrix, np.asarray(gaps.any(axis=1)), _nowhere(values)
+
+    def __str__(self) -> str:
+        return f"width {self.width}"
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories, which becomes one column of 0 and 1 for each of them."""
+
+    values: tuple[Hashable, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of categories."""
+        return len(self.values)
+
+    @cached_property
+    def places(self) -> dict[Hashable, int]:
+        """The place of each category."""
+        return {value: index for index, value in enumerate(self.values)}
+
+    def encode(self, values: npt.NDArray[Any], field: str) -> Encoded:
+        """Return one-hot rows, zeros where the value is missing or unseen."""
+        if values.dtype.kind in "biuf" and not np.isnan(values).all():
+            raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
+        entries = values.astype(object)
+        codes = np.array([self.places.get(value, -1) for value in entries.tolist()], dtype=np.int64)
+        absent, unseen = _nowhere(values), codes < 0
+        for index in np.flatnonzero(unseen):
+            absent[index] = is_missing(entries[index])
+        one_hot = np.zeros((len(entries), self.width))
+        seen = np.flatnonzero(~unseen)
+        one_hot[seen, codes[seen]] = 1.0
+        return one_hot, absent, unseen & ~absent
+
+    def __str__(self) -> str:
+        return f"{self.width} categories"
+
+
+Column: TypeAlias = Numbers | Categories
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of nodes or edges by name, in the order in which they stand side by side."""
+
+    columns: Mapping[str, Column]
+
+    @property
+    def width(self) -> int:
+        """Number of numbers that each node (edge) gets."""
+        return sum(column.width for column in self.columns.values())
+
+    def is_only(self, name: str) -> bool:
+        """Whether there is nothing but, perhaps, numbers of this name."""
+        return all(key == name and isinstance(column, Numbers) for key, column in self.columns.items())
+
+    def to_config(self) -> list[dict[str, Any]]:
+        """Return what JSON can hold."""
+        return [
+            {"name": name, "width": column.width}
+            if isinstance(column, Numbers)
+            else {"name": name, "categories": [_to_json(value, name) for value in column.values]}
+            for name, column in self.columns.items()
+        ]
+
+    @classmethod
+    def from_config(cls, config: Sequence[Mapping[str, Any]]) -> Schema:
+        """Make the schema that `to_config` describes."""
+        columns: dict[str, Column] = {}
+        for entry in config:
+            name = str(entry["name"])
+            if "categories" in entry:
+                columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
+            else:
+                columns[name] = Numbers(int(entry["width"]))
+            if columns[name].width < 1:
+                raise ValueError(f"column {name!r} has width {columns[name].width}")
+        return cls(columns)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} ({column})" for name, column in self.columns.items()) or "nothing"
+
+
+@dataclass
+class SchemaDraft:
+    """A schema in the making. The first graph that has values in a column says what the column holds.
+
+    A graph that disagrees is not refused here but when it is encoded, where its number is known.
+    """
+
+    widths: dict[str, int] = field(default_factory=dict)
+    categories: dict[str, set[Hashable]] = field(default_factory=dict)
+    empty_widths: dict[str, int] = field(default_factory=dict)
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        """Take note of the columns of one graph."""
+        for name, values in columns.items():
+            array = np.asarray(values)
+            if array.dtype.kind in "biuf":
+                self._add_numbers(name, array)
+            elif name not in self.widths:
+                self._add_categories(name, array)
+
+    def schema(self, first: str = "") -> Schema:
+        """Return the schema: columns by name, that called `first` before all others."""
+        widths = self.empty_widths | self.widths
+        columns: dict[str, Column] = {
+            name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
+        }
+        for name, values in self.categories.items():
+            columns[name] = Categories(tuple(sorted(values, key=_place)))
+        names = sorted(columns, key=lambda name: (name != first, name))
+        return Schema({name: columns[name] for name in names})
+
+    def _add_numbers(self, name: str, array: npt.NDArray[Any]) -> None:
+        if len(array) == 0:
+            if array.ndim == 2:
+                self.empty_widths.setdefault(name, array.shape[1])
+        elif name not in self.categories:
+            self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
+
+    def _add_categories(self, name: str, array: npt.NDArray[Any]) -> None:
+        found = {value for value in set(array.tolist()) if not is_missing(value)}
+        if found:
+            self.categories.setdefault(name, set()).update(found)
+
+
+def check_columns(raw: RawGraph) -> None:
+    """Raise a `GraphError` if a column is neither numbers, nor vectors of one length, nor categories."""
+    for item, columns in (("node", raw.node_columns), ("edge", raw.edge_columns)):
+        for name, values in columns.items():
+            array = np.asarray(values)
+            if array.dtype.kind in "biuf" and array.ndim in (1, 2):
+                continue
+            if array.ndim != 1:
+                raise GraphError(f"the {item} column {name!r} has shape {array.shape} and type {array.dtype}")
+            try:
+                set(array.tolist())
+            except TypeError:
+                index = [_is_hashable(value) for value in array].index(False)
+                raise GraphError(
+                    f"the {item} column {name!r} holds {array[index]!r:.60} for {item} {index}; it must hold "
+                    "numbers, vectors of one length, or categories such as text"
+                ) from None
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    """Sort numbers before text before all else, and all else by what it prints as."""
+    if isinstance(value, numbers.Real):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (2, repr(value))
+
+
+def _nowhere(values: npt.NDArray[Any]) -> BoolArray:
+    return np.zeros(len(values), dtype=np.bool_)
+
+
+def _example(values: npt.NDArray[Any]) -> str:
+    value = next(value for value in values.astype(object).ravel() if not is_missing(value))
+    return f"{type(value).__name__} values such as {value!r:.60}"
+
+
+def _to_json(value: Hashable, column: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return [_to_json(entry, column) for entry in value]
+    if isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(
+        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved; use text"
+    )
+
+
+def _from_json(value: Any) -> Hashable:
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if isinstance(value, (str, int, float)):
+        return value
+    raise ValueError(f"{value!r:.60} is no category")

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph
+from grnf.io.columns import Column, Numbers, Schema, SchemaDraft
 from grnf.io.raw import RawGraph
-from grnf.io.schema import Column, Numbers, Schema, SchemaDraft
-from grnf.typing import FloatArray, IntArray
+from grnf.rules import OneOf, checked
+from grnf.typing import FloatArray, IntArray, Missing, Unseen
 
-__all__ = ["AttributeEncoder"]
+__all__ = ["MISSING", "UNSEEN", "AttributeEncoder"]
 
-POLICIES = {"unseen": ("error", "ignore"), "missing": ("error", "zero")}
+UNSEEN = OneOf("error", "ignore")
+MISSING = OneOf("error", "zero")
 
 
 class AttributeEncoder:
@@ -56,14 +58,9 @@ class AttributeEncoder:
     node_schema_: Schema
     edge_schema_: Schema
 
-    def __init__(
-        self, *, unseen: Literal["error", "ignore"] = "error", missing: Literal["error", "zero"] = "error"
-    ) -> None:
-        for name, value in (("unseen", unseen), ("missing", missing)):
-            if value not in POLICIES[name]:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, POLICIES[name]))}; got {value!r}")
-        self.unseen = unseen
-        self.missing = missing
+    def __init__(self, *, unseen: Unseen = "error", missing: Missing = "error") -> None:
+        self.unseen: Unseen = checked(unseen, "unseen", UNSEEN)
+        self.missing: Missing = checked(missing, "missing", MISSING)
 
     @classmethod
     def of_widths(cls, node_width: int, edge_width: int, **policies: Any) -> Self:
@@ -136,6 +133,14 @@ class AttributeEncoder:
     def unnamed(self) -> bool:
         """Whether a plain `Graph` is encoded already: there are no columns but "x" and "edge_attr"."""
         return self.node_schema_.is_only("x") and self.edge_schema_.is_only("edge_attr")
+
+    def with_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
+        """Return an encoder of the same columns with other policies; None leaves one as it is."""
+        if unseen is None and missing is None:
+            return self
+        encoder = type(self)(unseen=unseen or self.unseen, missing=missing or self.missing)
+        encoder.node_schema_, encoder.edge_schema_ = self.node_schema_, self.edge_schema_
+        return encoder
 
     def to_config(self) -> dict[str, Any]:
         """Return what JSON can hold, from which `from_config` makes the same encoder."""

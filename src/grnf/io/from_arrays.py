@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.columns import as_numbers, undirected_once
+from grnf.io.columns import undirected_once
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray, IntArray
 
@@ -151,3 +151,17 @@ def _side_by_side(columns: dict[str, npt.NDArray[Any]], count: int) -> FloatArra
 def present(**columns: Any) -> dict[str, Any]:
     """Return the columns that are not None."""
     return {name: values for name, values in columns.items() if values is not None}
+
+
+def as_numbers(values: Any, field: str) -> npt.NDArray[Any]:
+    """Return an array or tensor of real numbers as a numpy array, or say which field is none."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        values = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise GraphError(f"{field} must be an array of numbers, rows of one length") from None
+    if array.dtype.kind not in "biuf":
+        raise GraphError(f"{field} must hold real numbers; got {type(values).__name__} of {array.dtype}")
+    return array

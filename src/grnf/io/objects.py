@@ -13,14 +13,13 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
+from grnf.io.columns import check_columns
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse, raw_from_tuple
-from grnf.io.from_libraries import raw_from_igraph, raw_from_rustworkx
+from grnf.io.from_libraries import raw_from_igraph, raw_from_networkx, raw_from_rustworkx
 from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
-from grnf.io.from_networkx import raw_from_networkx
 from grnf.io.from_tables import graphs_from_tables
 from grnf.io.from_torch import raw_from_pyg
 from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
-from grnf.io.schema import check_columns
 
 __all__ = ["graph_objects", "is_edge_table", "iter_raw", "to_raw"]
 

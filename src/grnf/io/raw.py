@@ -14,12 +14,14 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.io.files.limits import LARGEST_GRAPH
 from grnf.typing import IntArray
 
 __all__ = ["BadGraph", "Columns", "RawGraph", "checked_raw", "raw_from_graph"]
 
 Columns = Mapping[str, Any]
+
+LARGEST_GRAPH = 10**8
+"""Nodes of one graph in a file. A header that says 10^12 costs nothing to write; arrays have this length."""
 
 
 @dataclass(frozen=True, eq=False)

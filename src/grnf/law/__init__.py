@@ -2,7 +2,7 @@
 
 from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw
-from grnf.law.given import Law, parameter_law
+from grnf.law.given import LAW_RULES, SEED_RULES, Law, parameter_law
 from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.law.parameters import ParameterLaw
 from grnf.law.streams import draw_seed
@@ -15,6 +15,8 @@ from grnf.law.weights import (
 )
 
 __all__ = [
+    "LAW_RULES",
+    "SEED_RULES",
     "Categorical",
     "CoefficientLaw",
     "Draw",

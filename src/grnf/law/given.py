@@ -1,16 +1,29 @@
-"""A law as users give it: a dict, a law of the order, or a whole law."""
+"""Laws and seeds as users give them: the rules, and the whole law that a dict or a law of the order means."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from grnf.law.coefficients import Gaussian
 from grnf.law.orders import OrderLaw, as_order_law
 from grnf.law.parameters import ParameterLaw
+from grnf.rules import Instance, Int, OneOf, Rule
 
-__all__ = ["Law", "parameter_law"]
+__all__ = ["LAW_RULES", "SEED_RULES", "Law", "parameter_law"]
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float]
+
+LAW_RULES: tuple[Rule | str, ...] = (
+    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping),
+    "For one order k alone write {k: 1.0}",
+)
+SEED_RULES: tuple[Rule | str, ...] = (
+    OneOf(None),
+    Int(0),
+    Instance("a numpy Generator or RandomState", np.random.Generator, np.random.RandomState),
+)
 
 
 def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = False) -> ParameterLaw:

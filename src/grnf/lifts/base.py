@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,15 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.samples import encoded_samples, first_samples
+from grnf.rules import OneOf, Table, checked_parameters
+from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Lift", "NodeLift", "adjacency", "arcs", "checked_choice", "checked_integer", "pieces"]
+__all__ = ["DIRECTION", "Lift", "NodeLift", "adjacency", "arcs", "pieces"]
 
 MOST_ITEMS = 2_000_000
 """Nodes and edges that are lifted at a time: a bound on memory."""
 
-DIRECTIONS = ("any", "out", "in")
+DIRECTION = OneOf("any", "out", "in")
 
 
 class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -31,6 +32,7 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     encoder_: AttributeEncoder
+    _rules: ClassVar[Table] = {}
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the attributes of nodes and edges, and what else the lift needs to know."""
@@ -47,16 +49,13 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._lifted(self._fit_first(X))
 
     def _fit_first(self, X: Any) -> GraphBatch:
-        self._check_parameters()
+        checked_parameters(self, self._rules)
         self.encoder_, samples = first_samples(X, self._blank_encoder(), "raise")
         self._fit_batch(samples.batch)
         return samples.batch
 
     def _blank_encoder(self) -> AttributeEncoder:
         return AttributeEncoder()
-
-    def _check_parameters(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
 
     def _fit_batch(self, batch: GraphBatch) -> None:
         """Learn from encoded graphs."""
@@ -127,17 +126,3 @@ def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
     sources, targets, _ = arcs(batch, direction)
     n_nodes = int(batch.node_ptr[-1])
     return sp.csr_array((np.ones(len(sources)), (sources, targets)), shape=(n_nodes, n_nodes))
-
-
-def checked_integer(value: Any, name: str, least: int = 1) -> int:
-    """Return an integer that is large enough, or raise a ValueError."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
-        return int(value)
-    raise ValueError(f"{name} must be an integer >= {least}; got {value!r}")
-
-
-def checked_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """Return one of some words, or raise a ValueError."""
-    if value in choices:
-        return str(value)
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import DIRECTIONS, NodeLift, arcs, checked_choice, checked_integer
+from grnf.lifts.base import DIRECTION, NodeLift, arcs
 from grnf.lifts.columns import indicator_columns
+from grnf.rules import Int, OneOf, Table
 from grnf.typing import FloatArray
 
 __all__ = ["WeisfeilerLehman"]
@@ -53,6 +54,14 @@ class WeisfeilerLehman(NodeLift):
     [True, False, True, True, True]
     """
 
+    _rules: ClassVar[Table] = {
+        "depth": [Int(0)],
+        "dim": [Int(1)],
+        "columns": [OneOf("categories", "all")],
+        "seed": [Int(0)],
+        "direction": [DIRECTION],
+    }
+
     def __init__(
         self,
         depth: int = 3,
@@ -67,13 +76,6 @@ class WeisfeilerLehman(NodeLift):
         self.columns = columns
         self.seed = seed
         self.direction = direction
-
-    def _check_parameters(self) -> None:
-        checked_integer(self.depth, "depth", 0)
-        checked_integer(self.dim, "dim")
-        checked_integer(self.seed, "seed", 0)
-        checked_choice(self.columns, "columns", ("categories", "all"))
-        checked_choice(self.direction, "direction", DIRECTIONS)
 
     def _fit_batch(self, batch: GraphBatch) -> None:
         self.node_columns_ = self._chosen(batch.node_attr)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
-from grnf.typing import BoolArray, FloatArray
+from grnf.rules import Bool, Table
+from grnf.typing import BoolArray, FloatArray, Missing, Unseen
 
 __all__ = ["Encode", "Standardize", "indicator_columns"]
 
@@ -34,9 +35,7 @@ class Encode(Lift):
            [0., 0.]])
     """
 
-    def __init__(
-        self, unseen: Literal["error", "ignore"] = "error", missing: Literal["error", "zero"] = "error"
-    ) -> None:
+    def __init__(self, unseen: Unseen = "error", missing: Missing = "error") -> None:
         self.unseen = unseen
         self.missing = missing
 
@@ -68,6 +67,8 @@ class Standardize(Lift):
     >>> Standardize().fit_transform([Graph(2, [], [[10.0], [30.0]])]).node_attr.ravel()
     array([-1.,  1.])
     """
+
+    _rules: ClassVar[Table] = {"indicators": [Bool()]}
 
     def __init__(self, indicators: bool = False) -> None:
         self.indicators = indicators

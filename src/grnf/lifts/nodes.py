@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import DIRECTIONS, NodeLift, adjacency, checked_choice, checked_integer
+from grnf.lifts.base import DIRECTION, NodeLift, adjacency
 from grnf.lifts.dense import dense_blocks
+from grnf.rules import Bool, Int, OneOf, Table
 from grnf.typing import FloatArray
 
 __all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles"]
@@ -34,12 +35,11 @@ class Degree(NodeLift):
     array([1., 2., 1.])
     """
 
+    _rules: ClassVar[Table] = {"log": [Bool()], "direction": [DIRECTION]}
+
     def __init__(self, log: bool = True, *, direction: Direction = "any") -> None:
         self.log = log
         self.direction = direction
-
-    def _check_parameters(self) -> None:
-        checked_choice(self.direction, "direction", DIRECTIONS)
 
     def _columns(self, batch: GraphBatch) -> FloatArray:
         degree = adjacency(batch, self.direction).sum(axis=1)
@@ -80,11 +80,10 @@ class Pool(NodeLift):
            [3., 2.]])
     """
 
+    _rules: ClassVar[Table] = {"kind": [OneOf("mean", "count")]}
+
     def __init__(self, kind: Literal["mean", "count"] = "mean") -> None:
         self.kind = kind
-
-    def _check_parameters(self) -> None:
-        checked_choice(self.kind, "kind", ("mean", "count"))
 
     def _columns(self, batch: GraphBatch) -> FloatArray:
         sizes = batch.sizes
@@ -124,17 +123,14 @@ class Propagate(NodeLift):
            [4., 1., 2.]])
     """
 
+    _rules: ClassVar[Table] = {"hops": [Int(1)], "kind": [OneOf("mean", "sum")], "direction": [DIRECTION]}
+
     def __init__(
         self, hops: int = 2, kind: Literal["mean", "sum"] = "mean", *, direction: Direction = "any"
     ) -> None:
         self.hops = hops
         self.kind = kind
         self.direction = direction
-
-    def _check_parameters(self) -> None:
-        checked_integer(self.hops, "hops")
-        checked_choice(self.kind, "kind", ("mean", "sum"))
-        checked_choice(self.direction, "direction", DIRECTIONS)
 
     def _columns(self, batch: GraphBatch) -> FloatArray:
         step = adjacency(batch, self.direction)

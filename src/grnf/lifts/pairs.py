@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import Lift, checked_choice, checked_integer, pieces
+from grnf.lifts.base import Lift, pieces
 from grnf.lifts.dense import dense_blocks
+from grnf.rules import Int, OneOf, Table
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Distance", "Resistance"]
@@ -24,9 +25,6 @@ class _PairLift(Lift):
     """
 
     pairs: str
-
-    def _check_parameters(self) -> None:
-        checked_choice(self.pairs, "pairs", ("edges", "all"))
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         done = [self._piece(piece) for piece in pieces(batch)]
@@ -109,12 +107,10 @@ class Distance(_PairLift):
 
     pairs = "all"
 
+    _rules: ClassVar[Table] = {"cutoff": [Int(1), OneOf(None)]}
+
     def __init__(self, cutoff: int | None = None) -> None:
         self.cutoff = cutoff
-
-    def _check_parameters(self) -> None:
-        if self.cutoff is not None:
-            checked_integer(self.cutoff, "cutoff")
 
     def _between(self, A: Any) -> FloatArray:
         steps = np.asarray(shortest_path(sp.csr_array(A), method="D", directed=False, unweighted=True))
@@ -142,6 +138,8 @@ class Resistance(_PairLift):
     >>> Resistance().fit_transform([kite]).edge_attr.ravel().round(3)
     array([0.667, 0.667, 0.667, 1.   ])
     """
+
+    _rules: ClassVar[Table] = {"pairs": [OneOf("edges", "all")]}
 
     def __init__(self, pairs: Literal["edges", "all"] = "edges") -> None:
         self.pairs = pairs

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import DIRECTIONS, NodeLift, checked_choice, checked_integer
+from grnf.lifts.base import DIRECTION, NodeLift
 from grnf.lifts.dense import dense_blocks
+from grnf.rules import Int, Table
 from grnf.typing import FloatArray
 
 __all__ = ["RandomWalk"]
@@ -35,13 +36,11 @@ class RandomWalk(NodeLift):
     array([0.  , 0.5 , 0.25])
     """
 
+    _rules: ClassVar[Table] = {"steps": [Int(1)], "direction": [DIRECTION]}
+
     def __init__(self, steps: int = 4, *, direction: Literal["any", "out", "in"] = "any") -> None:
         self.steps = steps
         self.direction = direction
-
-    def _check_parameters(self) -> None:
-        checked_integer(self.steps, "steps")
-        checked_choice(self.direction, "direction", DIRECTIONS)
 
     def _columns(self, batch: GraphBatch) -> FloatArray:
         columns = np.zeros((batch.node_ptr[-1], self.steps))

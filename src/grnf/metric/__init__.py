@@ -3,7 +3,13 @@
 from grnf.metric.bounds import error_bound, failure_probability, required_dimension, truncation_bias
 from grnf.metric.estimate import DistanceEstimate, KernelEstimate, distance, kernel_estimate
 from grnf.metric.marginal import marginal_distance, marginal_kernel
-from grnf.metric.pairwise import distances_from_kernel, kernel, kernel_from_distances, pairwise_distances
+from grnf.metric.pairwise import (
+    distances_from_kernel,
+    kernel,
+    kernel_from_distances,
+    pairwise_distances,
+    pairwise_kernels,
+)
 
 __all__ = [
     "DistanceEstimate",
@@ -18,6 +24,7 @@ __all__ = [
     "marginal_distance",
     "marginal_kernel",
     "pairwise_distances",
+    "pairwise_kernels",
     "required_dimension",
     "truncation_bias",
 ]

@@ -18,14 +18,13 @@ For all pairs among N graphs at once delta is divided by their number.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
-from typing import Any
 
 from scipy.stats import norm
 
 from grnf.activations import get_activation
 from grnf.law import OrderLaw
+from grnf.rules import Int, OneOf, Real, checked
 
 __all__ = ["BOUNDS", "error_bound", "failure_probability", "required_dimension", "truncation_bias"]
 
@@ -67,7 +66,7 @@ def required_dimension(
     >>> required_dimension(0.1, 0.05, bound="chebyshev")  # Theorem 2 of the paper
     32000
     """
-    eps, delta = checked_positive(eps, "eps"), checked_probability(delta, "delta")
+    eps, delta = checked(eps, "eps", Real()), checked(delta, "delta", Real(1))
     rule = _Rule(bound, quantity, activation, n_graphs, variance)
     M = rule.dimension(eps, delta / rule.n_pairs)
     return max(1, math.ceil(M * (1 - 1e-12)))  # 16 / (0.05 * 0.1**2) is a hair over 32000
@@ -90,7 +89,7 @@ def error_bound(
     >>> round(error_bound(2952, 0.05), 4)
     0.1
     """
-    M, delta = checked_dimension(n_components), checked_probability(delta, "delta")
+    M, delta = checked(n_components, "n_components", Int(1)), checked(delta, "delta", Real(1))
     rule = _Rule(bound, quantity, activation, n_graphs, variance)
     return math.sqrt(rule.dimension(1.0, delta / rule.n_pairs) / M)  # every bound is a constant / eps^2
 
@@ -112,7 +111,7 @@ def failure_probability(
     >>> round(failure_probability(2952, 0.1), 3)
     0.05
     """
-    M, eps = checked_dimension(n_components), checked_positive(eps, "eps")
+    M, eps = checked(n_components, "n_components", Int(1)), checked(eps, "eps", Real())
     rule = _Rule(bound, quantity, activation, n_graphs, variance)
     return min(1.0, rule.n_pairs * rule.risk(M, eps))
 
@@ -139,14 +138,12 @@ class _Rule:
         self, bound: str, quantity: str, activation: str, n_graphs: int | None, variance: float | None
     ) -> None:
         rho = get_activation(activation)
-        if bound not in BOUNDS:
-            raise ValueError(f"bound must be one of {', '.join(map(repr, BOUNDS))}; got {bound!r}")
-        if quantity not in ("distance", "kernel"):
-            raise ValueError(f"quantity must be 'distance' or 'kernel'; got {quantity!r}")
+        checked(bound, "bound", OneOf(*BOUNDS))
+        checked(quantity, "quantity", OneOf("distance", "kernel"))
         if variance is not None:
             if bound == "hoeffding":
                 raise ValueError("Hoeffding's bound knows no variance: use bound='chebyshev' or 'clt'")
-            variance = checked_positive(variance, "variance")
+            variance = checked(variance, "variance", Real())
         if not rho.bounded and variance is None:
             raise ValueError(
                 f"activation {rho.name!r} is unbounded, so no bound holds for all graphs; "
@@ -177,37 +174,5 @@ class _Rule:
 def _n_pairs(n_graphs: int | None, quantity: str) -> int:
     if n_graphs is None:
         return 1
-    N = operator.index(n_graphs)
-    if N < 2:
-        raise ValueError(f"n_graphs must be at least 2; got {n_graphs}")
+    N = int(checked(n_graphs, "n_graphs", Int(2)))
     return N * (N - 1) // 2 if quantity == "distance" else N * (N + 1) // 2
-
-
-def checked_dimension(n_components: Any) -> int:
-    """Return M if it is an integer >= 1."""
-    try:
-        M = operator.index(n_components)
-    except TypeError:
-        raise ValueError(f"n_components must be an integer; got {n_components!r}") from None
-    if M < 1:
-        raise ValueError(f"n_components must be at least 1; got {M}")
-    return M
-
-
-def checked_positive(value: Any, name: str) -> float:
-    """Return the value if it is a positive, finite number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a positive number; got {value!r}") from None
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
-    return number
-
-
-def checked_probability(value: Any, name: str) -> float:
-    """Return the value if it lies strictly between 0 and 1."""
-    number = checked_positive(value, name)
-    if number >= 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
-    return number

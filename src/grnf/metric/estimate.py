@@ -10,14 +10,57 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from grnf.activations import get_activation
-from grnf.metric.bounds import checked_probability
+from grnf.rules import Int, OneOf, Real, checked
 from grnf.typing import FloatArray
 
 __all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]
 
 
+class _Estimate:
+    """What both estimates share: a value with error bars."""
+
+    value: float
+    standard_error: float
+    n_components: int
+    largest_term: float
+    exact: bool
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        spec = spec or ".4g"
+        if self.exact:
+            return f"{self.value:{spec}}"
+        low, high = self.interval(method="bernstein" if math.isfinite(self.largest_term) else "clt")
+        return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
+
+    def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+        raise NotImplementedError
+
+    def _radius(self, length: float, delta: float, method: str) -> float:
+        """Return how far a mean of independent terms in a range of this length may be off, both sides."""
+        delta, n = checked(delta, "delta", Real(1)), self.n_components
+        checked(method, "method", OneOf("bernstein", "hoeffding", "clt"))
+        if self.exact:
+            return 0.0
+        if method == "clt":
+            return float(norm.ppf(1 - delta / 2)) * self.standard_error
+        if not math.isfinite(length):
+            raise ValueError(
+                "no bound of the terms is known (unbounded activation or importance weights), which "
+                f"the {method} interval needs: use method='clt' or give largest_term"
+            )
+        if method == "hoeffding":
+            return length * math.sqrt(math.log(2 / delta) / (2 * n))
+        if n < 2:
+            return math.inf
+        log = math.log(4 / delta)
+        return self.standard_error * math.sqrt(2 * log) + 7 * length * log / (3 * (n - 1))
+
+
 @dataclass(frozen=True)
-class DistanceEstimate:
+class DistanceEstimate(_Estimate):
     """An estimate of d_P(g1, g2) from M random features.
 
     Attributes
@@ -30,15 +73,18 @@ class DistanceEstimate:
         The number of independent terms: M, or M / R with R heads per hidden draw.
     largest_term : float
         An upper bound of each term; infinite for an unbounded activation.
+    exact : bool
+        Whether there is no sampling error, since the law is one on these features alone.
     """
 
     squared: float
     standard_error: float
     n_components: int
     largest_term: float = field(repr=False)
+    exact: bool = field(default=False, repr=False)
 
     @property
-    def value(self) -> float:
+    def value(self) -> float:  # type: ignore[override]
         """The estimate of d_P."""
         return math.sqrt(self.squared)
 
@@ -53,9 +99,8 @@ class DistanceEstimate:
             valid for every M, it needs a bounded activation. "clt" is the normal approximation: shorter,
             valid for large M only.
         """
-        if method not in ("bernstein", "clt"):
-            raise ValueError(f"method must be 'bernstein' or 'clt'; got {method!r}")
-        radius = _radius(self.standard_error, self.n_components, self.largest_term, delta, method)
+        checked(method, "method", OneOf("bernstein", "clt"))
+        radius = self._radius(self.largest_term, delta, method)
         return max(self.squared - radius, 0.0), min(self.squared + radius, self.largest_term)
 
     def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
@@ -70,14 +115,9 @@ class DistanceEstimate:
         low, high = self.squared_interval(delta, method)
         return math.sqrt(low), math.sqrt(high)
 
-    def __format__(self, spec: str) -> str:
-        low, high = self.interval() if math.isfinite(self.largest_term) else self.interval(method="clt")
-        spec = spec or ".4g"
-        return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
-
 
 @dataclass(frozen=True)
-class KernelEstimate:
+class KernelEstimate(_Estimate):
     """An estimate of kappa_P(g1, g2) from M random features.
 
     Attributes
@@ -91,12 +131,15 @@ class KernelEstimate:
     largest_term : float
         An upper bound of each term; infinite for an unbounded activation. No term is below minus a quarter of
         it: xi1 and xi2 are differences to one number psi(0_g), and all three lie in the range of rho_i.
+    exact : bool
+        Whether there is no sampling error, since the law is one on these features alone.
     """
 
     value: float
     standard_error: float
     n_components: int
     largest_term: float = field(repr=False)
+    exact: bool = field(default=False, repr=False)
 
     def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
         """Return an interval that holds kappa_P with probability at least 1 - delta.
@@ -114,33 +157,8 @@ class KernelEstimate:
         >>> [round(bound, 3) for bound in estimate.interval(0.05)]
         [0.002, 0.202]
         """
-        radius = _radius(self.standard_error, self.n_components, 1.25 * self.largest_term, delta, method)
+        radius = self._radius(1.25 * self.largest_term, delta, method)
         return max(self.value - radius, -self.largest_term / 4), min(self.value + radius, self.largest_term)
-
-    def __format__(self, spec: str) -> str:
-        low, high = self.interval() if math.isfinite(self.largest_term) else self.interval(method="clt")
-        spec = spec or ".4g"
-        return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
-
-
-def _radius(standard_error: float, n: int, length: float, delta: float, method: str) -> float:
-    """Return how far a mean of n independent terms in a range of this length may be off, both sides."""
-    delta = checked_probability(delta, "delta")
-    if method == "clt":
-        return float(norm.ppf(1 - delta / 2)) * standard_error
-    if method not in ("bernstein", "hoeffding"):
-        raise ValueError(f"method must be 'bernstein', 'hoeffding' or 'clt'; got {method!r}")
-    if not math.isfinite(length):
-        raise ValueError(
-            "no bound of the terms is known (unbounded activation or importance weights), which "
-            f"the {method} interval needs: use method='clt' or give largest_term"
-        )
-    if method == "hoeffding":
-        return length * math.sqrt(math.log(2 / delta) / (2 * n))
-    if n < 2:
-        return math.inf
-    log = math.log(4 / delta)
-    return standard_error * math.sqrt(2 * log) + 7 * length * log / (3 * (n - 1))
 
 
 def distance(
@@ -150,6 +168,7 @@ def distance(
     activation: str = "tanh",
     largest_term: float | None = None,
     heads: int = 1,
+    exact: bool = False,
 ) -> DistanceEstimate:
     """Estimate d_P(g1, g2) = (E_w[(psi(g1; w) - psi(g2; w))^2])^(1/2) from the vectors of two graphs.
 
@@ -167,6 +186,8 @@ def distance(
     heads : int, default=1
         R, the heads per hidden draw of that transformer. The features of one hidden draw depend on each
         other, so error bars come from their means: M / R independent terms.
+    exact : bool, default=False
+        Whether the vectors are those of a law on these features alone (`ReweightedGRNF`): no sampling error.
 
     Examples
     --------
@@ -176,7 +197,7 @@ def distance(
     """
     x, y = _pair(z1, z2, heads)
     terms = _independent(len(x) * np.square(x - y), heads)
-    return estimate_from_terms(terms, _largest(largest_term, activation))
+    return estimate_from_terms(terms, _largest(largest_term, activation), exact)
 
 
 def kernel_estimate(
@@ -186,6 +207,7 @@ def kernel_estimate(
     activation: str = "tanh",
     largest_term: float | None = None,
     heads: int = 1,
+    exact: bool = False,
 ) -> KernelEstimate:
     """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centred vectors.
 
@@ -193,7 +215,7 @@ def kernel_estimate(
     ----------
     z1, z2 : array-like, shape (M,)
         Vectors made by one transformer, centred: `GRNF(center=True)`, or less its `null_vector()`.
-    activation, largest_term, heads
+    activation, largest_term, heads, exact
         As for `distance`; the largest term is that of the squared distance, which bounds xi1 xi2 too.
 
     Examples
@@ -204,20 +226,16 @@ def kernel_estimate(
     """
     x, y = _pair(z1, z2, heads)
     terms = _independent(len(x) * (x * y), heads)
-    return KernelEstimate(
-        value=float(terms.mean()),
-        standard_error=_standard_error(terms),
-        n_components=len(terms),
-        largest_term=_largest(largest_term, activation),
-    )
+    largest = _largest(largest_term, activation)
+    return KernelEstimate(float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact)
 
 
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
         raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
-    if not isinstance(heads, (int, np.integer)) or heads < 1 or len(x) % heads:
-        raise ValueError(f"heads must be an integer >= 1 that divides the length {len(x)}; got {heads!r}")
+    if len(x) % checked(heads, "heads", Int(1)):
+        raise ValueError(f"heads must divide the length {len(x)} of the vectors; got {heads}")
     return x, y
 
 
@@ -230,18 +248,16 @@ def _largest(largest_term: float | None, activation: str) -> float:
     return float(spread**2 if largest_term is None else largest_term)
 
 
-def _standard_error(terms: FloatArray) -> float:
+def _standard_error(terms: FloatArray, exact: bool) -> float:
+    if exact:
+        return 0.0
     return float(terms.std(ddof=1) / math.sqrt(len(terms))) if len(terms) > 1 else math.inf
 
 
-def estimate_from_terms(terms: FloatArray, largest_term: float) -> DistanceEstimate:
+def estimate_from_terms(terms: FloatArray, largest_term: float, exact: bool = False) -> DistanceEstimate:
     """Return the estimate that independent terms, each of mean d_P^2, give."""
-    return DistanceEstimate(
-        squared=float(terms.mean()),
-        standard_error=_standard_error(terms),
-        n_components=len(terms),
-        largest_term=largest_term,
-    )
+    error = _standard_error(terms, exact)
+    return DistanceEstimate(float(terms.mean()), error, len(terms), largest_term, exact)
 
 
 def _vector(z: npt.ArrayLike, name: str) -> FloatArray:

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf.deprecation import renamed
 from grnf.typing import FloatArray
 
-__all__ = ["distances_from_kernel", "kernel", "kernel_from_distances", "pairwise_distances"]
+__all__ = [
+    "distances_from_kernel",
+    "kernel",
+    "kernel_from_distances",
+    "pairwise_distances",
+    "pairwise_kernels",
+]
 
 BLOCK_BYTES = 2**25
 CANCELLED = 1e-6
@@ -51,7 +58,7 @@ def pairwise_distances(
     return out
 
 
-def kernel(
+def pairwise_kernels(
     Z1: npt.ArrayLike,
     Z2: npt.ArrayLike | None = None,
     *,
@@ -70,7 +77,7 @@ def kernel(
 
     Examples
     --------
-    >>> kernel([[1.0, 0.0], [1.0, 2.0]])
+    >>> pairwise_kernels([[1.0, 0.0], [1.0, 2.0]])
     array([[1., 1.],
            [1., 5.]])
     """
@@ -82,6 +89,9 @@ def kernel(
     for rows in _row_blocks(len(X), Y.shape[0] + Y.shape[1]):
         out[rows] = _product(np.asarray(X[rows], dtype=np.float64), Y)
     return out
+
+
+kernel = renamed("grnf.metric.kernel", "grnf.metric.pairwise_kernels", pairwise_kernels)
 
 
 def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from grnf.activations import get_activation
 from grnf.basis import check_basis
-from grnf.estimators.parameters import checked_heads, checked_hidden_channels
 from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, draw_seed, importance_weights, parameter_law
 from grnf.law.draw import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
 from grnf.nn.sums import Settings, feature_sums
+from grnf.rules import Int, checked
 
 __all__ = ["GRNFLayer"]
 
@@ -114,8 +114,8 @@ class GRNFLayer(nn.Module):
         self.out_features = _whole(out_features, 1, "out_features")
         self.node_channels = _whole(node_channels, 0, "node_channels")
         self.edge_channels = _whole(edge_channels, 0, "edge_channels")
-        self.hidden_channels = checked_hidden_channels(hidden_channels)
-        self.heads, self.stratified = checked_heads(heads), bool(stratified)
+        self.hidden_channels = checked(hidden_channels, "hidden_channels", Int(1))
+        self.heads, self.stratified = checked(heads, "heads", Int(1)), bool(stratified)
         if self.out_features % self.heads:
             raise ValueError(f"out_features must be a multiple of heads; got {out_features} and {heads}")
         self.target = parameter_law(orders, self.hidden_channels, "orders", self.stratified)

@@ -7,6 +7,7 @@ one node for `torch.compile`, and keeps nothing for the way back but its inputs:
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -61,17 +62,9 @@ def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, setting
 class _Work:
     """One call: its graphs and its coefficients, as the engine takes them."""
 
-    def __init__(
-        self,
-        x: Tensor,
-        arcs: Tensor,
-        values: Tensor,
-        batch: Tensor,
-        order_of: Tensor,
-        thetas: list[Tensor],
-        n_graphs: int,
-        settings: Settings,
-    ) -> None:
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
+        settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
         double = x.dtype == torch.float64
         self.engine = Engine(
@@ -206,7 +199,7 @@ def _checked_graphs(number: IntArray, ends: IntArray, n_graphs: int) -> IntArray
         )
     if ends.size and (ends.min() < 0 or ends.max() >= n):
         raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
-    graph = number[ends[0]]
+    graph: IntArray = number[ends[0]]
     across = np.flatnonzero(graph != number[ends[1]])
     if len(across):
         raise GraphError(
@@ -248,13 +241,13 @@ _ARGUMENTS = (
 
 
 def _forward(*arguments: Any) -> Tensor:
-    work = _Work(*arguments[:7], Settings(*arguments[7:]))
+    work = _Work(arguments)
     return torch.from_numpy(work.sums()).to(arguments[0].device)
 
 
 def _backward(*arguments: Any) -> list[Tensor]:
     *given, d, of_x, of_values, of_theta = arguments
-    work = _Work(*given[:7], Settings(*given[7:]))
+    work = _Work(given)
     d_x, d_values, d_thetas = work.slopes(d.double().cpu().numpy(), of_x, of_values, of_theta)
     found, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(found, like, strict=True)]

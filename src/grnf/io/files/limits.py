@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from grnf.io.raw import LARGEST_GRAPH
+
 __all__ = [
     "DEEPEST_NESTING",
     "LARGEST_DOCUMENT",
@@ -13,9 +15,6 @@ __all__ = [
     "MOST_EMPTY_GRAPHS",
     "SMALL_MEMBER",
 ]
-
-LARGEST_GRAPH = 10**8
-"""Nodes of one graph. A header that says 10^12 costs nothing to write, and later arrays have this length."""
 
 LONGEST_LINE = 2**20
 """Bytes of one line of a table or an edge list: a row of a few columns, never a million of them."""

@@ -1,6 +1,8 @@
 """Bad samples: raised, NaN or skipped, with rows and reasons."""
 
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -29,39 +31,85 @@ def test_bad_samples_become_rows_of_nan():
     Z = grnf.transform(BAD)
     assert np.isnan(Z).all(axis=1).tolist() == [False, True, False, True, False]
     np.testing.assert_array_equal(Z[[0, 2, 4]], grnf.transform([BAD[0], BAD[2], BAD[4]]))
-    assert grnf.errors_ == []
-    grnf.transform(BAD)
-    assert [row for row, _ in grnf.errors_] == [1, 3]
-    assert "'C1CC' is no SMILES" in grnf.errors_[0][1]
+    found = grnf.embed(BAD)
+    np.testing.assert_array_equal(found.vectors, Z)
+    assert found.rows.tolist() == [0, 1, 2, 3, 4]
+    assert [row for row, _ in found.errors] == [1, 3]
+    assert "'C1CC' is no SMILES" in found.errors[0][1]
     assert np.isnan(grnf.transform(["C1CC"])).all()
-    Z = GRNF(8, random_state=0, on_error="nan").fit_transform(BAD)
+    assert grnf.errors_ == []
+    fitted = GRNF(8, random_state=0, on_error="nan")
+    Z = fitted.fit_transform(BAD)
     assert np.isnan(Z).all(axis=1).tolist() == [False, True, False, True, False]
+    assert fitted.errors_ == found.errors
 
 
 def test_bad_samples_are_skipped_and_named():
     guest("rdkit")
     grnf = GRNF(8, random_state=0, on_error="skip").fit(MOLECULES)
     with pytest.warns(
-        GrnfWarning, match=r"2 of 5 samples are left out: rows 1, 3\. Row 1: 'C1CC' is no SMILES"
+        GrnfWarning,
+        match=r"2 of 5 samples are left out: rows 1, 3\. Row 1: 'C1CC' is no SMILES.*in embed\(X\)\.errors",
     ):
         Z = grnf.transform(BAD)
+    found = grnf.embed(BAD)
+    np.testing.assert_array_equal(found.vectors, Z)
+    assert (found.rows.tolist(), [row for row, _ in found.errors]) == ([0, 2, 4], [1, 3])
     np.testing.assert_array_equal(Z, grnf.transform([BAD[0], BAD[2], BAD[4]]))
     with pytest.warns(GrnfWarning, match=r"rows 0, 1, .*, 19 and 5 more"):
         assert grnf.transform([None] * 25).shape == (0, 8)
-    assert len(grnf.errors_) == 25
+    assert len(grnf.embed([None] * 25).errors) == 25
+    with pytest.warns(GrnfWarning, match=r"rows 1, 3\. .* All reasons are in errors_"):
+        grnf.fit_transform(BAD)
+    assert [row for row, _ in grnf.errors_] == [1, 3]
 
 
-def test_blocks_of_a_stream_count_rows_from_its_beginning():
-    samples = [cycle(3), None, cycle(4), cycle(5), None, cycle(6)]
-    grnf = GRNF(8, random_state=0, on_error="nan").fit([cycle(3)])
-    blocks = list(grnf.transform_blocks(iter(samples), block_size=2))
-    assert [row for row, _ in grnf.errors_] == [1, 4]
-    np.testing.assert_allclose(np.concatenate(blocks), grnf.transform(samples), rtol=1e-5, atol=1e-7)
-    grnf.set_params(on_error="raise")
-    with pytest.raises(
-        GraphError, match=r"in the block that begins with graph 4: X\[0\]: no graph can be made"
-    ):
-        list(grnf.transform_blocks(samples[2:4] * 2 + samples[4:], block_size=2))
+def test_the_warning_points_at_the_call():
+    grnf = GRNF(4, random_state=0, on_error="skip").fit([cycle(3)])
+    for call in (grnf.transform, grnf.fit_transform, lambda X: next(grnf.transform_blocks(X))):
+        with pytest.warns(GrnfWarning, match="1 of 2 samples") as told:
+            call([cycle(3), None])
+        assert told[0].filename == __file__
+
+
+def test_policies_of_one_call():
+    grnf = GRNF(4, random_state=0).fit([cycle(3)])
+    samples = [cycle(4), None, cycle(5)]
+    with pytest.raises(GraphError, match=r"X\[1\]: no graph can be made"):
+        grnf.embed(samples)
+    assert grnf.embed(samples, on_error="nan").vectors.shape == (3, 4)
+    assert grnf.embed(samples, on_error="skip").vectors.shape == (2, 4)
+    assert (grnf.on_error, grnf.errors_) == ("raise", [])
+    with pytest.raises(ValueError, match="on_error must be 'raise', 'nan' or 'skip'; got 'drop'"):
+        grnf.embed(samples, on_error="drop")
+
+
+def test_threads_that_share_a_transformer_get_their_own_reports():
+    grnf = GRNF(16, random_state=0, on_error="skip").fit([cycle(3)])
+    good = [cycle(n) for n in range(3, 40)]
+    Z = grnf.transform(good)
+    before = dict(vars(grnf))
+    meet = threading.Barrier(4)
+
+    def collection(thread):
+        """Every (thread + 2)-th sample is bad."""
+        return [None if n % (thread + 2) == 0 else graph for n, graph in enumerate(good)]
+
+    def work(thread):
+        samples = collection(thread)
+        for _ in range(20):
+            meet.wait()
+            found = grnf.embed(samples)
+            assert [row for row, _ in found.errors] == [n for n, s in enumerate(samples) if s is None]
+            np.testing.assert_array_equal(found.vectors, Z[found.rows])
+            assert grnf.embed(samples, on_error="nan").vectors.shape == Z.shape
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+    after = vars(grnf)
+    assert after.keys() == before.keys()
+    assert all(after[name] is value for name, value in before.items())
 
 
 def test_on_error_covers_attributes_and_plain_graphs():
@@ -70,16 +118,18 @@ def test_on_error_covers_attributes_and_plain_graphs():
     Z = grnf.fit_transform(graphs)
     assert np.isnan(Z).all(axis=1).tolist() == [False, True, False, True]
     assert grnf.errors_[0][0] == 1
-    np.testing.assert_array_equal(grnf.transform(graphs), Z)
-    assert grnf.errors_[0] == (1, "node_attr has 2 columns; 1 expected, as in fit")
+    found = grnf.embed(graphs)
+    np.testing.assert_array_equal(found.vectors, Z)
+    assert found.errors[0] == (1, "node_attr has 2 columns; 1 expected, as in fit")
 
 
 def test_on_error_covers_features_that_overflow():
     graphs = [Graph(2, [(0, 1)], [scale, 1.0]) for scale in (1.0, 1e38, 2.0, 1e38, 3.0)]
     grnf = GRNF(8, random_state=0, on_error="nan", normalize=False).fit(graphs[:1])
-    Z = grnf.transform(graphs)
+    found = grnf.embed(graphs)
+    Z = found.vectors
     assert np.isnan(Z).all(axis=1).tolist() == [False, True, False, True, False]
-    assert [row for row, _ in grnf.errors_] == [1, 3]
+    assert [row for row, _ in found.errors] == [1, 3]
     np.testing.assert_allclose(Z[[0, 2, 4]], grnf.transform([graphs[0], graphs[2], graphs[4]]), rtol=1e-6)
 
 

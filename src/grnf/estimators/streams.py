@@ -1,0 +1,124 @@
+"""Streams of graphs that may be longer than memory: fitted on in one pass, embedded block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.graphs import Graph
+from grnf.io.objects import graph_objects, to_raw
+from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.vectors.blocks import VectorBlock
+from grnf.rules import Int, checked
+from grnf.typing import OnError
+
+if TYPE_CHECKING:
+    from grnf.estimators.base import GraphTransformer
+    from grnf.estimators.transformer import GRNF
+
+__all__ = ["embed_stream", "fit_stream"]
+
+
+def embed_stream(
+    transformer: GraphTransformer,
+    X: Iterable[Any],
+    *,
+    block_size: int = 1024,
+    start: int = 0,
+    on_error: OnError | None = None,
+    **policies: Any,
+) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
+    """Embed a stream of graphs; yield the vectors of a block of them at a time, and the bad graphs of it.
+
+    A block has ids, labels and vectors of its graphs, in the order of the stream, and can go to
+    `grnf.io.vectors.write_vectors`. Graphs are called by their `graph_id`, or else by their place.
+
+    Parameters
+    ----------
+    transformer : GRNF or ReweightedGRNF
+        Fitted; it is not changed.
+    X : iterable of graphs
+        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read.
+    block_size : int, default=1024
+        Graphs per block, bad ones included; no more are held at once.
+    start : int, default=0
+        The place of the first graph, where the stream is the rest of another.
+    on_error, unseen, missing : optional
+        As in `GRNF.embed`. With "raise", the error calls the graph by its name.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> grnf = GRNF(8, random_state=0).fit([Graph(3, [])])
+    >>> stream = (Graph(n, []) if n != 3 else "no graph" for n in range(5))
+    >>> for block, bad in embed_stream(grnf, stream, block_size=2, on_error="skip"):
+    ...     print(block.ids, block.Z.shape, [graph.index for graph in bad])
+    ['0', '1'] (2, 8) []
+    ['2'] (1, 8) [3]
+    ['4'] (1, 8) []
+    """
+    block_size = checked(block_size, "block_size", Int(1))
+    policy = transformer.on_error if on_error is None else on_error
+    stream = iter(graph_objects(X))
+    while graphs := list(islice(stream, block_size)):
+        names = [getattr(graph, "graph_id", None) for graph in graphs]
+        ids = [str(start + place if name is None else name) for place, name in enumerate(names)]
+        embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
+        bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
+        if bad and policy == "raise":
+            raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
+        y = [getattr(graphs[place], "y", None) for place in embedding.rows]
+        yield VectorBlock([ids[place] for place in embedding.rows], y, embedding.vectors), bad
+        start += len(graphs)
+
+
+def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:
+    """Fit on all graphs of a stream, by way of the few that show all attributes and categories there are.
+
+    Graphs that cannot be used have no say; what becomes of them is decided when they are embedded. With
+    `on_error` other than "raise", neither have those whose attributes disagree with the others.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> fit_stream(GRNF(8, random_state=0), (Graph(n, []) for n in range(10_000))).n_components_
+    8
+    """
+    reasons: list[str] = []
+    telling = list(_telling(X, reasons))
+    if not telling:
+        raise GraphError("there is no graph that can be used" + "".join(f": {why}" for why in reasons))
+    transformer._fit_samples(telling, None, on_error)
+    return transformer
+
+
+def _telling(X: Iterable[Any], reasons: list[str]) -> Iterator[RawGraph]:
+    """Yield the graphs that show an attribute or a category for the first time, or else the first graph.
+
+    `reasons` gets that of the first bad one.
+    """
+    seen: set[Any] = set()
+    for graph in graph_objects(X):
+        try:
+            raw = graph if isinstance(graph, RawGraph) else to_raw(graph)
+            shown = {"a graph", *_shown("node", raw.node_columns), *_shown("edge", raw.edge_columns)}
+            if not shown <= seen:
+                Graph(raw.n_nodes, raw.edges)
+                seen |= shown
+                yield raw
+        except GraphError as error:
+            reasons += [] if reasons else [str(error)]
+
+
+def _shown(what: str, columns: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what the columns of a graph tell: names, types and widths, and categories."""
+    for name, values in columns.items():
+        array = np.asarray(values)
+        if array.dtype.kind in "fiub":
+            yield what, name, "numbers", array.shape[1:]
+        elif array.size:
+            yield from ((what, name, "category", value) for value in set(array.ravel().tolist()))

@@ -1,0 +1,166 @@
+"""Rules for parameters: each is said once, and one function words the error.
+
+>>> checked(True, "heads", Int(1), OneOf("auto"), "More heads cost next to nothing", owner="GRNF")
+Traceback (most recent call last):
+ValueError: GRNF: heads must be an integer >= 1 or 'auto'; got True. More heads cost next to nothing
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = [
+    "Bool",
+    "Instance",
+    "Int",
+    "MemorySize",
+    "OneOf",
+    "Real",
+    "Rule",
+    "Table",
+    "checked",
+    "checked_parameters",
+]
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+class Rule(ABC):
+    """What a parameter may be; `words` say it."""
+
+    words: str
+
+    @abstractmethod
+    def take(self, value: Any) -> Any:
+        """Return the value in Python's own type; raise a TypeError or ValueError if it is not allowed."""
+
+
+Table: TypeAlias = Mapping[str, Sequence[Rule | str]]
+"""Rules of the parameters of a class by their names."""
+
+
+class Int(Rule):
+    """An integer from `low` to `high`, both included; those of numpy are integers, True and False are not."""
+
+    def __init__(self, low: int | None = None, high: int | None = None) -> None:
+        self.low, self.high = low, high
+        bounds = [f" {sign} {bound}" for sign, bound in ((">=", low), ("<=", high)) if bound is not None]
+        self.words = "an integer" + " and".join(bounds)
+
+    def take(self, value: Any) -> int:  # noqa: D102
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+        if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
+            raise ValueError
+        return number
+
+
+class Real(Rule):
+    """A finite number above 0, and below `high` where one is given."""
+
+    def __init__(self, high: float = math.inf) -> None:
+        self.high = high
+        self.words = f"a number strictly between 0 and {high:g}" if high < math.inf else "a positive number"
+
+    def take(self, value: Any) -> float:  # noqa: D102
+        if isinstance(value, bool | str) or not 0 < float(value) < self.high:
+            raise ValueError
+        return float(value)
+
+
+class Bool(Rule):
+    """True or False, of Python or numpy."""
+
+    words = "True or False"
+
+    def take(self, value: Any) -> bool:  # noqa: D102
+        return bool(Instance("", bool, np.bool_).take(value))
+
+
+class OneOf(Rule):
+    """One of some words, or None where that is among them."""
+
+    def __init__(self, *choices: str | None) -> None:
+        self.choices = choices
+        self.words = _either([repr(choice) for choice in choices])
+
+    def take(self, value: Any) -> Any:  # noqa: D102
+        if not (value is None or isinstance(value, str)) or value not in self.choices:
+            raise ValueError
+        return value
+
+
+class Instance(Rule):
+    """An object of some types."""
+
+    def __init__(self, words: str, *types: type) -> None:
+        self.words, self.types = words, types
+
+    def take(self, value: Any) -> Any:  # noqa: D102
+        if not isinstance(value, self.types):
+            raise TypeError
+        return value
+
+
+class MemorySize(Rule):
+    """A number of bytes, given as such or like "500MB".
+
+    Examples
+    --------
+    >>> MemorySize().take("1.5 GB"), MemorySize().take(2_000_000)
+    (1500000000, 2000000)
+    """
+
+    words = "a number of bytes or like '500MB', at least 1 MB"
+
+    def take(self, value: Any) -> int:  # noqa: D102
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B)?\s*", str(value).upper())
+        if match is None:
+            raise ValueError
+        return Int(UNITS["MB"]).take(int(float(match[1]) * UNITS[match[2] or ""]))
+
+
+def checked(
+    value: Any, name: str, *rules: Rule | str, owner: str = "", error: type[ValueError] = ValueError
+) -> Any:
+    """Return a parameter in Python's own type, or raise an error that says what it must be.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        What users call it.
+    *rules : Rule or str
+        One of the rules must hold. A text is what to do about it, for the end of the message.
+    owner : str, default=""
+        The class whose parameter it is.
+    error : type, default=ValueError
+        Of the error.
+    """
+    known = [rule for rule in rules if isinstance(rule, Rule)]
+    for rule in known:
+        try:
+            return rule.take(value)
+        except (TypeError, ValueError):
+            continue
+    remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
+    found = f"{name} must be {_either([rule.words for rule in known])}; got {value!r}{remedy}"
+    raise error(f"{owner}: {found}" if owner else found)
+
+
+def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:
+    """Return the parameters of an estimator in Python's own types, each as the table of rules wants it."""
+    owner, given = type(estimator).__name__, estimator.get_params(deep=False)
+    return {name: checked(given[name], name, *rules, owner=owner) for name, rules in table.items()}
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
