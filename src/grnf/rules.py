@@ -111,13 +111,7 @@ class Instance(Rule):
 
 
 class MemorySize(Rule):
-    """A number of bytes, given as such or like "500MB".
-
-    Examples
-    --------
-    >>> MemorySize().take("1.5 GB"), MemorySize().take(2_000_000)
-    (1500000000, 2000000)
-    """
+    """A number of bytes, given as such or like "1.5 GB"."""
 
     words = "a number of bytes or like '500MB', at least 1 MB"
 
@@ -135,15 +129,12 @@ def checked(
 
     Parameters
     ----------
-    value : object
-    name : str
-        What users call it.
+    value, name : object, str
     *rules : Rule or str
         One of the rules must hold. A text is what to do about it, for the end of the message.
     owner : str, default=""
         The class whose parameter it is.
     error : type, default=ValueError
-        Of the error.
     """
     known = [rule for rule in rules if isinstance(rule, Rule)]
     for rule in known:

@@ -248,7 +248,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _hidden_draws(self) -> IntArray:
         """Return which draws of the sequence that the seed defines the features are made of, ascending."""
         check_is_fitted(self)
-        return np.arange(self.n_components_ // self._map.heads)
+        chosen = self._map.chosen
+        return np.arange(self.n_components_ // self._map.heads) if chosen is None else chosen
 
     @abstractmethod
     def _precision(self) -> dict[str, Any]:

@@ -162,9 +162,6 @@ class ReweightedGRNF(GraphTransformer):
         tags.target_tags.required = True
         return tags
 
-    def _hidden_draws(self) -> IntArray:
-        return super()._hidden_draws() if not hasattr(self, "chosen_") else self.chosen_
-
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
 

@@ -10,13 +10,7 @@ import numpy.typing as npt
 from grnf.deprecation import renamed
 from grnf.typing import FloatArray
 
-__all__ = [
-    "distances_from_kernel",
-    "kernel",
-    "kernel_from_distances",
-    "pairwise_distances",
-    "pairwise_kernels",
-]
+__all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
 
 BLOCK_BYTES = 2**25
 CANCELLED = 1e-6
