@@ -82,7 +82,9 @@ class Bool(Rule):
     words = "True or False"
 
     def take(self, value: Any) -> bool:  # noqa: D102
-        return bool(Instance("", bool, np.bool_).take(value))
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError
+        return bool(value)
 
 
 class OneOf(Rule):
@@ -117,9 +119,10 @@ class MemorySize(Rule):
 
     def take(self, value: Any) -> int:  # noqa: D102
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B)?\s*", str(value).upper())
-        if match is None:
+        size = 0 if match is None else int(float(match[1]) * UNITS[match[2] or ""])
+        if size < UNITS["MB"]:
             raise ValueError
-        return Int(UNITS["MB"]).take(int(float(match[1]) * UNITS[match[2] or ""]))
+        return size
 
 
 def checked(
