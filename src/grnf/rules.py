@@ -82,7 +82,9 @@ class Bool(Rule):
     words = "True or False"
 
     def take(self, value: Any) -> bool:  # noqa: D102
-        return bool(Instance("", bool, np.bool_).take(value))
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError
+        return bool(value)
 
 
 class OneOf(Rule):
@@ -111,21 +113,16 @@ class Instance(Rule):
 
 
 class MemorySize(Rule):
-    """A number of bytes, given as such or like "500MB".
-
-    Examples
-    --------
-    >>> MemorySize().take("1.5 GB"), MemorySize().take(2_000_000)
-    (1500000000, 2000000)
-    """
+    """A number of bytes, given as such or like "1.5 GB"."""
 
     words = "a number of bytes or like '500MB', at least 1 MB"
 
     def take(self, value: Any) -> int:  # noqa: D102
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B)?\s*", str(value).upper())
-        if match is None:
+        size = 0 if match is None else int(float(match[1]) * UNITS[match[2] or ""])
+        if size < UNITS["MB"]:
             raise ValueError
-        return Int(UNITS["MB"]).take(int(float(match[1]) * UNITS[match[2] or ""]))
+        return size
 
 
 def checked(
@@ -135,15 +132,12 @@ def checked(
 
     Parameters
     ----------
-    value : object
-    name : str
-        What users call it.
+    value, name : object, str
     *rules : Rule or str
         One of the rules must hold. A text is what to do about it, for the end of the message.
     owner : str, default=""
         The class whose parameter it is.
     error : type, default=ValueError
-        Of the error.
     """
     known = [rule for rule in rules if isinstance(rule, Rule)]
     for rule in known:

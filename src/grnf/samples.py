@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
@@ -22,6 +22,7 @@ __all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples
 
 ON_ERROR = OneOf("raise", "nan", "skip")
 ROWS_SHOWN = 20
+Raws: TypeAlias = list[RawGraph | GraphError]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +118,17 @@ class Samples:
         warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
         return embedding.vectors
 
-    def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], part: Any) -> None:
-        """Embed a part of the batch. If it fails, halve it, until the graphs that fail stand alone."""
-        if len(part) == 0:
+    def _fill(self, Z: FloatArray, embed: Callable[[GraphBatch], FloatArray], members: Any) -> None:
+        """Embed some graphs of the batch. If it fails, halve them, until the graphs that fail stand alone."""
+        if len(members) == 0:
             return
         try:
-            Z[[self.rows[index] for index in part]] = embed(self.batch.take(part))
+            Z[[self.rows[index] for index in members]] = embed(self.batch.take(members))
         except GraphError as error:
-            if len(part) == 1:
-                self.errors.append((self.rows[part[0]], str(error)))
+            if len(members) == 1:
+                self.errors.append((self.rows[members[0]], str(error)))
             else:
-                for half in np.array_split(part, 2):
+                for half in np.array_split(members, 2):
                     self._fill(Z, embed, half)
 
 
@@ -151,7 +152,7 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
         policies = {"unseen": encoder.unseen, "missing": encoder.missing}
         encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
         return encoder, _all_good(batch, on_error, _index(X, objects))
-    raws: list[RawGraph | GraphError] = []
+    raws: Raws = []
     for index, sample in enumerate(objects):
         try:
             raws.append(to_raw(sample))
@@ -189,11 +190,7 @@ def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | Non
 
 
 def _encoded(
-    X: Any,
-    objects: Any,
-    encoder: AttributeEncoder,
-    on_error: str,
-    raws: list[RawGraph | GraphError] | None = None,
+    X: Any, objects: Any, encoder: AttributeEncoder, on_error: str, raws: Raws | None = None
 ) -> Samples:
     """Encode graphs one by one; `raws` are those that were converted before, or the reasons why not."""
     graphs, rows = [], []

@@ -21,11 +21,11 @@ def vectors(request):
 
 
 @pytest.fixture(params=[2**25, 2000])
-def blocks(request, monkeypatch):
-    monkeypatch.setattr(pairwise, "BLOCK_BYTES", request.param)
+def few_rows(request, monkeypatch):
+    monkeypatch.setattr(pairwise, "BYTES_OF_ROWS", request.param)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("few_rows")
 def test_pairwise_distances(vectors):
     expected = cdist(vectors.astype(float), vectors.astype(float))
     D = pairwise_distances(vectors)
@@ -35,7 +35,7 @@ def test_pairwise_distances(vectors):
     np.testing.assert_allclose(pairwise_distances(vectors[:4], vectors[4:]), expected[:4, 4:], rtol=1e-9)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("few_rows")
 def test_kernel(vectors):
     Z = vectors.astype(float)
     np.testing.assert_allclose(pairwise_kernels(vectors), Z @ Z.T, atol=1e-15)

@@ -99,17 +99,11 @@ def _transformer(
     given = [f"--{name.replace('_', '-')}" for name, value in settings.items() if value is not None]
     if given:
         raise typer.BadParameter(f"{', '.join(given)}: {made[0]} holds vectors, whose settings are fixed")
-    known = [name for name in made if side_file(name).exists()]
-    if len(known) == 2 and _recorded(known[0]) != _recorded(known[1]):
-        raise GraphError(f"{known[0]} and {known[1]} were made by different transformers")
-    return GRNF.load(side_file(known[0])) if known else None
-
-
-def _recorded(name: str) -> Any:
-    """Return what the file beside an embedding says of its transformer."""
-    from grnf.io.vectors import side_file
-
-    return json.loads(side_file(name).read_text(encoding="utf-8"))["transformer"]
+    known = [side_file(name) for name in made if side_file(name).exists()]
+    recorded = [json.loads(path.read_text(encoding="utf-8"))["transformer"] for path in known]
+    if len(recorded) == 2 and recorded[0] != recorded[1]:
+        raise GraphError(f"{made[0]} and {made[1]} were made by different transformers")
+    return GRNF.load(known[0]) if known else None
 
 
 def _collection(

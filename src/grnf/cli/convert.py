@@ -133,5 +133,5 @@ def _deliver(made: Path, output: str) -> None:
         return
     if made.is_dir() and Path(output).exists():
         raise GraphError(f"{output} exists already, and a folder is not written over")
-    for part in [*beside, made]:
-        os.replace(part, Path(output).with_name(part.name))
+    for path in [*beside, made]:
+        os.replace(path, Path(output).with_name(path.name))

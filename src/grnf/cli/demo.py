@@ -34,6 +34,7 @@ def demo(
         raise typer.BadParameter("at least 40 graphs are needed to cross-validate", param_hint="--n-graphs")
     if n_components < 1:
         raise typer.BadParameter("at least 1", param_hint="--n-components")
+    import numpy as np
     from rich.console import Console
 
     from grnf.datasets import make_delaunay, make_sbm
@@ -48,7 +49,8 @@ def demo(
             graphs, y = make(n_graphs, random_state=seed)
             results[name], vectors = _one_set(graphs, y, n_components, seed)
             maps |= {f"{name}, orders {orders}": (_map(Z, seed), y) for orders, Z in vectors.items()}
-        _save_vectors(output / f"{name.lower()}.npy", vectors["1, 2"])
+        with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
+            np.save(file, vectors["1, 2"], allow_pickle=False)
         _tell(console, name, results[name])
     written = ["sbm.npy", "delaunay.npy"]
     if importlib.util.find_spec("matplotlib"):
@@ -121,13 +123,6 @@ def _map(Z: Any, seed: int) -> Any:
     return tsne.fit_transform(StandardScaler().fit_transform(Z))
 
 
-def _save_vectors(path: Path, Z: Any) -> None:
-    import numpy as np
-
-    with atomic_write(path, "wb") as file:
-        np.save(file, Z, allow_pickle=False)
-
-
 def _tell(console: Any, name: str, result: dict[str, Any]) -> None:
     console.print(f"\n{name}")
     for what, d in result["distances"].items():
@@ -142,16 +137,14 @@ def _draw(path: Path, maps: dict[str, Any]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from grnf.experiments.figures import scatter_classes
+    from grnf.experiments.synthetic_sets import CLASSES
+
     figure = Figure(figsize=(9.5, 9), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle("t-SNE of GRNF vectors: one point per graph")
-    classes = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
     for axes, (title, (points, y)) in zip(figure.subplots(2, 2).flat, maps.items(), strict=True):
-        for label, (colour, marker) in enumerate((("#0072b2", "o"), ("#d55e00", "^"))):
-            name = classes[title.split(",")[0]][label]
-            axes.scatter(
-                *points[y == label].T, s=18, c=colour, marker=marker, alpha=0.75, linewidths=0, label=name
-            )
+        scatter_classes(axes, points, y, CLASSES[title.split(",")[0]])
         axes.set(title=title, xticks=[], yticks=[])
         axes.legend(fontsize=9)
     with atomic_write(path, "wb") as file:

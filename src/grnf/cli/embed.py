@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -145,15 +145,15 @@ def embed(
         typer.echo(shape + where, err=output == "-")
 
 
+@dataclass
 class _Run:
     """One embedding: the transformer, and how to go through the graphs."""
 
-    def __init__(self, grnf: GRNF, like: Path | None, on_error: Any, block_size: int, quiet: bool) -> None:
-        self.grnf = grnf
-        self.like = like
-        self.on_error = on_error
-        self.block_size = block_size
-        self.quiet = quiet
+    grnf: GRNF
+    like: Path | None
+    on_error: Any
+    block_size: int
+    quiet: bool
 
     def to_stdout(self, source: Source) -> dict[str, Any]:
         """Write CSV to standard output as the blocks come."""
@@ -250,10 +250,11 @@ class _Run:
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
-        settings = {name: _plain(value) for name, value in self.grnf.get_params(deep=False).items()}
+        from grnf.estimators.state import plain_params
+
         return {
             "grnf": __version__,
-            "settings": settings,
+            "settings": plain_params(self.grnf),
             "like": self.like and sha256(self.like),
             "input": {"format": source.format, "sha256": source.fingerprint()},
             "block_size": self.block_size,
@@ -284,11 +285,3 @@ class _Run:
             more += ["--on-error", "skip"]
         command = shlex.join(["grnf", *sys.argv[1:], *more])
         note(f"grnf: stopped; {len(parts)} finished blocks are kept in {parts.folder}. To go on: {command}")
-
-
-def _plain(value: Any) -> Any:
-    from grnf.law import OrderLaw, ParameterLaw
-
-    if isinstance(value, OrderLaw | ParameterLaw):
-        return value.to_config()
-    return {str(k): p for k, p in value.items()} if isinstance(value, dict) else value

@@ -193,11 +193,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     @classmethod
     def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        unseen: Unseen | None = None,
-        missing: Missing | None = None,
+        cls, path: str | os.PathLike[str], *, unseen: Unseen | None = None, missing: Missing | None = None
     ) -> Self:
         """Read what `save` wrote: a fitted transformer that gives the same vectors.
 

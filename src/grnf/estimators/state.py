@@ -12,7 +12,7 @@ from grnf.files import atomic_write
 from grnf.io.encode import AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw, as_order_law
 
-__all__ = ["SavedState", "load_state", "save_state"]
+__all__ = ["SavedState", "load_state", "plain_params", "save_state"]
 
 FORMAT = "grnf-transformer"
 VERSION = 1
@@ -35,10 +35,7 @@ class SavedState(NamedTuple):
 
 def save_state(transformer: Any, path: str | os.PathLike[str], fitted: Mapping[str, Any]) -> None:
     """Write the parameters and the fitted state of a transformer."""
-    params = transformer.get_params(deep=False)
-    params["random_state"] = transformer.seed_
-    for name in LAWS & set(params):
-        params[name] = _law_config(params[name])
+    params = {**plain_params(transformer), "random_state": transformer.seed_}
     kind = type(transformer).__name__
     state = {
         "format": FORMAT,
@@ -92,12 +89,14 @@ def load_state(path: str | os.PathLike[str], kind: str = DEFAULT_KIND) -> SavedS
     return SavedState(params, fitted, encoder)
 
 
-def _law_config(law: Any) -> Any:
-    if law is None:
-        return None
-    if isinstance(law, ParameterLaw):
-        return {"law": "parameters", **law.to_config()}
-    return as_order_law(law).to_config()
+def plain_params(transformer: Any) -> dict[str, Any]:
+    """Return the parameters of a transformer with laws as plain values."""
+    params: dict[str, Any] = transformer.get_params(deep=False)
+    for name in LAWS & {name for name, value in params.items() if value is not None}:
+        law = params[name]
+        whole = {"law": "parameters"} if isinstance(law, ParameterLaw) else {}
+        params[name] = {**whole, **(law if whole else as_order_law(law)).to_config()}
+    return params
 
 
 def _law(config: Mapping[str, Any] | None) -> OrderLaw | ParameterLaw | None:

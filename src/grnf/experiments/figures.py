@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from grnf.files import atomic_write
 
-__all__ = ["COLOURS", "MARKERS", "new_figure", "png_bytes", "save_figure", "style_axes"]
+__all__ = ["COLOURS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes", "style_axes"]
 
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]
 """Okabe and Ito's palette, and grey."""
@@ -39,6 +40,13 @@ def style_axes(axes: Any) -> None:
     axes.tick_params(labelsize=10)
     for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
         label.set_fontsize(11)
+
+
+def scatter_classes(axes: Any, points: Any, y: Any, names: Sequence[str]) -> None:
+    """Draw a map of graphs, one point each, in the colours and marks of their classes."""
+    for label, name in enumerate(names):
+        look = {"color": COLOURS[label], "marker": MARKERS[label], "alpha": 0.75, "linewidths": 0}
+        axes.scatter(*points[y == label].T, s=18, label=name, **look)
 
 
 def save_figure(figure: Any, stem: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.experiments.figures import COLOURS, MARKERS, new_figure
+from grnf.experiments.figures import new_figure, scatter_classes
 from grnf.experiments.study import Study, Table
 from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3, synthetic_vectors
 
@@ -71,16 +71,7 @@ def draw(results: dict[str, Any]) -> Any:
     figure, all_axes = new_figure(12.5, 4.6, columns=len(results["sets"]))
     for axes, (title, entry) in zip(all_axes, results["sets"].items(), strict=True):
         points, y = np.array(entry["points"]), np.array(entry["y"])
-        for label, what in enumerate(CLASSES[MAPS[title][0]]):
-            axes.scatter(
-                *points[y == label].T,
-                s=18,
-                color=COLOURS[label],
-                marker=MARKERS[label],
-                alpha=0.75,
-                linewidths=0,
-                label=what,
-            )
+        scatter_classes(axes, points, y, CLASSES[MAPS[title][0]])
         axes.set(title=title, xlabel="component 1", ylabel="component 2")
         axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)
     return figure

@@ -1,4 +1,4 @@
-"""d_P and kappa_P between collections of vectors, in blocks, and the identities between the two."""
+"""d_P and kappa_P between collections of vectors, some rows at a time, and the identities between the two."""
 
 from __future__ import annotations
 
@@ -10,15 +10,9 @@ import numpy.typing as npt
 from grnf.deprecation import renamed
 from grnf.typing import FloatArray
 
-__all__ = [
-    "distances_from_kernel",
-    "kernel",
-    "kernel_from_distances",
-    "pairwise_distances",
-    "pairwise_kernels",
-]
+__all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
 
-BLOCK_BYTES = 2**25
+BYTES_OF_ROWS = 2**25
 CANCELLED = 1e-6
 
 
@@ -47,7 +41,7 @@ def pairwise_distances(
     X, Y = _matrices(Z1, Z2)
     out = _output(out, (len(X), len(Y)))
     y_norms = _square_norms(Y)
-    for rows in _row_blocks(len(X), Y.shape[0] + Y.shape[1]):
+    for rows in _some_rows(len(X), Y.shape[0] + Y.shape[1]):
         x = np.asarray(X[rows], dtype=np.float64)
         norms = _square_norms(x)[:, np.newaxis] + y_norms
         squares = norms - 2 * _product(x, Y)
@@ -86,7 +80,7 @@ def pairwise_kernels(
         zero = np.asarray(null, dtype=np.float64)
         X, Y = X - zero, Y - zero
     out = _output(out, (len(X), len(Y)))
-    for rows in _row_blocks(len(X), Y.shape[0] + Y.shape[1]):
+    for rows in _some_rows(len(X), Y.shape[0] + Y.shape[1]):
         out[rows] = _product(np.asarray(X[rows], dtype=np.float64), Y)
     return out
 
@@ -150,8 +144,8 @@ def _output(out: npt.NDArray[Any] | None, shape: tuple[int, int]) -> npt.NDArray
     return out
 
 
-def _row_blocks(n_rows: int, row_size: int) -> list[slice]:
-    step = max(1, BLOCK_BYTES // (8 * max(row_size, 1)))
+def _some_rows(n_rows: int, row_size: int) -> list[slice]:
+    step = max(1, BYTES_OF_ROWS // (8 * max(row_size, 1)))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
@@ -160,10 +154,10 @@ def _square_norms(Z: FloatArray) -> FloatArray:
 
 
 def _product(x: FloatArray, Y: FloatArray) -> FloatArray:
-    """Return x @ Y.T in float64, converting Y block by block."""
+    """Return x @ Y.T in float64, converting some rows of Y at a time."""
     if Y.dtype == np.float64:
         return np.asarray(x @ Y.T)
     result = np.empty((len(x), len(Y)))
-    for rows in _row_blocks(len(Y), Y.shape[1]):
+    for rows in _some_rows(len(Y), Y.shape[1]):
         result[:, rows] = x @ Y[rows].astype(np.float64).T
     return result

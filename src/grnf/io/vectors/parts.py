@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.files import atomic_write
+from grnf.files import atomic_write, write_json
 from grnf.io.vectors.blocks import VectorBlock, plain
 
 __all__ = ["Parts"]
@@ -134,8 +134,7 @@ or remove the folder to start afresh
                     f"{self.folder} is in the way: it holds {rest.name}, which is no part of a run"
                 )
             rest.unlink()
-        with atomic_write(self.folder / MANIFEST) as file:
-            json.dump(run, file, indent=2)
+        write_json(self.folder / MANIFEST, run)
 
     def _vectors_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.npy"
