@@ -25,7 +25,7 @@ ORDER = [
     "cli",
 ]
 ASIDE = {"datasets": {"graphs", "io"}, "io": {"graphs"}}
-LEAVES = {"errors", "activations", "typing", "files", "progress"}
+LEAVES = {"errors", "deprecation", "activations", "typing", "files", "progress"}
 TOP = {"testing"}
 
 

@@ -1,5 +1,6 @@
 import pickle
 
+import joblib
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
 from grnf.datasets import make_delaunay, make_sbm
-from grnf.estimators.cache import the_cache
-from grnf.estimators.views import as_menu, recipe
+from grnf.estimators.views import View, as_menu, recipe
 from grnf.io import read_tu
+from grnf.law import Gaussian, ParameterLaw
 from grnf.lifts import Degree, Propagate, RandomWalk, Size, Triangles
 from grnf.testing import assert_invariant
 
@@ -129,30 +130,74 @@ def test_bad_samples(sbm):
 
 def test_grid_search_over_the_head_embeds_each_graph_once(sbm):
     graphs, y = sbm
-    the_cache.clear()
     grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
-    search = GridSearchCV(GRNFClassifier(n_components=24, gamma=1.0), grid, cv=3).fit(graphs, y)
-    assert the_cache.computed == len(recipe()) * len(graphs)
+    model = GRNFClassifier(n_components=24, gamma=1.0)
+    once = len(recipe()) * len(graphs)
+    search = GridSearchCV(model, grid, cv=3).fit(graphs, y)
+    assert model._vectors.computed == once
     search.predict(graphs)
-    assert the_cache.computed == len(recipe()) * len(graphs)
-    GRNFClassifier(n_components=24, head="linear").fit(graphs, y)
-    assert the_cache.computed == len(recipe()) * len(graphs)
-    GRNFClassifier(n_components=24, random_state=1).fit(graphs, y)
-    assert the_cache.computed == 2 * len(recipe()) * len(graphs)
+    clone(model).set_params(head="linear").fit(graphs, y)
+    assert model._vectors.computed == once
+    clone(model).set_params(random_state=1).fit(graphs, y)
+    assert model._vectors.computed == 2 * once
+    alone = GRNFClassifier(n_components=24).fit(graphs, y)
+    assert alone._vectors.computed == once  # what no clone of it has is computed
+    assert len(pickle.dumps(alone)) < 24 * 4 * once  # pickles do not carry them
 
 
-def test_the_cache_changes_nothing(sbm):
+@pytest.mark.parametrize("kind", [str, lambda path: path, joblib.Memory])
+def test_vectors_on_disk(sbm, tmp_path, monkeypatch, kind):
     graphs, y = sbm
-    with_cache = GRNFClassifier(**SMALL).fit(graphs, y)
-    again = GRNFClassifier(**SMALL).fit(graphs, y)
-    without = GRNFClassifier(cache=False, **SMALL).fit(graphs, y)
-    np.testing.assert_array_equal(again.embed(graphs), with_cache.embed(graphs))
-    np.testing.assert_array_equal(without.embed(graphs), with_cache.embed(graphs))
+    memory = kind(tmp_path) if kind is not joblib.Memory else joblib.Memory(tmp_path, verbose=0)
+    computed = []
+    embed = View._embed
+    monkeypatch.setattr(View, "_embed", lambda view, batch: computed.append(len(batch)) or embed(view, batch))
+    grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
+    for _ in range(2):  # the second time all is there
+        search = GridSearchCV(GRNFClassifier(24, memory=memory), grid, cv=3).fit(graphs, y)
+        assert sum(computed) == (3 + 1) * len(recipe()) * len(graphs)  # once a fold, once in the last fit
+    plain = GridSearchCV(GRNFClassifier(24), grid, cv=3).fit(graphs, y)
+    assert search.best_params_ == plain.best_params_
+    np.testing.assert_array_equal(search.best_estimator_.embed(graphs), plain.best_estimator_.embed(graphs))
+
+
+def test_memory_changes_nothing(sbm):
+    graphs, y = sbm
+    with_memory = GRNFClassifier(**SMALL).fit(graphs, y)
+    again = clone(with_memory).fit(graphs, y)
+    for nothing in (None, False):
+        without = GRNFClassifier(memory=nothing, **SMALL).fit(graphs, y)
+        np.testing.assert_array_equal(without.embed(graphs), with_memory.embed(graphs))
+        assert "_vectors" not in vars(without)
+    np.testing.assert_array_equal(again.embed(graphs), with_memory.embed(graphs))
+    with pytest.raises(ValueError, match="memory"):
+        GRNFClassifier(memory=3, **SMALL).fit(graphs, y)
+
+
+def test_cache_is_the_old_name_of_memory(sbm):
+    graphs, y = sbm
+    for value in (True, False):
+        model = clone(GRNFClassifier(cache=value, **SMALL))
+        assert model.get_params()["cache"] is value
+        with pytest.warns(FutureWarning, match="cache of GRNFClassifier is now memory"):
+            model.fit(graphs, y)
+        assert model._vectors.computed == (len(recipe()) * len(graphs) if value else 0)
+
+
+def test_laws_that_print_alike_do_not_share_vectors(sbm):
+    graphs, y = sbm
+    first, second = (ParameterLaw({1: 1.0}, Gaussian(scale)) for scale in (1.0, 1 + 1e-7))
+    assert repr(first) == repr(second)
+    settings = {"lifts": None, "grnf_params": {"dtype": "float64"}, **SMALL}
+    model = GRNFClassifier(orders=first, **settings).fit(graphs, y)
+    found = clone(model).set_params(orders=second).fit(graphs, y).embed(graphs)
+    fresh = GRNFClassifier(orders=second, memory=None, **settings).fit(graphs, y)
+    np.testing.assert_array_equal(found, fresh.embed(graphs))
+    assert not np.array_equal(found, model.embed(graphs))
 
 
 def test_standardized_attributes_are_embedded_anew_for_each_fold():
     graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
-    the_cache.clear()
     model = GRNFClassifier(8)
     half, other = model.fit(graphs[:15], y[:15]).embed(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
     assert not np.allclose(half, other.embed(graphs[:5]))

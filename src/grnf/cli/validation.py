@@ -28,11 +28,12 @@ def cross_validate(
 ) -> tuple[dict[str, Any], Any]:
     """Return scores of each method over all folds, and the predictions of the first repeat."""
     import numpy as np
+    from sklearn.base import clone
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
     from grnf.estimators import GRNFClassifier, GRNFRegressor
 
-    make = GRNFClassifier if classify else GRNFRegressor
+    untrained = (GRNFClassifier if classify else GRNFRegressor)(**settings)
     splitter = RepeatedStratifiedKFold if classify else RepeatedKFold
     numbers = _structure_free(graphs)
     predictions: Any = np.empty(len(y), dtype=y.dtype if classify else np.float64)
@@ -40,7 +41,7 @@ def cross_validate(
     chosen = []
     splits = splitter(n_splits=folds, n_repeats=repeats, random_state=seed).split(numbers, y)
     for number, (train, test) in enumerate(splits):
-        model = make(**settings).fit([graphs[i] for i in train], y[train])
+        model = clone(untrained).fit([graphs[i] for i in train], y[train])  # clones share their vectors
         answers = model.predict([graphs[i] for i in test])
         if number < folds:
             predictions[test] = answers

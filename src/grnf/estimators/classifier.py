@@ -24,8 +24,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     embedded by a GRNF map of its own. The machine has an RBF kernel in which all views have an equal say; C
     and gamma are chosen by cross-validation on the graphs of `fit`.
 
-    Vectors of graphs are kept in memory (up to 500 MB), since they depend neither on labels nor on the head:
-    in a grid search each graph is embedded once for each setting of the map.
+    Vectors depend neither on labels nor on the head, so a model and its clones keep and share them, see
+    `memory`: in a grid search each graph is embedded once for each setting of the map.
 
     Parameters
     ----------
@@ -55,8 +55,14 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
         warning; answers for it are NaN (None where classes are names), or left out with a warning.
-    cache : bool, default=True
-        Whether to keep vectors in memory.
+    memory : bool, None, str or joblib.Memory, default=True
+        Where vectors of graphs are kept. True: with the model, up to 500 MB, shared by its clones in the same
+        process (those of a grid search, or `sklearn.base.clone`); pickles do not carry them. A folder, or a
+        `joblib.Memory`: on disk, for other processes (``GridSearchCV(n_jobs=2)``) and later ones too; whole
+        collections are kept there, so a grid search embeds each graph once per fold. Empty the folder after
+        changing the code of a lift. False or None: nowhere.
+    cache : bool
+        The old name of `memory`.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -10,10 +11,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_memory
 
+from grnf.deprecation import UNSET, parameter
 from grnf.errors import GraphError, GrnfWarning
-from grnf.estimators.cache import the_cache
+from grnf.estimators.cache import EmbeddingCache
 from grnf.estimators.heads import fit_head, make_head
 from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
@@ -23,6 +25,9 @@ from grnf.io.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["GraphModel"]
+
+MOST_BYTES = 500_000_000
+"""Of vectors that a model and its clones keep."""
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -48,7 +53,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         unseen: Literal["error", "ignore"] = "ignore",
         missing: Literal["error", "zero"] = "error",
         on_error: Literal["raise", "nan", "skip"] = "raise",
-        cache: bool = True,
+        memory: Any = True,
+        cache: Any = UNSET,
     ) -> None:
         self.n_components = n_components
         self.lifts = lifts
@@ -63,6 +69,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.unseen = unseen
         self.missing = missing
         self.on_error = on_error
+        self.memory = memory
         self.cache = cache
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -96,6 +103,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 GrnfWarning,
                 stacklevel=2,
             )
+        memory = parameter(self, "cache", "memory")
+        memory = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
+        self._memory = self._kept() if memory is True else check_memory(memory or None)
         start = time.perf_counter()
         self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in menu.items()}
         Z = self._embed(samples.batch)
@@ -141,8 +151,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return dict(getattr(self.head_, "cv_results_", {}))
 
     def _embed(self, batch: GraphBatch) -> FloatArray:
-        cache = the_cache if self.cache else None
-        return np.hstack([view.embed(batch, cache) for view in self.views_.values()])
+        return np.hstack([view.embed(batch, self._memory) for view in self.views_.values()])
+
+    def _kept(self) -> EmbeddingCache:
+        """Return the vectors that this model and its clones have at hand."""
+        return self.__dict__.setdefault("_vectors", EmbeddingCache(MOST_BYTES))  # type: ignore[no-any-return]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the head about the good samples, and put NaN (None for names) in the places of bad ones."""
@@ -169,6 +182,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if labels.ndim != 1 or len(labels) != count:
             raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
         return labels
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        copy._vectors = self._kept()  # so that the clones of a grid search embed each graph once
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from grnf.datasets import load_folds, load_tu
+from grnf.estimators import GRNFClassifier
 from grnf.estimators.views import recipe
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.first_place import evaluate
@@ -54,6 +56,7 @@ def run(study: Study) -> dict[str, Any]:
     changed = dict(list(variants().items())[:3]) if study.quick else variants()
     n_folds = 2 if study.quick else N_FOLDS
     results: dict[str, Any] = {name: {} for name in sets}
+    recipe_model = GRNFClassifier(random_state=study.seed, n_jobs=-1)
     for name in sets:
         data = load_tu(name, data=study.data)
         folds = load_folds(name, data=study.data)[:n_folds]
@@ -61,11 +64,9 @@ def run(study: Study) -> dict[str, Any]:
             if study.quick:
                 settings = {"n_components": 32, **settings}
             what = {"experiment": "ablation", "set": name, "seed": study.seed, "settings": repr(settings)}
+            model = clone(recipe_model).set_params(**settings)
             results[name][variant] = [
-                study.cached(
-                    {**what, "fold": number},
-                    partial(evaluate, data, fold, random_state=study.seed, n_jobs=-1, **settings),
-                )
+                study.cached({**what, "fold": number}, partial(evaluate, data, fold, model))
                 for number, fold in enumerate(folds)
             ]
             study.tell(f"{name}: {variant}")
