@@ -1,4 +1,5 @@
 import pickle
+import threading
 
 import joblib
 import networkx as nx
@@ -77,7 +78,7 @@ def test_scikit_learn_manners(sbm):
     np.testing.assert_array_equal(
         clone(model).fit(graphs, y).predict_proba(graphs), model.predict_proba(graphs)
     )
-    assert_invariant(model.embed, graphs[:4])
+    assert_invariant(model.transform, graphs[:4])
     assert cross_val_score(GRNFClassifier(**SMALL), graphs, y, cv=3).mean() > 0.6
     for wrong in (None, y[:-1], np.column_stack([y, y])):
         with pytest.raises(ValueError, match=r"y|label"):
@@ -117,7 +118,6 @@ def test_bad_samples(sbm):
     assert len(answers) == 61
     assert np.isnan(answers[-1])
     assert np.isnan(model.predict_proba(bad)[-1]).all()
-    assert model.errors_[0][0] == 60
     np.testing.assert_array_equal(answers[:-1], model.predict(graphs))
     with pytest.raises(GraphError, match="none of the 1"):
         model.predict(bad[-1:])
@@ -158,7 +158,9 @@ def test_vectors_on_disk(sbm, tmp_path, monkeypatch, kind):
         assert sum(computed) == (3 + 1) * len(recipe()) * len(graphs)  # once a fold, once in the last fit
     plain = GridSearchCV(GRNFClassifier(24), grid, cv=3).fit(graphs, y)
     assert search.best_params_ == plain.best_params_
-    np.testing.assert_array_equal(search.best_estimator_.embed(graphs), plain.best_estimator_.embed(graphs))
+    np.testing.assert_array_equal(
+        search.best_estimator_.transform(graphs), plain.best_estimator_.transform(graphs)
+    )
 
 
 def test_memory_changes_nothing(sbm):
@@ -167,9 +169,9 @@ def test_memory_changes_nothing(sbm):
     again = clone(with_memory).fit(graphs, y)
     for nothing in (None, False):
         without = GRNFClassifier(memory=nothing, **SMALL).fit(graphs, y)
-        np.testing.assert_array_equal(without.embed(graphs), with_memory.embed(graphs))
+        np.testing.assert_array_equal(without.transform(graphs), with_memory.transform(graphs))
         assert "_vectors" not in vars(without)
-    np.testing.assert_array_equal(again.embed(graphs), with_memory.embed(graphs))
+    np.testing.assert_array_equal(again.transform(graphs), with_memory.transform(graphs))
     with pytest.raises(ValueError, match="memory"):
         GRNFClassifier(memory=3, **SMALL).fit(graphs, y)
 
@@ -190,17 +192,66 @@ def test_laws_that_print_alike_do_not_share_vectors(sbm):
     assert repr(first) == repr(second)
     settings = {"lifts": None, "grnf_params": {"dtype": "float64"}, **SMALL}
     model = GRNFClassifier(orders=first, **settings).fit(graphs, y)
-    found = clone(model).set_params(orders=second).fit(graphs, y).embed(graphs)
+    found = clone(model).set_params(orders=second).fit(graphs, y).transform(graphs)
     fresh = GRNFClassifier(orders=second, memory=None, **settings).fit(graphs, y)
-    np.testing.assert_array_equal(found, fresh.embed(graphs))
-    assert not np.array_equal(found, model.embed(graphs))
+    np.testing.assert_array_equal(found, fresh.transform(graphs))
+    assert not np.array_equal(found, model.transform(graphs))
 
 
 def test_standardized_attributes_are_embedded_anew_for_each_fold():
     graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
     model = GRNFClassifier(8)
-    half, other = model.fit(graphs[:15], y[:15]).embed(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
-    assert not np.allclose(half, other.embed(graphs[:5]))
+    half, other = model.fit(graphs[:15], y[:15]).transform(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
+    assert not np.allclose(half, other.transform(graphs[:5]))
+
+
+def test_threads_that_share_a_model_get_reports_of_their_own(sbm):
+    graphs, y = sbm
+    with pytest.warns(GrnfWarning, match="1 of 61"):
+        model = GRNFClassifier(on_error="nan", **SMALL).fit([*graphs, "no graph"], [*y, 0])
+    before = {name: id(value) for name, value in vars(model).items()}
+    of_fit = list(model.errors_)
+    wrong = []
+
+    def work(bad):
+        X = [*graphs[:bad], "no graph", *graphs[bad:]]
+        for _ in range(10):
+            rows = [row for row, _ in model.embed(X, on_error="nan").errors]
+            answers = model.predict(X)
+            if rows != [bad] or np.flatnonzero(np.isnan(answers)).tolist() != [bad]:
+                wrong.append((bad, rows))
+
+    threads = [threading.Thread(target=work, args=(bad,)) for bad in (3, 40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert {name: id(value) for name, value in vars(model).items()} == before
+    assert model.errors_ == of_fit
+    assert of_fit[0][0] == 60
+
+
+def test_embedding_with_its_report(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(grnf_params={"dtype": "float64"}, **SMALL).fit(graphs, y)
+    bad = [graphs[0], "no graph", graphs[1]]
+    plain = model.transform(graphs[:2])
+    vectors, errors, rows = model.embed(bad, on_error="nan")
+    np.testing.assert_array_equal(vectors[[0, 2]], plain)
+    assert np.isnan(vectors[1]).all()
+    assert vectors.dtype == plain.dtype == np.float64
+    assert rows.tolist() == [0, 1, 2]
+    with pytest.warns(GrnfWarning, match="left out"):
+        found = model.embed(bad, on_error="skip")
+    np.testing.assert_array_equal(found.vectors, plain)
+    assert found.errors == errors
+    assert [row for row, _ in errors] == [1]
+    assert found.rows.tolist() == [0, 2]
+    with pytest.raises(GraphError, match=r"X\[1\]"):
+        model.embed(bad, on_error="raise")
+    with pytest.warns(FutureWarning, match=r"embed\(X\) without on_error.* is now transform"):
+        np.testing.assert_array_equal(model.embed(graphs[:2]), plain)
 
 
 def test_menus():
@@ -210,7 +261,7 @@ def test_menus():
     assert list(as_menu({"a": Degree(), "b": []})) == ["a", "b"]
     graphs, y = make_sbm(20, random_state=0)
     model = GRNFClassifier(16, lifts={"a": [Degree()], "b": []}).fit(graphs, y)
-    assert model.embed(graphs).shape == (20, 32)
+    assert model.transform(graphs).shape == (20, 32)
     assert GRNFClassifier(16, lifts=None, orders={1: 1.0}, grnf_params={"dtype": "float64"}).fit(graphs, y)
 
 

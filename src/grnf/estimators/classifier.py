@@ -76,7 +76,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     seconds_ : dict
         Time that `fit` took to "embed" the graphs, and to "train" the head and choose its settings.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of the last call.
+        Row and reason of each bad sample of `fit`. Later calls change nothing in a model, so that threads may
+        share it; what was wrong with their samples is told by ``embed(X, on_error="nan")``.
 
     Examples
     --------

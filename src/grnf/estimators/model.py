@@ -6,15 +6,16 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory
 
-from grnf.deprecation import UNSET, parameter
+from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
+from grnf.estimators.base import DTYPES
 from grnf.estimators.cache import EmbeddingCache
 from grnf.estimators.heads import fit_head, make_head
 from grnf.estimators.transformer import GRNF
@@ -22,12 +23,30 @@ from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.io.samples import encoded_samples, first_samples
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["GraphModel"]
+__all__ = ["Embedding", "GraphModel"]
 
 MOST_BYTES = 500_000_000
 """Of vectors that a model and its clones keep."""
+
+
+class Embedding(NamedTuple):
+    """Vectors of a collection of graphs, with a report of the samples that cannot be used.
+
+    Attributes
+    ----------
+    vectors : array
+        One row per sample; those of bad samples are NaN, or left out.
+    errors : list of (int, str)
+        Row and reason of each bad sample.
+    rows : array of int
+        The sample that each vector belongs to.
+    """
+
+    vectors: FloatArray
+    errors: list[tuple[int, str]]
+    rows: IntArray
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -125,16 +144,30 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
 
-    def embed(self, X: Any) -> FloatArray:
+    def transform(self, X: Any) -> FloatArray:
         """Return the vectors that the head sees: those of all views side by side.
 
         Rows of samples that cannot be used are NaN or left out, as `on_error` says.
         """
-        check_is_fitted(self)
-        samples = encoded_samples(X, self.encoder_, self.on_error)
-        self.errors_ = samples.errors
-        width = sum(view.grnf.n_components_ for view in self.views_.values())
-        return samples.embedded(self._embed, width, np.float32)
+        return self._embedding(X, self.on_error).vectors
+
+    def embed(self, X: Any, on_error: Literal["raise", "nan", "skip"] | None = None) -> Any:
+        """Return the vectors with a report: which samples cannot be used, and why.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        on_error : "raise", "nan" or "skip"
+            What to do about samples that cannot be used. Until 0.2, a call without it is `transform`.
+
+        Returns
+        -------
+        Embedding
+        """
+        if on_error is None:
+            warn_renamed("embed(X) without on_error, for vectors alone,", "transform(X)")
+            return self.transform(X)
+        return self._embedding(X, on_error)
 
     @property
     def selected_(self) -> dict[str, Any]:
@@ -150,6 +183,16 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return dict(getattr(self.head_, "cv_results_", {}))
 
+    def _embedding(self, X: Any, on_error: str) -> Embedding:
+        check_is_fitted(self)
+        samples = encoded_samples(X, self.encoder_, on_error)
+        maps = [view.grnf for view in self.views_.values()]
+        vectors = samples.embedded(
+            self._embed, sum(grnf.n_components_ for grnf in maps), DTYPES[maps[0].dtype]
+        )
+        skipped = [row for row, _ in samples.errors] if on_error == "skip" else []
+        return Embedding(vectors, samples.errors, np.delete(np.arange(samples.n_rows), skipped))
+
     def _embed(self, batch: GraphBatch) -> FloatArray:
         return np.hstack([view.embed(batch, self._memory) for view in self.views_.values()])
 
@@ -159,12 +202,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the head about the good samples, and put NaN (None for names) in the places of bad ones."""
-        Z = self.embed(X)
+        Z, errors, _ = self._embedding(X, self.on_error)
         good = np.isfinite(Z).all(axis=1)
         if good.all():
             return np.asarray(getattr(self.head_, method)(Z))
         if not good.any():
-            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {self.errors_[0][1]}")
+            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {errors[0][1]}")
         answers = np.asarray(getattr(self.head_, method)(Z[good]))
         number = answers.dtype.kind in "fiub"
         full = np.full(
