@@ -4,12 +4,14 @@ import threading
 import joblib
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
 from grnf.datasets import make_delaunay, make_sbm
@@ -28,31 +30,34 @@ def sbm():
     return graphs, y
 
 
-@pytest.mark.parametrize("head", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)])
-def test_heads_learn(sbm, head):
+@pytest.mark.parametrize(
+    "estimator", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)]
+)
+def test_estimators_learn(sbm, estimator):
     graphs, y = sbm
     lifts = [Degree(), Triangles(), RandomWalk(6)]
-    model = GRNFClassifier(64, lifts=lifts, head=head).fit(graphs[:40], y[:40])
+    model = GRNFClassifier(64, lifts=lifts, estimator=estimator).fit(graphs[:40], y[:40])
     assert model.score(graphs[40:], y[40:]) >= 0.8
     P = model.predict_proba(graphs[40:])
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
     assert model.classes_.tolist() == [0, 1]
-    if head == "svm":
+    if estimator == "svm":
         assert model.decision_function(graphs[40:]).shape == (20,)
-    if head in ("svm", "linear"):
-        assert 0.8 <= model.selected_["score"] <= 1
+    if estimator in ("svm", "linear"):
+        assert 0.8 <= model.best_score_ <= 1
         assert len(model.cv_results_["params"]) == len(model.cv_results_["mean_test_score"]) > 1
-    else:
-        assert isinstance(model.selected_, dict)
+    elif estimator != "auto":
+        assert model.cv_results_ == {}
+        assert not hasattr(model, "best_params_")
 
 
-@pytest.mark.parametrize("head", ["auto", "linear", "network", Ridge()])
-def test_regression_of_density(head):
+@pytest.mark.parametrize("estimator", ["auto", "linear", "network", Ridge()])
+def test_regression_of_density(estimator):
     graphs, _ = make_delaunay(80, n_nodes=12, random_state=0)
     generator = np.random.default_rng(0)
     graphs = [type(g)(g.n_nodes, g.edges[generator.random(g.n_edges) < generator.random()]) for g in graphs]
     y = np.array([g.n_edges / g.n_nodes for g in graphs])
-    model = GRNFRegressor(64, head=head).fit(graphs[:60], y[:60])
+    model = GRNFRegressor(64, estimator=estimator).fit(graphs[:60], y[:60])
     assert model.score(graphs[60:], y[60:]) > 0.9
 
 
@@ -85,8 +90,8 @@ def test_scikit_learn_manners(sbm):
             GRNFClassifier(**SMALL).fit(graphs, wrong)
     with pytest.raises(ValueError, match="continuous"):
         GRNFClassifier(**SMALL).fit(graphs, np.linspace(0, 1, 60))
-    with pytest.raises(ValueError, match="head must be"):
-        GRNFClassifier(head="forest", **SMALL).fit(graphs, y)
+    with pytest.raises(ValueError, match="estimator must be"):
+        GRNFClassifier(estimator="forest", **SMALL).fit(graphs, y)
     with pytest.raises(ValueError, match="lifts must be"):
         GRNFClassifier(lifts=[Ridge()], **SMALL).fit(graphs, y)
 
@@ -128,7 +133,7 @@ def test_bad_samples(sbm):
         assert len(model.set_params(on_error="skip").predict(bad)) == 60
 
 
-def test_grid_search_over_the_head_embeds_each_graph_once(sbm):
+def test_grid_search_over_the_estimator_embeds_each_graph_once(sbm):
     graphs, y = sbm
     grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
     model = GRNFClassifier(n_components=24, gamma=1.0)
@@ -136,7 +141,7 @@ def test_grid_search_over_the_head_embeds_each_graph_once(sbm):
     search = GridSearchCV(model, grid, cv=3).fit(graphs, y)
     assert model._vectors.computed == once
     search.predict(graphs)
-    clone(model).set_params(head="linear").fit(graphs, y)
+    clone(model).set_params(estimator="linear").fit(graphs, y)
     assert model._vectors.computed == once
     clone(model).set_params(random_state=1).fit(graphs, y)
     assert model._vectors.computed == 2 * once
@@ -152,11 +157,13 @@ def test_vectors_on_disk(sbm, tmp_path, monkeypatch, kind):
     computed = []
     embed = View._embed
     monkeypatch.setattr(View, "_embed", lambda view, batch: computed.append(len(batch)) or embed(view, batch))
-    grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
+    grid = {"C": [1.0, 10.0, 100.0]}
     for _ in range(2):  # the second time all is there
-        search = GridSearchCV(GRNFClassifier(24, memory=memory), grid, cv=3).fit(graphs, y)
-        assert sum(computed) == (3 + 1) * len(recipe()) * len(graphs)  # once a fold, once in the last fit
-    plain = GridSearchCV(GRNFClassifier(24), grid, cv=3).fit(graphs, y)
+        search = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None, memory=memory), grid, cv=3).fit(
+            graphs, y
+        )
+        assert sum(computed) == (3 + 1) * len(graphs)  # once a fold, once in the last fit
+    plain = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None), grid, cv=3).fit(graphs, y)
     assert search.best_params_ == plain.best_params_
     np.testing.assert_array_equal(
         search.best_estimator_.transform(graphs), plain.best_estimator_.transform(graphs)
@@ -184,6 +191,45 @@ def test_cache_is_the_old_name_of_memory(sbm):
         with pytest.warns(FutureWarning, match="cache of GRNFClassifier is now memory"):
             model.fit(graphs, y)
         assert model._vectors.computed == (len(recipe()) * len(graphs) if value else 0)
+
+
+def test_results_of_choosing_are_those_of_a_grid_search(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(lifts=None, C=[1.0, 10.0], gamma=[0.3, 1.0], **SMALL).fit(graphs, y)
+    Z = model.transform(graphs)
+    search = GridSearchCV(SVC(), {"C": [1.0, 10.0], "gamma": [0.3, 1.0]}, cv=5).fit(Z, y)
+    found = pd.DataFrame(model.cv_results_)
+    assert set(found.columns) == set(pd.DataFrame(search.cv_results_).columns)
+    assert len(found) == 4
+    assert found.params[model.best_index_] == model.best_params_
+    assert found.mean_test_score[model.best_index_] == model.best_score_ == found.mean_test_score.max()
+    assert found.rank_test_score[model.best_index_] == 1
+    splits = found[[f"split{number}_test_score" for number in range(5)]]
+    np.testing.assert_allclose(splits.mean(axis=1), found.mean_test_score)
+    np.testing.assert_allclose(splits.std(axis=1, ddof=0), found.std_test_score)
+    model.set_params(estimator=RandomForestClassifier(5, random_state=0)).fit(graphs, y)
+    assert model.cv_results_ == {}
+    assert not hasattr(model, "best_params_")
+
+
+def test_head_is_the_old_name_of_estimator(sbm):
+    graphs, y = sbm
+    model = clone(GRNFClassifier(head="linear", lifts=None, **SMALL))
+    assert model.get_params()["head"] == "linear"
+    assert model.get_params()["estimator"] == "auto"
+    with pytest.warns(FutureWarning, match="head of GRNFClassifier is now estimator"):
+        model.fit(graphs, y)
+    with pytest.warns(FutureWarning, match="head_ is now estimator_"):
+        assert model.head_ is model.estimator_
+    assert list(model.best_params_) == ["logisticregression__C"]
+    with pytest.warns(FutureWarning, match="selected_ is now best_params_"):
+        assert model.selected_ == {**model.best_params_, "score": model.best_score_}
+    model = GRNFRegressor(head=Ridge(), lifts=None, **SMALL)
+    with pytest.warns(FutureWarning, match="head of GRNFRegressor is now estimator"):
+        model.fit(graphs, y)
+    with pytest.warns(FutureWarning, match="selected_"):
+        assert model.selected_ == {}
+    model.set_params(head="deprecated", estimator=Ridge()).fit(graphs, y)
 
 
 def test_laws_that_print_alike_do_not_share_vectors(sbm):

@@ -1,4 +1,4 @@
-"""What the classifier and the regressor share: graphs to vectors by several views, then a head."""
+"""What the classifier and the regressor share: graphs to vectors by several views, then an estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
 from grnf.estimators.cache import EmbeddingCache
-from grnf.estimators.heads import fit_head, make_head
+from grnf.estimators.final import chosen, fitted_estimator
 from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
@@ -50,7 +50,7 @@ class Embedding(NamedTuple):
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
-    """Lifts, GRNF and a head behind one `fit` and `predict`."""
+    """Lifts, GRNF and an estimator behind one `fit` and `predict`."""
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -63,7 +63,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         lifts: Any = "recipe",
         orders: Any = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
         grnf_params: Mapping[str, Any] | None = None,
-        head: Any = "auto",
+        estimator: Any = "auto",
         C: Any = None,
         gamma: Any = None,
         cv: Any = None,
@@ -74,12 +74,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         on_error: Literal["raise", "nan", "skip"] = "raise",
         memory: Any = True,
         cache: Any = UNSET,
+        head: Any = UNSET,
     ) -> None:
         self.n_components = n_components
         self.lifts = lifts
         self.orders = orders
         self.grnf_params = grnf_params
-        self.head = head
+        self.estimator = estimator
         self.C = C
         self.gamma = gamma
         self.cv = cv
@@ -90,6 +91,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.on_error = on_error
         self.memory = memory
         self.cache = cache
+        self.head = head
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from graphs and their labels.
@@ -130,22 +132,27 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Z = self._embed(samples.batch)
         embedded = time.perf_counter()
         self.seed_ = next(iter(self.views_.values())).grnf.seed_
-        self.head_ = make_head(
-            self.head,
+        self.estimator_ = fitted_estimator(
+            parameter(self, "head", "estimator"),
+            Z,
+            labels,
             classify=self._classify,
-            y=labels,
-            blocks=[view.grnf.n_components_ for view in self.views_.values()],
+            views=[view.grnf.n_components_ for view in self.views_.values()],
             C=self.C,
             gamma=self.gamma,
             cv=self.cv,
             random_state=self.seed_ % 2**32,
         )
-        fit_head(self.head_, Z, labels)
+        for name in ("best_params_", "best_score_", "best_index_", "cv_results_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.estimator_, "best_params_"):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.__dict__.setdefault("cv_results_", {})
         self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors that the head sees: those of all views side by side.
+        """Return the vectors that the estimator sees: those of all views side by side.
 
         Rows of samples that cannot be used are NaN or left out, as `on_error` says.
         """
@@ -170,18 +177,17 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return self._embedding(X, on_error)
 
     @property
-    def selected_(self) -> dict[str, Any]:
-        """What was chosen by cross-validation: C, gamma, their score; empty if nothing was."""
-        check_is_fitted(self)
-        if hasattr(self.head_, "best_params_"):
-            return {**self.head_.best_params_, "score": self.head_.best_score_}
-        return dict(getattr(self.head_, "selected_", {}))
+    def head_(self) -> Any:
+        """The old name of `estimator_`."""
+        warn_renamed("head_", "estimator_")
+        return self.estimator_
 
     @property
-    def cv_results_(self) -> dict[str, Any]:
-        """All that was tried in choosing, with "params" and "mean_test_score"; empty if nothing was."""
+    def selected_(self) -> dict[str, Any]:
+        """The old name of `best_params_`, with `best_score_` as "score"; empty if nothing was chosen."""
+        warn_renamed("selected_", "best_params_ and best_score_")
         check_is_fitted(self)
-        return dict(getattr(self.head_, "cv_results_", {}))
+        return chosen(self)
 
     def _embedding(self, X: Any, on_error: str) -> Embedding:
         check_is_fitted(self)
@@ -201,14 +207,14 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return self.__dict__.setdefault("_vectors", EmbeddingCache(MOST_BYTES))  # type: ignore[no-any-return]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
-        """Ask the head about the good samples, and put NaN (None for names) in the places of bad ones."""
+        """Ask the estimator about the good samples, and put NaN (None for names) in the place of bad ones."""
         Z, errors, _ = self._embedding(X, self.on_error)
         good = np.isfinite(Z).all(axis=1)
         if good.all():
-            return np.asarray(getattr(self.head_, method)(Z))
+            return np.asarray(getattr(self.estimator_, method)(Z))
         if not good.any():
             raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {errors[0][1]}")
-        answers = np.asarray(getattr(self.head_, method)(Z[good]))
+        answers = np.asarray(getattr(self.estimator_, method)(Z[good]))
         number = answers.dtype.kind in "fiub"
         full = np.full(
             (len(Z), *answers.shape[1:]), np.nan if number else None, dtype=float if number else object

@@ -1,4 +1,4 @@
-"""What each part of the default recipe contributes: views, orders, number of features, the head."""
+"""What each part of the default recipe contributes: views, orders, number of features, the estimator."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["ABOUT", "TITLE", "draw", "run", "tables", "variants"]
 TITLE = "Ablation: what each part of the recipe contributes"
 ABOUT = (
     "GRNFClassifier on the ten folds of Table 1: the default recipe, the recipe without each of its "
-    "views, each view alone, order 1 alone, with order 3, with fewer features, and with other heads. Same "
-    "folds and same protocol throughout; differences are paired over folds, with their standard error."
+    "views, each view alone, order 1 alone, with order 3, with fewer features, and with other estimators. "
+    "Same folds and same protocol throughout; differences are paired over folds, with their standard error."
 )
 
 SETS = ["ENZYMES", "IMDB-BINARY"]
@@ -46,7 +46,7 @@ def variants() -> dict[str, dict[str, Any]]:
     changed["order 1 alone"] = {"orders": {1: 1.0}}
     changed["orders 1, 2 and 3"] = {"orders": {1: 0.5, 2: 0.3, 3: 0.2}}
     changed |= {f"M = {count}": {"n_components": count} for count in (64, 256)}
-    changed |= {f"{head} head": {"head": head} for head in ("linear", "network")}
+    changed |= {f"{name} estimator": {"estimator": name} for name in ("linear", "network")}
     return changed
 
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from grnf.datasets import load_folds, load_tu
 from grnf.estimators import GRNFClassifier
+from grnf.estimators.final import chosen
 from grnf.estimators.kernel_machine import GRID_C, GRID_GAMMA
 from grnf.estimators.views import recipe
 from grnf.experiments.figures import COLOURS, new_figure
@@ -114,7 +115,7 @@ def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
 def evaluate(data: Any, fold: Any, model: GRNFClassifier) -> dict[str, Any]:
     """Fit a clone of a model on the training and validation parts of one fold, and test.
 
-    Clones share their vectors, so that a graph is embedded once for all folds and heads.
+    Clones share their vectors, so that a graph is embedded once for all folds and estimators.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def evaluate(data: Any, fold: Any, model: GRNFClassifier) -> dict[str, Any]:
     start = time.perf_counter()
     test = model.score(data.graphs.take(fold.test), data.y[fold.test])
     seconds = {**model.seconds_, "test": time.perf_counter() - start}
-    return {"test": float(test), "selected": model.selected_, "seconds": seconds}
+    return {"test": float(test), "selected": chosen(model), "seconds": seconds}
 
 
 def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:

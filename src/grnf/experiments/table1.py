@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grnf.experiments.figures import COLOURS, new_figure
-from grnf.experiments.heads import HeadSettings, train_heads
+from grnf.experiments.network import NetworkSettings, train_networks
 from grnf.experiments.published import COMPETITORS, PAPER_ROW, SETS
 from grnf.experiments.study import Study, Table, over_folds
 from grnf.experiments.vectors import Benchmark, load_benchmark
@@ -37,19 +37,19 @@ L2 = [1e-3, 1e-2]
 def run(study: Study) -> dict[str, Any]:
     """Train and test on every set; each fold is cached."""
     sets = ["ENZYMES", "IMDB-BINARY"] if study.quick else SETS
-    head = HeadSettings(max_steps=40, patience=20) if study.quick else HeadSettings()
+    network = NetworkSettings(max_steps=40, patience=20) if study.quick else NetworkSettings()
     results: dict[str, Any] = {}
     for name in sets:
         benchmark = load_benchmark(name, study)
         numbers = range(2 if study.quick else len(benchmark.folds))
-        results[name] = _summary([_fold(benchmark, number, head) for number in numbers])
-        without = [_fold(benchmark, number, head, edge_terms=False) for number in numbers]
+        results[name] = _summary([_fold(benchmark, number, network) for number in numbers])
+        without = [_fold(benchmark, number, network, edge_terms=False) for number in numbers]
         results[name]["without_edge_terms"] = _summary(without)
     return {
         "n_components": N_COMPONENTS,
         "runs": N_RUNS,
         "l2": L2,
-        "head": head.as_dict(),
+        "network": network.as_dict(),
         "sets": results,
         "published": {name: dict(zip(SETS, row, strict=True)) for name, row in COMPETITORS.items()},
         "paper": dict(zip(SETS, PAPER_ROW, strict=True)),
@@ -61,10 +61,10 @@ def _summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _fold(
-    benchmark: Benchmark, number: int, head: HeadSettings, *, edge_terms: bool = True
+    benchmark: Benchmark, number: int, network: NetworkSettings, *, edge_terms: bool = True
 ) -> dict[str, Any]:
     study = benchmark.study
-    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "head": head.as_dict()}
+    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "network": network.as_dict()}
     what = {"experiment": "table1", "set": benchmark.name, "fold": number, "seed": study.seed, **settings}
     if not edge_terms:
         what["edge_terms"] = False
@@ -74,9 +74,9 @@ def _fold(
         fold, y = benchmark.folds[number], benchmark.y
         seeds = [study.seed + run for run in range(N_RUNS)]
         Z = benchmark.vectors(N_COMPONENTS, seeds, edge_terms=edge_terms)
-        chosen = train_heads(Z[[0] * len(L2)], y, fold, L2, head, study.seed)
+        chosen = train_networks(Z[[0] * len(L2)], y, fold, L2, network, study.seed)
         best = max(range(len(L2)), key=lambda candidate: chosen[candidate].validation)
-        runs = train_heads(Z, y, fold, [L2[best]] * N_RUNS, head, study.seed + 1)
+        runs = train_networks(Z, y, fold, [L2[best]] * N_RUNS, network, study.seed + 1)
         return {
             "l2": L2[best],
             "validation": float(np.mean([trained.validation for trained in runs])),
