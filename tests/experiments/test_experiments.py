@@ -146,7 +146,7 @@ def test_published_numbers():
 def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
     whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
     calls = []
-    train = table1.train_heads
+    train = table1.train_networks
 
     def interrupted(*arguments):
         calls.append(1)
@@ -154,7 +154,7 @@ def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
             raise KeyboardInterrupt
         return train(*arguments)
 
-    monkeypatch.setattr(table1, "train_heads", interrupted)
+    monkeypatch.setattr(table1, "train_networks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reproduce("table1", with_data)
     assert not (with_data.output / "table1.json").exists()

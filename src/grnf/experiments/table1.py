@@ -94,14 +94,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
     rows = [["GRNF, this library", *(_text((s["mean"], s["std"])) for s in found)]]
     without = [s["without_edge_terms"] for s in found]
     rows.append([WITHOUT, *(_text((s["mean"], s["std"])) for s in without)])
-    rows.append(
-        [
-            "GRNF, the paper",
-            *(_text(results["paper"][name], "not at hand") for name in results["sets"]),
-        ]
-    )
-    for method, row in results["published"].items():
-        rows.append([method, *(_text(row[name], "out of resources") for name in results["sets"])])
+    for method, row in {"GRNF, the paper": results["paper"], **results["published"]}.items():
+        rows.append([method, *(_text(row[name]) for name in results["sets"])])
     ahead = ["competitors that ours beats"]
     for name, ours in results["sets"].items():
         others = [row[name] for row in results["published"].values() if row[name] is not None]
@@ -115,12 +109,12 @@ def tables(results: dict[str, Any]) -> list[Table]:
     ]
 
 
-def _text(entry: Any, otherwise: str = "") -> str:
-    return otherwise if entry is None else f"{entry[0]:.1f} ± {entry[1]:.1f}"
+def _text(entry: Any) -> str:
+    return "out of resources" if entry is None else f"{entry[0]:.1f} ± {entry[1]:.1f}"
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw ours over the competitors, one column per set."""
+    """Draw ours beside the paper's row and the competitors, one column per set."""
     figure, (axes,) = new_figure(8.5, 4.2)
     names = list(results["sets"])
     markers = dict(zip(results["published"], ["x", "v", "s", "D", "^", "P"], strict=True))
@@ -136,21 +130,25 @@ def draw(results: dict[str, Any]) -> Any:
         )
     ours = list(results["sets"].values())
     without = [entry["without_edge_terms"] for entry in ours]
-    drawn = ((ours, -0.3, COLOURS[0], "GRNF (± sd)"), (without, -0.38, "white", "GRNF without edge terms"))
-    for entries, shift, inside, label in drawn:
+    drawn = {
+        "GRNF (± sd)": ([(s["mean"], s["std"]) for s in ours], -0.33, COLOURS[0], COLOURS[0]),
+        "GRNF without edge terms": ([(s["mean"], s["std"]) for s in without], -0.41, COLOURS[0], "white"),
+        "GRNF, the paper": ([results["paper"][name] for name in names], -0.25, "black", "white"),
+    }
+    for label, (points, shift, colour, inside) in drawn.items():
         axes.errorbar(
-            [x + shift for x in range(len(entries))],
-            [entry["mean"] for entry in entries],
-            yerr=[entry["std"] for entry in entries],
+            [x + shift for x in range(len(points))],
+            [mean for mean, _ in points],
+            yerr=[deviation for _, deviation in points],
             fmt="o",
             markersize=8,
             capsize=4,
-            color=COLOURS[0],
+            color=colour,
             markerfacecolor=inside,
             label=label,
         )
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("test accuracy, %")
     axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.legend(fontsize=9, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    axes.legend(fontsize=9, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     return figure
