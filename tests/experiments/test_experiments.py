@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import tu_sets
 from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
 from grnf.experiments.runner import reproduce
 from grnf.experiments.study import Study
@@ -36,8 +37,10 @@ def study(tmp_path):
 
 
 @pytest.fixture
-def with_data(study, shared):
-    study.data = shared / "data"
+def with_data(study, tmp_path, monkeypatch):
+    """A study of small sets in the shapes of the real ones."""
+    study.data = tmp_path / "data"
+    tu_sets.install(study.data, "ENZYMES", "IMDB-BINARY", put=monkeypatch.setitem)
     return study
 
 
