@@ -1,7 +1,7 @@
 """The benchmarks that time our own loops, before and after a change, taking turns in one run.
 
-GRNF_BEFORE is a checkout of the version before. Each version runs in a process of its own, which waits for the
-name of a task on its standard input and answers with the seconds that it took: a noisy moment hits both.
+GRNF_BEFORE is a checkout of the version before. Each version runs in a process of its own, which waits for
+the name of a task on its standard input and answers with the seconds that it took: a noisy moment hits both.
 """
 
 import json

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from common import HERE, fill, parser, save
 
-from grnf.experiments.heads import HeadSettings, train_heads
+from grnf.experiments.network import NetworkSettings, train_networks
 from grnf.experiments.published import SETS
 from grnf.experiments.study import Study, Table, over_folds
 from grnf.experiments.vectors import load_benchmark
@@ -33,16 +33,16 @@ SETTINGS = {"n_components": 512, "l2": 1e-3, "epochs": 5000, "patience": 500, "r
 
 
 def train(Z, y, fold, hidden, seed, settings):
-    """Train one head on each of the sets of vectors, side by side, as the authors' code does."""
-    steps = math.ceil(len(fold.train) / HeadSettings.batch_size)
-    head = HeadSettings(
+    """Train one network on each of the sets of vectors, side by side, as the authors' code does."""
+    steps = math.ceil(len(fold.train) / NetworkSettings.batch_size)
+    network = NetworkSettings(
         hidden=hidden,
         max_steps=settings["epochs"] * steps,
         patience=settings["patience"] * steps,
         standardize=False,
         last_of_equals=True,
     )
-    return train_heads(np.maximum(Z, 0), y, fold, [settings["l2"]] * len(Z), head, seed)
+    return train_networks(np.maximum(Z, 0), y, fold, [settings["l2"]] * len(Z), network, seed)
 
 
 def evaluate(benchmark, number, settings):
@@ -52,8 +52,10 @@ def evaluate(benchmark, number, settings):
     tried = np.concatenate([features([seed], hidden_channels) for hidden_channels in (4, 32)])
     scores = {}
     for neurons in (32, 256):
-        heads = train(tried, y, fold, neurons, seed, settings)
-        scores |= {(wide, neurons): head.validation for wide, head in zip((4, 32), heads, strict=True)}
+        networks = train(tried, y, fold, neurons, seed, settings)
+        scores |= {
+            (wide, neurons): network.validation for wide, network in zip((4, 32), networks, strict=True)
+        }
     chosen = max(CONFIGURATIONS, key=lambda entry: (scores[entry], CONFIGURATIONS.index(entry)))
     Z = features([seed + 1 + run for run in range(settings["runs"])], chosen[0])
     runs = train(Z, y, fold, chosen[1], seed + 1, settings)

@@ -41,7 +41,7 @@ def test_classes(run, labelled, tmp_path):
 
 
 def test_tu_json_and_repeats(call, tu, tmp_path):
-    arguments = ["--folds", 2, "--repeats", 2, "-m", 8, "--lifts", "none", "--head", "linear", "--json"]
+    arguments = ["--folds", 2, "--repeats", 2, "-m", 8, "--lifts", "none", "--estimator", "linear", "--json"]
     result = call("classify", tu, "-o", tmp_path / "out", *arguments)
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
@@ -49,6 +49,11 @@ def test_tu_json_and_repeats(call, tu, tmp_path):
     assert report["task"] == "classes"
     assert report["settings"]["lifts"] is None
     assert len(report["selected"]) == 4
+    arguments[arguments.index("--estimator")] = "--head"
+    old = call("classify", tu, "-o", tmp_path / "old", *arguments)
+    assert "--head is now --estimator" in old.stderr
+    assert json.loads(old.stdout)["scores"] == report["scores"]
+    assert "--head" not in call("classify", "--help").stdout
 
 
 def test_numbers(call, tmp_path):

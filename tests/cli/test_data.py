@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
+import tu_sets
 from grnf.datasets import TU_SETS
+from grnf.io import read_tu
 
 
 def test_list(call, tmp_path):
@@ -18,20 +22,27 @@ def test_list(call, tmp_path):
     assert [entry["name"] for entry in found["sets"] if entry["path"]] == ["MUTAG"]
 
 
-def test_describe(call, shared):
-    result = call("data", "describe", "MUTAG", "--data", shared / "data")
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Small sets in the shapes of the real ones."""
+    tu_sets.install(tmp_path, "MUTAG", "ENZYMES", n_graphs=60, put=monkeypatch.setitem)
+    return tmp_path
+
+
+def test_describe(call, data):
+    result = call("data", "describe", "MUTAG", "--data", data)
     assert result.returncode == 0
-    assert "188" in result.stdout
-    found = json.loads(call("data", "describe", "ENZYMES", "--data", shared / "data", "--json").stdout)
-    assert found["graphs"] == 600
-    assert found["mean_nodes"] == 32.63
+    assert "60" in result.stdout
+    found = json.loads(call("data", "describe", "ENZYMES", "--data", data, "--json").stdout)
+    assert found["graphs"] == 60
+    assert found["mean_nodes"] == round(read_tu(data / "tu" / "ENZYMES.zip").graphs.sizes.mean(), 2)
     assert len(found["node_columns"]) == 21
-    assert found["classes"] == {str(label): 100 for label in range(1, 7)}
+    assert found["classes"] == {str(label): 10 for label in range(1, 7)}
     assert found["folds"] == ["CHEMICAL"]
 
 
-def test_fetch_checks_what_is_there(call, shared):
-    result = call("data", "fetch", "ENZYMES", "MUTAG", "--data", shared / "data")
+def test_fetch_checks_what_is_there(call, data):
+    result = call("data", "fetch", "ENZYMES", "MUTAG", "--data", data)
     assert result.returncode == 0
     assert [line.split("/")[-1] for line in result.stdout.splitlines()] == [
         "ENZYMES.zip",

@@ -1,5 +1,7 @@
 """The overlapping basis reproduces what the authors' own code computed."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,15 @@ from grnf.activations import ACTIVATIONS
 from grnf.basis import bell, positions
 from grnf.engine import Engine
 from grnf.law.draw import Draw, OrderDraw, n_parameters
+
+GOLDEN = Path(__file__).parents[1] / "data" / "authors_v0.2.0.npz"
+"""Outputs of the authors' features with their weights: ReLU, before rho_i, not normalised, undirected graphs.
+
+Keys: graph{i}_edges, graph{i}_num_nodes, graph{i}_x (attributes, for the cases Fn3 only); for Fn in {0, 3}
+and k in {1, 2}: Fn{Fn}_k{k}_kernel_equiv (M, Bell(k + 2), F_h, F), _bias_equiv (1, M, Bell(k), F_h),
+_kernel_inv (M, Bell(k), 1, F_h), _bias_inv (1, M, 1), _psi (graphs, M). Channels: node attributes, then the
+adjacency.
+"""
 
 # The authors' operations in their order, as partitions of (output indices, node axes of A).
 OPERATIONS = {
@@ -23,8 +34,8 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("node_width", [0, 3])
-def test_authors_features(shared, node_width, k):
-    golden = np.load(shared / "golden" / "authors_v0.2.0.npz")
+def test_authors_features(node_width, k):
+    golden = np.load(GOLDEN)
     case = f"Fn{node_width}_k{k}"
     graphs = [
         Graph(

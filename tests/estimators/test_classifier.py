@@ -1,19 +1,23 @@
 import pickle
+import threading
 
+import joblib
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
 from grnf.datasets import make_delaunay, make_sbm
-from grnf.estimators.cache import the_cache
-from grnf.estimators.views import as_menu, recipe
+from grnf.estimators.views import View, as_menu, recipe
 from grnf.io import read_tu
+from grnf.law import Gaussian, ParameterLaw
 from grnf.lifts import Degree, Propagate, RandomWalk, Size, Triangles
 from grnf.testing import assert_invariant
 
@@ -26,31 +30,34 @@ def sbm():
     return graphs, y
 
 
-@pytest.mark.parametrize("head", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)])
-def test_heads_learn(sbm, head):
+@pytest.mark.parametrize(
+    "estimator", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)]
+)
+def test_estimators_learn(sbm, estimator):
     graphs, y = sbm
     lifts = [Degree(), Triangles(), RandomWalk(6)]
-    model = GRNFClassifier(64, lifts=lifts, head=head).fit(graphs[:40], y[:40])
+    model = GRNFClassifier(64, lifts=lifts, estimator=estimator).fit(graphs[:40], y[:40])
     assert model.score(graphs[40:], y[40:]) >= 0.8
     P = model.predict_proba(graphs[40:])
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
     assert model.classes_.tolist() == [0, 1]
-    if head == "svm":
+    if estimator == "svm":
         assert model.decision_function(graphs[40:]).shape == (20,)
-    if head in ("svm", "linear"):
-        assert 0.8 <= model.selected_["score"] <= 1
+    if estimator in ("svm", "linear"):
+        assert 0.8 <= model.best_score_ <= 1
         assert len(model.cv_results_["params"]) == len(model.cv_results_["mean_test_score"]) > 1
-    else:
-        assert isinstance(model.selected_, dict)
+    elif estimator != "auto":
+        assert model.cv_results_ == {}
+        assert not hasattr(model, "best_params_")
 
 
-@pytest.mark.parametrize("head", ["auto", "linear", "network", Ridge()])
-def test_regression_of_density(head):
+@pytest.mark.parametrize("estimator", ["auto", "linear", "network", Ridge()])
+def test_regression_of_density(estimator):
     graphs, _ = make_delaunay(80, n_nodes=12, random_state=0)
     generator = np.random.default_rng(0)
     graphs = [type(g)(g.n_nodes, g.edges[generator.random(g.n_edges) < generator.random()]) for g in graphs]
     y = np.array([g.n_edges / g.n_nodes for g in graphs])
-    model = GRNFRegressor(64, head=head).fit(graphs[:60], y[:60])
+    model = GRNFRegressor(64, estimator=estimator).fit(graphs[:60], y[:60])
     assert model.score(graphs[60:], y[60:]) > 0.9
 
 
@@ -76,15 +83,15 @@ def test_scikit_learn_manners(sbm):
     np.testing.assert_array_equal(
         clone(model).fit(graphs, y).predict_proba(graphs), model.predict_proba(graphs)
     )
-    assert_invariant(model.embed, graphs[:4])
+    assert_invariant(model.transform, graphs[:4])
     assert cross_val_score(GRNFClassifier(**SMALL), graphs, y, cv=3).mean() > 0.6
     for wrong in (None, y[:-1], np.column_stack([y, y])):
         with pytest.raises(ValueError, match=r"y|label"):
             GRNFClassifier(**SMALL).fit(graphs, wrong)
     with pytest.raises(ValueError, match="continuous"):
         GRNFClassifier(**SMALL).fit(graphs, np.linspace(0, 1, 60))
-    with pytest.raises(ValueError, match="head must be"):
-        GRNFClassifier(head="forest", **SMALL).fit(graphs, y)
+    with pytest.raises(ValueError, match="estimator must be"):
+        GRNFClassifier(estimator="forest", **SMALL).fit(graphs, y)
     with pytest.raises(ValueError, match="lifts must be"):
         GRNFClassifier(lifts=[Ridge()], **SMALL).fit(graphs, y)
 
@@ -116,7 +123,6 @@ def test_bad_samples(sbm):
     assert len(answers) == 61
     assert np.isnan(answers[-1])
     assert np.isnan(model.predict_proba(bad)[-1]).all()
-    assert model.errors_[0][0] == 60
     np.testing.assert_array_equal(answers[:-1], model.predict(graphs))
     with pytest.raises(GraphError, match="none of the 1"):
         model.predict(bad[-1:])
@@ -127,35 +133,171 @@ def test_bad_samples(sbm):
         assert len(model.set_params(on_error="skip").predict(bad)) == 60
 
 
-def test_grid_search_over_the_head_embeds_each_graph_once(sbm):
+def test_grid_search_over_the_estimator_embeds_each_graph_once(sbm):
     graphs, y = sbm
-    the_cache.clear()
     grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
-    search = GridSearchCV(GRNFClassifier(n_components=24, gamma=1.0), grid, cv=3).fit(graphs, y)
-    assert the_cache.computed == len(recipe()) * len(graphs)
+    model = GRNFClassifier(n_components=24, gamma=1.0)
+    once = len(recipe()) * len(graphs)
+    search = GridSearchCV(model, grid, cv=3).fit(graphs, y)
+    assert model._vectors.computed == once
     search.predict(graphs)
-    assert the_cache.computed == len(recipe()) * len(graphs)
-    GRNFClassifier(n_components=24, head="linear").fit(graphs, y)
-    assert the_cache.computed == len(recipe()) * len(graphs)
-    GRNFClassifier(n_components=24, random_state=1).fit(graphs, y)
-    assert the_cache.computed == 2 * len(recipe()) * len(graphs)
+    clone(model).set_params(estimator="linear").fit(graphs, y)
+    assert model._vectors.computed == once
+    clone(model).set_params(random_state=1).fit(graphs, y)
+    assert model._vectors.computed == 2 * once
+    alone = GRNFClassifier(n_components=24).fit(graphs, y)
+    assert alone._vectors.computed == once  # what no clone of it has is computed
+    assert len(pickle.dumps(alone)) < 24 * 4 * once  # pickles do not carry them
 
 
-def test_the_cache_changes_nothing(sbm):
+@pytest.mark.parametrize("kind", [str, lambda path: path, joblib.Memory])
+def test_vectors_on_disk(sbm, tmp_path, monkeypatch, kind):
     graphs, y = sbm
-    with_cache = GRNFClassifier(**SMALL).fit(graphs, y)
-    again = GRNFClassifier(**SMALL).fit(graphs, y)
-    without = GRNFClassifier(cache=False, **SMALL).fit(graphs, y)
-    np.testing.assert_array_equal(again.embed(graphs), with_cache.embed(graphs))
-    np.testing.assert_array_equal(without.embed(graphs), with_cache.embed(graphs))
+    memory = kind(tmp_path) if kind is not joblib.Memory else joblib.Memory(tmp_path, verbose=0)
+    computed = []
+    embed = View._embed
+    monkeypatch.setattr(View, "_embed", lambda view, batch: computed.append(len(batch)) or embed(view, batch))
+    grid = {"C": [1.0, 10.0, 100.0]}
+    for _ in range(2):  # the second time all is there
+        search = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None, memory=memory), grid, cv=3).fit(
+            graphs, y
+        )
+        assert sum(computed) == (3 + 1) * len(graphs)  # once a fold, once in the last fit
+    plain = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None), grid, cv=3).fit(graphs, y)
+    assert search.best_params_ == plain.best_params_
+    np.testing.assert_array_equal(
+        search.best_estimator_.transform(graphs), plain.best_estimator_.transform(graphs)
+    )
+
+
+def test_memory_changes_nothing(sbm):
+    graphs, y = sbm
+    with_memory = GRNFClassifier(**SMALL).fit(graphs, y)
+    again = clone(with_memory).fit(graphs, y)
+    for nothing in (None, False):
+        without = GRNFClassifier(memory=nothing, **SMALL).fit(graphs, y)
+        np.testing.assert_array_equal(without.transform(graphs), with_memory.transform(graphs))
+        assert "_vectors" not in vars(without)
+    np.testing.assert_array_equal(again.transform(graphs), with_memory.transform(graphs))
+    with pytest.raises(ValueError, match="memory"):
+        GRNFClassifier(memory=3, **SMALL).fit(graphs, y)
+
+
+def test_cache_is_the_old_name_of_memory(sbm):
+    graphs, y = sbm
+    for value in (True, False):
+        model = clone(GRNFClassifier(cache=value, **SMALL))
+        assert model.get_params()["cache"] is value
+        with pytest.warns(FutureWarning, match="cache of GRNFClassifier is now memory"):
+            model.fit(graphs, y)
+        assert model._vectors.computed == (len(recipe()) * len(graphs) if value else 0)
+
+
+def test_results_of_choosing_are_those_of_a_grid_search(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(lifts=None, C=[1.0, 10.0], gamma=[0.3, 1.0], **SMALL).fit(graphs, y)
+    Z = model.transform(graphs)
+    search = GridSearchCV(SVC(), {"C": [1.0, 10.0], "gamma": [0.3, 1.0]}, cv=5).fit(Z, y)
+    found = pd.DataFrame(model.cv_results_)
+    assert set(found.columns) == set(pd.DataFrame(search.cv_results_).columns)
+    assert len(found) == 4
+    assert found.params[model.best_index_] == model.best_params_
+    assert found.mean_test_score[model.best_index_] == model.best_score_ == found.mean_test_score.max()
+    assert found.rank_test_score[model.best_index_] == 1
+    splits = found[[f"split{number}_test_score" for number in range(5)]]
+    np.testing.assert_allclose(splits.mean(axis=1), found.mean_test_score)
+    np.testing.assert_allclose(splits.std(axis=1, ddof=0), found.std_test_score)
+    model.set_params(estimator=RandomForestClassifier(5, random_state=0)).fit(graphs, y)
+    assert model.cv_results_ == {}
+    assert not hasattr(model, "best_params_")
+
+
+def test_head_is_the_old_name_of_estimator(sbm):
+    graphs, y = sbm
+    model = clone(GRNFClassifier(head="linear", lifts=None, **SMALL))
+    assert model.get_params()["head"] == "linear"
+    assert model.get_params()["estimator"] == "auto"
+    with pytest.warns(FutureWarning, match="head of GRNFClassifier is now estimator"):
+        model.fit(graphs, y)
+    with pytest.warns(FutureWarning, match="head_ is now estimator_"):
+        assert model.head_ is model.estimator_
+    assert list(model.best_params_) == ["logisticregression__C"]
+    with pytest.warns(FutureWarning, match="selected_ is now best_params_"):
+        assert model.selected_ == {**model.best_params_, "score": model.best_score_}
+    model = GRNFRegressor(head=Ridge(), lifts=None, **SMALL)
+    with pytest.warns(FutureWarning, match="head of GRNFRegressor is now estimator"):
+        model.fit(graphs, y)
+    with pytest.warns(FutureWarning, match="selected_"):
+        assert model.selected_ == {}
+    model.set_params(head="deprecated", estimator=Ridge()).fit(graphs, y)
+
+
+def test_laws_that_print_alike_do_not_share_vectors(sbm):
+    graphs, y = sbm
+    first, second = (ParameterLaw({1: 1.0}, Gaussian(scale)) for scale in (1.0, 1 + 1e-7))
+    assert repr(first) == repr(second)
+    settings = {"lifts": None, "grnf_params": {"dtype": "float64"}, **SMALL}
+    model = GRNFClassifier(orders=first, **settings).fit(graphs, y)
+    found = clone(model).set_params(orders=second).fit(graphs, y).transform(graphs)
+    fresh = GRNFClassifier(orders=second, memory=None, **settings).fit(graphs, y)
+    np.testing.assert_array_equal(found, fresh.transform(graphs))
+    assert not np.array_equal(found, model.transform(graphs))
 
 
 def test_standardized_attributes_are_embedded_anew_for_each_fold():
     graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
-    the_cache.clear()
     model = GRNFClassifier(8)
-    half, other = model.fit(graphs[:15], y[:15]).embed(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
-    assert not np.allclose(half, other.embed(graphs[:5]))
+    half, other = model.fit(graphs[:15], y[:15]).transform(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
+    assert not np.allclose(half, other.transform(graphs[:5]))
+
+
+def test_threads_that_share_a_model_get_reports_of_their_own(sbm):
+    graphs, y = sbm
+    with pytest.warns(GrnfWarning, match="1 of 61"):
+        model = GRNFClassifier(on_error="nan", **SMALL).fit([*graphs, "no graph"], [*y, 0])
+    before = {name: id(value) for name, value in vars(model).items()}
+    of_fit = list(model.errors_)
+    wrong = []
+
+    def work(bad):
+        X = [*graphs[:bad], "no graph", *graphs[bad:]]
+        for _ in range(10):
+            rows = [row for row, _ in model.embed(X, on_error="nan").errors]
+            answers = model.predict(X)
+            if rows != [bad] or np.flatnonzero(np.isnan(answers)).tolist() != [bad]:
+                wrong.append((bad, rows))
+
+    threads = [threading.Thread(target=work, args=(bad,)) for bad in (3, 40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert {name: id(value) for name, value in vars(model).items()} == before
+    assert model.errors_ == of_fit
+    assert of_fit[0][0] == 60
+
+
+def test_embedding_with_its_report(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(grnf_params={"dtype": "float64"}, **SMALL).fit(graphs, y)
+    bad = [graphs[0], "no graph", graphs[1]]
+    plain = model.transform(graphs[:2])
+    vectors, errors, rows = model.embed(bad, on_error="nan")
+    np.testing.assert_array_equal(vectors[[0, 2]], plain)
+    assert np.isnan(vectors[1]).all()
+    assert vectors.dtype == plain.dtype == np.float64
+    assert rows.tolist() == [0, 1, 2]
+    with pytest.warns(GrnfWarning, match="left out"):
+        found = model.embed(bad, on_error="skip")
+    np.testing.assert_array_equal(found.vectors, plain)
+    assert found.errors == errors
+    assert [row for row, _ in errors] == [1]
+    assert found.rows.tolist() == [0, 2]
+    with pytest.raises(GraphError, match=r"X\[1\]"):
+        model.embed(bad, on_error="raise")
+    with pytest.warns(FutureWarning, match=r"embed\(X\) without on_error.* is now transform"):
+        np.testing.assert_array_equal(model.embed(graphs[:2]), plain)
 
 
 def test_menus():
@@ -165,7 +307,7 @@ def test_menus():
     assert list(as_menu({"a": Degree(), "b": []})) == ["a", "b"]
     graphs, y = make_sbm(20, random_state=0)
     model = GRNFClassifier(16, lifts={"a": [Degree()], "b": []}).fit(graphs, y)
-    assert model.embed(graphs).shape == (20, 32)
+    assert model.transform(graphs).shape == (20, 32)
     assert GRNFClassifier(16, lifts=None, orders={1: 1.0}, grnf_params={"dtype": "float64"}).fit(graphs, y)
 
 

@@ -64,8 +64,9 @@ def test_chooses_by_cross_validation():
         assert score == pytest.approx(np.mean([part.mean() for part in parts]), abs=0.01)
         scores[params["C"], params["gamma"]] = score
     assert len(scores) == 6
-    assert found.selected_["score"] == max(scores.values())
-    assert scores[found.selected_["C"], found.selected_["gamma"]] == found.selected_["score"]
+    assert found.best_score_ == max(scores.values())
+    assert scores[found.best_params_["C"], found.best_params_["gamma"]] == found.best_score_
+    assert found.cv_results_["params"][found.best_index_] == found.best_params_
 
 
 def test_probabilities_are_calibrated():

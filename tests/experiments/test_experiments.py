@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import tu_sets
 from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
 from grnf.experiments.runner import reproduce
 from grnf.experiments.study import Study
@@ -36,8 +37,10 @@ def study(tmp_path):
 
 
 @pytest.fixture
-def with_data(study, shared):
-    study.data = shared / "data"
+def with_data(study, tmp_path, monkeypatch):
+    """A study of small sets in the shapes of the real ones."""
+    study.data = tmp_path / "data"
+    tu_sets.install(study.data, "ENZYMES", "IMDB-BINARY", put=monkeypatch.setitem)
     return study
 
 
@@ -146,7 +149,7 @@ def test_published_numbers():
 def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
     whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
     calls = []
-    train = table1.train_heads
+    train = table1.train_networks
 
     def interrupted(*arguments):
         calls.append(1)
@@ -154,7 +157,7 @@ def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
             raise KeyboardInterrupt
         return train(*arguments)
 
-    monkeypatch.setattr(table1, "train_heads", interrupted)
+    monkeypatch.setattr(table1, "train_networks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reproduce("table1", with_data)
     assert not (with_data.output / "table1.json").exists()

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grnf import Graph, GraphBatch
+from grnf import Graph, GraphBatch, GRNFClassifier
 from grnf.datasets import make_sbm
 from grnf.experiments import ablation, first_place, gin
 from grnf.experiments.study import Study
@@ -77,10 +77,11 @@ def test_test_graphs_have_no_say_in_the_fit(two_sets):
     """Other labels on the test part change neither what is chosen nor what is predicted."""
     data = first_place.load_tu("ENZYMES")
     fold = first_place.load_folds("ENZYMES")[0]
-    before = first_place.evaluate(data, fold, n_components=16)
+    model = GRNFClassifier(n_components=16)
+    before = first_place.evaluate(data, fold, model)
     turned = data.y.copy()
     turned[fold.test] = 1 - turned[fold.test]
-    after = first_place.evaluate(SimpleNamespace(graphs=data.graphs, y=turned), fold, n_components=16)
+    after = first_place.evaluate(SimpleNamespace(graphs=data.graphs, y=turned), fold, model)
     assert after["selected"] == before["selected"]
     assert after["test"] == pytest.approx(1 - before["test"])
 

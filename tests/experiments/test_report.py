@@ -52,8 +52,10 @@ def test_page():
     assert "Time of all: 6 s" in text
 
 
-def test_reproduce_all(run, shared, tmp_path):
-    result = run("reproduce", "all", "--quick", "--data", shared / "data", "-o", tmp_path)
+def test_reproduce_all(run, tmp_path):
+    data = tmp_path / "data"
+    sets = f"import pathlib, tu_sets; tu_sets.install(pathlib.Path({str(data)!r}), 'ENZYMES', 'IMDB-BINARY')"
+    result = run("reproduce", "all", "--quick", "--data", data, "-o", tmp_path, first=sets)
     assert result.returncode == 0, result.stderr
     pictures = check_report((tmp_path / "report.html").read_text())
     assert len(pictures) == len(EXPERIMENTS)

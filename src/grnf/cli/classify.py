@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["classify"]
 
 
-class HeadName(StrEnum):
-    """The machines behind the vectors."""
+class EstimatorName(StrEnum):
+    """What learns from the vectors."""
 
     AUTO = "auto"
     SVM = "svm"
@@ -74,7 +74,10 @@ def classify(
         str | None, typer.Option(help="Column of the labels, in a table with a SMILES column.")
     ] = None,
     task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers to predict.")] = Task.AUTO,
-    head: Annotated[HeadName, typer.Option(help="Machine that learns from the vectors.")] = HeadName.AUTO,
+    estimator: Annotated[
+        EstimatorName, typer.Option(help="What learns from the vectors.")
+    ] = EstimatorName.AUTO,
+    head: Annotated[EstimatorName | None, typer.Option(hidden=True)] = None,
     lifts: Annotated[
         LiftsName, typer.Option(help="The recipe's views of each graph, or the graph as it is.")
     ] = LiftsName.RECIPE,
@@ -99,9 +102,12 @@ def classify(
     Example: grnf classify MUTAG.zip --folds 10
     """
     check_format(format, source)
+    if head is not None:
+        note("--head is now --estimator; the old name goes in 0.2", quiet)
+        estimator = head
     settings: dict[str, Any] = {
         "n_components": 1024,
-        "head": head.value,
+        "estimator": estimator.value,
         "lifts": None if lifts is LiftsName.NONE else lifts.value,
         "random_state": seed,
         "missing": "zero",

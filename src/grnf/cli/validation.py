@@ -28,23 +28,25 @@ def cross_validate(
 ) -> tuple[dict[str, Any], Any]:
     """Return scores of each method over all folds, and the predictions of the first repeat."""
     import numpy as np
+    from sklearn.base import clone
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
     from grnf.estimators import GRNFClassifier, GRNFRegressor
+    from grnf.estimators.final import chosen
 
-    make = GRNFClassifier if classify else GRNFRegressor
+    untrained = (GRNFClassifier if classify else GRNFRegressor)(**settings)
     splitter = RepeatedStratifiedKFold if classify else RepeatedKFold
     numbers = _structure_free(graphs)
     predictions: Any = np.empty(len(y), dtype=y.dtype if classify else np.float64)
     scores: dict[str, list[dict[str, float]]] = {}
-    chosen = []
+    selected = []
     splits = splitter(n_splits=folds, n_repeats=repeats, random_state=seed).split(numbers, y)
     for number, (train, test) in enumerate(splits):
-        model = make(**settings).fit([graphs[i] for i in train], y[train])
+        model = clone(untrained).fit([graphs[i] for i in train], y[train])  # clones share their vectors
         answers = model.predict([graphs[i] for i in test])
         if number < folds:
             predictions[test] = answers
-        chosen.append(model.selected_)
+        selected.append(chosen(model))
         simple = _fitted_baseline(numbers[train], y[train], classify, settings)
         for name, guess in (
             ("GRNF", answers),
@@ -61,7 +63,7 @@ def cross_validate(
         }
         for name, entries in scores.items()
     }
-    return {"scores": summary, "selected": chosen}, predictions
+    return {"scores": summary, "selected": selected}, predictions
 
 
 _CONSTANT = {True: "the most frequent class", False: "the mean"}
@@ -77,13 +79,11 @@ def _structure_free(graphs: list[RawGraph]) -> Any:
 
 
 def _fitted_baseline(X: Any, y: Any, classify: bool, settings: dict[str, Any]) -> Any:
-    from grnf.estimators.heads import fit_head, make_head
+    from grnf.estimators.final import fitted_estimator
 
-    head = make_head(
-        settings["head"], classify=classify, y=y, blocks=[X.shape[1]], C=None, gamma=None, cv=None,
-        random_state=settings["random_state"],
-    )  # fmt: skip
-    return fit_head(head, X, y)
+    return fitted_estimator(
+        settings["estimator"], X, y, classify=classify, random_state=settings["random_state"]
+    )
 
 
 def _constant(y: Any, classify: bool) -> Any:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from grnf.graphs import GraphBatch
-from grnf.io.encode import AttributeEncoder
 from grnf.typing import FloatArray
 
-__all__ = ["EmbeddingCache", "graph_hashes", "state_hash", "the_cache"]
+__all__ = ["EmbeddingCache", "embedded_once", "graph_hashes"]
+
+Embed = Callable[[GraphBatch], FloatArray]
 
 
 class EmbeddingCache:
     """Keeps rows by (map, graph), the least recently used ones being dropped first.
+
+    A copy or a pickle of it is empty.
 
     Parameters
     ----------
@@ -34,15 +38,13 @@ class EmbeddingCache:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.computed = 0
-        self._rows: OrderedDict[tuple[bytes, bytes], FloatArray] = OrderedDict()
+        self._rows: OrderedDict[tuple[Hashable, bytes], FloatArray] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def rows(
-        self, map_hash: bytes, batch: GraphBatch, embed: Callable[[GraphBatch], FloatArray]
-    ) -> FloatArray:
+    def rows(self, map_key: Hashable, batch: GraphBatch, embed: Embed) -> FloatArray:
         """Return the rows of all graphs, calling `embed` with those only whose rows are not kept."""
-        keys = [(map_hash, graph) for graph in graph_hashes(batch)]
+        keys = [(map_key, graph) for graph in graph_hashes(batch)]
         with self._lock:
             found = {key: self._rows[key] for key in keys if key in self._rows}
             for key in found:
@@ -58,13 +60,10 @@ class EmbeddingCache:
             found |= fresh
         return np.stack([found[key] for key in keys])
 
-    def clear(self) -> None:
-        """Forget all rows."""
-        with self._lock:
-            self._rows.clear()
-            self._bytes = self.computed = 0
+    def __reduce__(self) -> Any:
+        return EmbeddingCache, (self.max_bytes,)
 
-    def _keep(self, fresh: dict[tuple[bytes, bytes], FloatArray]) -> None:
+    def _keep(self, fresh: dict[tuple[Hashable, bytes], FloatArray]) -> None:
         with self._lock:
             self.computed += len(fresh)
             for key, row in fresh.items():
@@ -76,8 +75,21 @@ class EmbeddingCache:
                 self._bytes -= row.nbytes
 
 
-the_cache = EmbeddingCache(max_bytes=500_000_000)
-"""Shared by all estimators of the process, so that the clones of a grid search find what others computed."""
+def embedded_once(memory: Any, map_key: Hashable, batch: GraphBatch, embed: Embed) -> FloatArray:
+    """Return the rows of a batch from a `joblib.Memory`, which holds whole batches: one file for each."""
+    kept = memory.cache(_embedded, ignore=["batch", "embed"])
+    return np.asarray(kept(version("grnf"), map_key, graph_hashes(batch), batch, embed))
+
+
+def _embedded(
+    grnf: str,  # noqa: ARG001
+    map_key: Hashable,  # noqa: ARG001
+    graphs: list[bytes],  # noqa: ARG001
+    batch: GraphBatch,
+    embed: Embed,
+) -> FloatArray:
+    """Embed; joblib knows the result again by the arguments that say what it depends on."""
+    return embed(batch)
 
 
 def graph_hashes(batch: GraphBatch) -> list[bytes]:
@@ -92,19 +104,3 @@ def graph_hashes(batch: GraphBatch) -> list[bytes]:
             digest.update(np.ascontiguousarray(array).tobytes())
         hashes.append(digest.digest())
     return hashes
-
-
-def state_hash(*estimators: Any) -> bytes:
-    """Hash all that fitted estimators were given and have learnt."""
-    digest = hashlib.blake2b(digest_size=16)
-    for estimator in estimators:
-        digest.update(type(estimator).__qualname__.encode())
-        for name, value in sorted(vars(estimator).items()):
-            if isinstance(value, np.ndarray):
-                text = f"{value.shape}{value.dtype}".encode() + value.tobytes()
-            elif isinstance(value, AttributeEncoder):
-                text = repr(value.to_config()).encode()
-            else:
-                text = repr(value).encode()
-            digest.update(name.encode() + b"\0" + text + b"\0")
-    return digest.digest()

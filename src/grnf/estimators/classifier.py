@@ -24,8 +24,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     embedded by a GRNF map of its own. The machine has an RBF kernel in which all views have an equal say; C
     and gamma are chosen by cross-validation on the graphs of `fit`.
 
-    Vectors of graphs are kept in memory (up to 500 MB), since they depend neither on labels nor on the head:
-    in a grid search each graph is embedded once for each setting of the map.
+    Vectors depend neither on labels nor on the estimator, so a model and its clones keep and share them, see
+    `memory`: in a grid search each graph is embedded once for each setting of the map.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         P, as in `GRNF`.
     grnf_params : dict, optional
         Other parameters of `GRNF`.
-    head : "auto", "svm", "linear", "network" or estimator, default="auto"
+    estimator : "auto", "svm", "linear", "network" or estimator, default="auto"
         "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer; or any
         classifier of scikit-learn, which sees the vectors of all views side by side. "auto" is "svm" for up
         to 8,000 graphs, and "linear" for more.
@@ -55,22 +55,30 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
         warning; answers for it are NaN (None where classes are names), or left out with a warning.
-    cache : bool, default=True
-        Whether to keep vectors in memory.
+    memory : bool, None, str or joblib.Memory, default=True
+        Where vectors of graphs are kept. True: with the model, up to 500 MB, shared by its clones in the same
+        process (those of a grid search, or `sklearn.base.clone`); pickles do not carry them. A folder, or a
+        `joblib.Memory`: on disk, for other processes (``GridSearchCV(n_jobs=2)``) and later ones too; whole
+        collections are kept there, so a grid search embeds each graph once per fold. Empty the folder after
+        changing the code of a lift. False or None: nowhere.
+    cache, head
+        The old names of `memory` and `estimator`.
 
     Attributes
     ----------
     classes_ : array
-    selected_ : dict
-        What was chosen, and its score on samples that were left out.
+    best_params_, best_score_, best_index_
+        What was chosen, and its score on samples that were left out, as in `GridSearchCV`; absent if the
+        estimator chooses nothing.
     cv_results_ : dict
-        All that was tried.
-    head_ : estimator
-        The fitted machine.
+        All that was tried, as in `GridSearchCV`; empty if the estimator chooses nothing.
+    estimator_ : estimator
+        What has learnt from the vectors.
     seconds_ : dict
-        Time that `fit` took to "embed" the graphs, and to "train" the head and choose its settings.
+        Time that `fit` took to "embed" the graphs, and to "train" the estimator and choose its settings.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of the last call.
+        Row and reason of each bad sample of `fit`. Later calls change nothing in a model, so that threads may
+        share it; what was wrong with their samples is told by ``embed(X, on_error="nan")``.
 
     Examples
     --------
@@ -98,7 +106,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         if y is not None:
             check_classification_targets(y)
         super().fit(X, y)
-        self.classes_ = np.asarray(self.head_.classes_)
+        self.classes_ = np.asarray(self.estimator_.classes_)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -110,14 +118,14 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return self._answers(X, "predict_proba")
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return what the head decides by: one number per graph (two classes), or per graph and class."""
+        """Return what the estimator decides by: one number per graph (two classes) or per graph and class."""
         return self._answers(X, "decision_function")
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: lifts, Graph Random Neural Features and support vector regression.
 
-    Parameters are those of `GRNFClassifier`. The heads: "svm": support vector regression with an RBF
+    Parameters are those of `GRNFClassifier`. The estimators: "svm": support vector regression with an RBF
     kernel; "linear": ridge regression; "network": a perceptron; or any regressor of scikit-learn.
 
     Examples

@@ -1,7 +1,8 @@
-"""What the classifier and the regressor share: graphs to vectors by several views, then a head."""
+"""What the classifier and the regressor share: graphs to vectors by several views, then an estimator."""
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -10,23 +11,28 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_memory
 
+from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
-from grnf.estimators.cache import the_cache
-from grnf.estimators.heads import fit_head, make_head
+from grnf.estimators.base import DTYPES
+from grnf.estimators.cache import EmbeddingCache
+from grnf.estimators.final import chosen, fitted_estimator
 from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.samples import encoded_samples, first_samples
+from grnf.samples import Embedding, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray
 
 __all__ = ["GraphModel"]
 
+MOST_BYTES = 500_000_000
+"""Of vectors that a model and its clones keep."""
+
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
-    """Lifts, GRNF and a head behind one `fit` and `predict`."""
+    """Lifts, GRNF and an estimator behind one `fit` and `predict`."""
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -39,7 +45,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         lifts: Any = "recipe",
         orders: Any = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
         grnf_params: Mapping[str, Any] | None = None,
-        head: Any = "auto",
+        estimator: Any = "auto",
         C: Any = None,
         gamma: Any = None,
         cv: Any = None,
@@ -48,13 +54,15 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         unseen: Literal["error", "ignore"] = "ignore",
         missing: Literal["error", "zero"] = "error",
         on_error: Literal["raise", "nan", "skip"] = "raise",
-        cache: bool = True,
+        memory: Any = True,
+        cache: Any = UNSET,
+        head: Any = UNSET,
     ) -> None:
         self.n_components = n_components
         self.lifts = lifts
         self.orders = orders
         self.grnf_params = grnf_params
-        self.head = head
+        self.estimator = estimator
         self.C = C
         self.gamma = gamma
         self.cv = cv
@@ -63,7 +71,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.unseen = unseen
         self.missing = missing
         self.on_error = on_error
+        self.memory = memory
         self.cache = cache
+        self.head = head
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from graphs and their labels.
@@ -96,63 +106,102 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
                 GrnfWarning,
                 stacklevel=2,
             )
+        memory = parameter(self, "cache", "memory")
+        memory = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
+        self._memory = self._kept() if memory is True else check_memory(memory or None)
         start = time.perf_counter()
         self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in menu.items()}
         Z = self._embed(samples.batch)
         embedded = time.perf_counter()
         self.seed_ = next(iter(self.views_.values())).grnf.seed_
-        self.head_ = make_head(
-            self.head,
+        self.estimator_ = fitted_estimator(
+            parameter(self, "head", "estimator"),
+            Z,
+            labels,
             classify=self._classify,
-            y=labels,
-            blocks=[view.grnf.n_components_ for view in self.views_.values()],
+            views=[view.grnf.n_components_ for view in self.views_.values()],
             C=self.C,
             gamma=self.gamma,
             cv=self.cv,
             random_state=self.seed_ % 2**32,
         )
-        fit_head(self.head_, Z, labels)
+        for name in ("best_params_", "best_score_", "best_index_", "cv_results_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.estimator_, "best_params_"):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.__dict__.setdefault("cv_results_", {})
         self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
         return self
 
-    def embed(self, X: Any) -> FloatArray:
-        """Return the vectors that the head sees: those of all views side by side.
+    def transform(self, X: Any) -> FloatArray:
+        """Return the vectors that the estimator sees: those of all views side by side.
 
         Rows of samples that cannot be used are NaN or left out, as `on_error` says.
         """
-        check_is_fitted(self)
-        samples = encoded_samples(X, self.encoder_, self.on_error)
-        self.errors_ = samples.errors
-        width = sum(view.grnf.n_components_ for view in self.views_.values())
-        return samples.embedded(self._embed, width, np.float32)
+        return self._vectors_of(X).vectors
+
+    def embed(self, X: Any, on_error: Literal["raise", "nan", "skip"] | None = None) -> Any:
+        """Return the vectors with a report: which samples cannot be used, and why.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        on_error : "raise", "nan" or "skip"
+            What to do about samples that cannot be used. Until 0.2, a call without it is `transform`.
+
+        Returns
+        -------
+        Embedding
+        """
+        if on_error is None:
+            warn_renamed("embed(X) without on_error, for vectors alone,", "transform(X)")
+            return self.transform(X)
+        return self._embedding(X, on_error)
+
+    @property
+    def head_(self) -> Any:
+        """The old name of `estimator_`."""
+        warn_renamed("head_", "estimator_")
+        return self.estimator_
 
     @property
     def selected_(self) -> dict[str, Any]:
-        """What was chosen by cross-validation: C, gamma, their score; empty if nothing was."""
+        """The old name of `best_params_`, with `best_score_` as "score"; empty if nothing was chosen."""
+        warn_renamed("selected_", "best_params_ and best_score_")
         check_is_fitted(self)
-        if hasattr(self.head_, "best_params_"):
-            return {**self.head_.best_params_, "score": self.head_.best_score_}
-        return dict(getattr(self.head_, "selected_", {}))
+        return chosen(self)
 
-    @property
-    def cv_results_(self) -> dict[str, Any]:
-        """All that was tried in choosing, with "params" and "mean_test_score"; empty if nothing was."""
+    def _embedding(self, X: Any, on_error: str) -> Embedding:
         check_is_fitted(self)
-        return dict(getattr(self.head_, "cv_results_", {}))
+        samples = encoded_samples(X, self.encoder_, on_error)
+        maps = [view.grnf for view in self.views_.values()]
+        width = sum(grnf.n_components_ for grnf in maps)
+        return samples.embed(self._embed, width, DTYPES[maps[0].dtype])
+
+    def _vectors_of(self, X: Any) -> Embedding:
+        """Embed as `on_error` of the model says; samples that are left out are named in a warning."""
+        embedding = self._embedding(X, self.on_error)
+        where = 'embed(X, on_error="skip").errors'
+        warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
+        return embedding
 
     def _embed(self, batch: GraphBatch) -> FloatArray:
-        cache = the_cache if self.cache else None
-        return np.hstack([view.embed(batch, cache) for view in self.views_.values()])
+        return np.hstack([view.embed(batch, self._memory) for view in self.views_.values()])
+
+    def _kept(self) -> EmbeddingCache:
+        """Return the vectors that this model and its clones have at hand."""
+        return self.__dict__.setdefault("_vectors", EmbeddingCache(MOST_BYTES))  # type: ignore[no-any-return]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
-        """Ask the head about the good samples, and put NaN (None for names) in the places of bad ones."""
-        Z = self.embed(X)
+        """Ask the estimator about the good samples, and put NaN (None for names) in the place of bad ones."""
+        embedding = self._vectors_of(X)
+        Z = embedding.vectors
         good = np.isfinite(Z).all(axis=1)
         if good.all():
-            return np.asarray(getattr(self.head_, method)(Z))
+            return np.asarray(getattr(self.estimator_, method)(Z))
         if not good.any():
-            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {self.errors_[0][1]}")
-        answers = np.asarray(getattr(self.head_, method)(Z[good]))
+            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {embedding.errors[0][1]}")
+        answers = np.asarray(getattr(self.estimator_, method)(Z[good]))
         number = answers.dtype.kind in "fiub"
         full = np.full(
             (len(Z), *answers.shape[1:]), np.nan if number else None, dtype=float if number else object
@@ -169,6 +218,11 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if labels.ndim != 1 or len(labels) != count:
             raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
         return labels
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        copy._vectors = self._kept()  # so that the clones of a grid search embed each graph once
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
-from grnf.estimators.cache import EmbeddingCache, state_hash
+from grnf.estimators.cache import EmbeddingCache, embedded_once
 from grnf.estimators.transformer import GRNF
 from grnf.graphs import GraphBatch
 from grnf.lifts import (
@@ -83,11 +85,15 @@ class View:
                 batch = batch.take([0])
             batch = lift.fit(batch).transform(batch.take([0]) if index == n_learners - 1 else batch)
         self.grnf = clone(grnf).fit(batch.take([0]))
-        self.hash = state_hash(*self.lifts, _Settings(self.grnf))
+        self.key = _key(self.lifts, self.grnf)
 
-    def embed(self, batch: GraphBatch, cache: EmbeddingCache | None) -> FloatArray:
-        """Return one row per graph."""
-        return self._embed(batch) if cache is None else cache.rows(self.hash, batch, self._embed)
+    def embed(self, batch: GraphBatch, memory: Any) -> FloatArray:
+        """Return one row per graph, from an `EmbeddingCache` or a `joblib.Memory` where it has them."""
+        if self.key is None:
+            return self._embed(batch)
+        if isinstance(memory, EmbeddingCache):
+            return memory.rows(self.key, batch, self._embed)
+        return embedded_once(memory, self.key, batch, self._embed)
 
     def _embed(self, batch: GraphBatch) -> FloatArray:
         for lift in self.lifts:
@@ -95,12 +101,22 @@ class View:
         return np.asarray(self.grnf.transform(batch))
 
 
-class _Settings:
-    """All of a fitted map that decides about its vectors: threads and memory do not."""
+def _key(lifts: Sequence[Lift], grnf: GRNF) -> Hashable:
+    """Return a hash of all that decides about the vectors, given or learnt; None where it cannot be told.
 
-    def __init__(self, grnf: GRNF) -> None:
-        params = grnf.get_params()
-        for name in ("n_jobs", "max_memory", "random_state", "on_error"):
-            del params[name]
-        self.params = params
-        self.fitted = (grnf.seed_, grnf.node_width_, grnf.edge_width_)
+    What was given and learnt is hashed as it is pickled, to the last bit. A class is pickled by its name, so
+    the classes stand beside: another one of the same name is another lift.
+    """
+    params = grnf.get_params()
+    for name in (
+        "n_jobs",
+        "max_memory",
+        "random_state",
+        "on_error",
+    ):  # the seed is drawn, the others change nothing
+        del params[name]
+    try:
+        state = joblib.hash((lifts, params, grnf.seed_, grnf.node_width_, grnf.edge_width_))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    return (state, *map(type, lifts))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grnf.experiments.figures import COLOURS, MARKERS, new_figure
-from grnf.experiments.heads import HeadSettings, train_heads
+from grnf.experiments.network import NetworkSettings, train_networks
 from grnf.experiments.published import COMPETITORS, SETS
 from grnf.experiments.study import Study, Table
 from grnf.experiments.vectors import Benchmark, load_benchmark
@@ -29,30 +29,32 @@ L2 = 1e-3
 def run(study: Study) -> dict[str, Any]:
     """Train and test for each M; each fold is cached."""
     dimensions = [4, 64] if study.quick else DIMENSIONS
-    head = (
-        HeadSettings(max_steps=40, patience=20) if study.quick else HeadSettings(max_steps=600, patience=200)
+    network = (
+        NetworkSettings(max_steps=40, patience=20)
+        if study.quick
+        else NetworkSettings(max_steps=600, patience=200)
     )
     results: dict[str, Any] = {}
     for name in ("ENZYMES", "IMDB-BINARY"):
         benchmark = load_benchmark(name, study)
         numbers = range(2 if study.quick else len(benchmark.folds))
-        folds = np.array([_fold(benchmark, number, dimensions, head) for number in numbers])
+        folds = np.array([_fold(benchmark, number, dimensions, network) for number in numbers])
         percent = 100 * folds.mean(axis=2)  # over runs: shape (folds, dimensions)
         results[name] = {"mean": percent.mean(axis=0).tolist(), "std": percent.std(axis=0).tolist()}
     return {
         "dimensions": dimensions,
         "runs": N_RUNS,
         "l2": L2,
-        "head": head.as_dict(),
+        "network": network.as_dict(),
         "sets": results,
         "best_published": {name: _best(name) for name in results},
     }
 
 
-def _fold(benchmark: Benchmark, number: int, dimensions: list[int], head: HeadSettings) -> Any:
+def _fold(benchmark: Benchmark, number: int, dimensions: list[int], network: NetworkSettings) -> Any:
     """Return the test accuracies of the runs for each M."""
     study = benchmark.study
-    settings = {"dimensions": dimensions, "runs": N_RUNS, "l2": L2, "head": head.as_dict()}
+    settings = {"dimensions": dimensions, "runs": N_RUNS, "l2": L2, "network": network.as_dict()}
     what = {"experiment": "accuracy", "set": benchmark.name, "fold": number, "seed": study.seed, **settings}
 
     def compute() -> list[list[float]]:
@@ -62,10 +64,10 @@ def _fold(benchmark: Benchmark, number: int, dimensions: list[int], head: HeadSe
         for (
             M
         ) in dimensions:  # the first M features of a longer vector are the vector of length M, up to scale
-            heads = train_heads(
-                Z[:, :, :M], benchmark.y, benchmark.folds[number], [L2] * N_RUNS, head, study.seed
+            networks = train_networks(
+                Z[:, :, :M], benchmark.y, benchmark.folds[number], [L2] * N_RUNS, network, study.seed
             )
-            rows.append([trained.test for trained in heads])
+            rows.append([trained.test for trained in networks])
         return rows
 
     return study.cached(what, compute)

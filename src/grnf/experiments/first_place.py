@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from grnf.datasets import load_folds, load_tu
 from grnf.estimators import GRNFClassifier
+from grnf.estimators.final import chosen
 from grnf.estimators.kernel_machine import GRID_C, GRID_GAMMA
 from grnf.estimators.views import recipe
 from grnf.experiments.figures import COLOURS, new_figure
@@ -73,9 +75,11 @@ def _gin(study: Study) -> dict[str, Any]:
 
 def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
     """Fit and test on every fold of some sets; each fold is cached."""
-    settings = {"n_components": 64} if study.quick else {}
     n_folds = 2 if study.quick else 10
-    described = _settings(settings)
+    model = GRNFClassifier(random_state=study.seed, n_jobs=-1)
+    if study.quick:
+        model.set_params(n_components=64)
+    described = _settings(model)
     results: dict[str, Any] = {"settings": described, "table1": {}, "degree": {}}
     for name in sets:
         data = None
@@ -99,7 +103,7 @@ def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
                     study.tell(f"{name}: fold {number + 1} of {n_folds}, {kind or 'Table 1'}")
                     data = data or load_tu(name, data=study.data)
                     fold = load_folds(name, data=study.data, kind=kind)[number]
-                    return evaluate(data, fold, random_state=study.seed, n_jobs=-1, **settings)
+                    return evaluate(data, fold, model)
 
                 folds.append(study.cached({**what, "fold": number}, compute))
             results[part][name] = summary(folds)
@@ -108,22 +112,23 @@ def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
     return results
 
 
-def evaluate(data: Any, fold: Any, **settings: Any) -> dict[str, Any]:
-    """Fit on the training and validation parts of one fold, and test.
+def evaluate(data: Any, fold: Any, model: GRNFClassifier) -> dict[str, Any]:
+    """Fit a clone of a model on the training and validation parts of one fold, and test.
+
+    Clones share their vectors, so that a graph is embedded once for all folds and estimators.
 
     Parameters
     ----------
     data : TUDataset
     fold : Fold
-    **settings
-        Of `GRNFClassifier`, where they differ from its defaults.
+    model : GRNFClassifier
     """
     development = np.concatenate([fold.train, fold.validation])
-    model = GRNFClassifier(**settings).fit(data.graphs.take(development), data.y[development])
+    model = clone(model).fit(data.graphs.take(development), data.y[development])
     start = time.perf_counter()
     test = model.score(data.graphs.take(fold.test), data.y[fold.test])
     seconds = {**model.seconds_, "test": time.perf_counter() - start}
-    return {"test": float(test), "selected": model.selected_, "seconds": seconds}
+    return {"test": float(test), "selected": chosen(model), "seconds": seconds}
 
 
 def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
@@ -132,9 +137,8 @@ def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
     return {**over_folds(folds), "seconds": seconds, "folds": folds}
 
 
-def _settings(changes: dict[str, Any]) -> dict[str, Any]:
+def _settings(model: GRNFClassifier) -> dict[str, Any]:
     """Return the settings of the recipe as JSON can hold them."""
-    model = GRNFClassifier(**changes)
     views = {name: " -> ".join(map(repr, chain)) for name, chain in recipe().items()}
     return {
         "n_components": model.n_components,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grnf.experiments.figures import COLOURS, new_figure
-from grnf.experiments.heads import HeadSettings, train_heads
+from grnf.experiments.network import NetworkSettings, train_networks
 from grnf.experiments.published import COMPETITORS, PAPER_ROW, SETS
 from grnf.experiments.study import Study, Table, over_folds
 from grnf.experiments.vectors import Benchmark, load_benchmark
@@ -37,19 +37,19 @@ L2 = [1e-3, 1e-2]
 def run(study: Study) -> dict[str, Any]:
     """Train and test on every set; each fold is cached."""
     sets = ["ENZYMES", "IMDB-BINARY"] if study.quick else SETS
-    head = HeadSettings(max_steps=40, patience=20) if study.quick else HeadSettings()
+    network = NetworkSettings(max_steps=40, patience=20) if study.quick else NetworkSettings()
     results: dict[str, Any] = {}
     for name in sets:
         benchmark = load_benchmark(name, study)
         numbers = range(2 if study.quick else len(benchmark.folds))
-        results[name] = _summary([_fold(benchmark, number, head) for number in numbers])
-        without = [_fold(benchmark, number, head, edge_terms=False) for number in numbers]
+        results[name] = _summary([_fold(benchmark, number, network) for number in numbers])
+        without = [_fold(benchmark, number, network, edge_terms=False) for number in numbers]
         results[name]["without_edge_terms"] = _summary(without)
     return {
         "n_components": N_COMPONENTS,
         "runs": N_RUNS,
         "l2": L2,
-        "head": head.as_dict(),
+        "network": network.as_dict(),
         "sets": results,
         "published": {name: dict(zip(SETS, row, strict=True)) for name, row in COMPETITORS.items()},
         "paper": dict(zip(SETS, PAPER_ROW, strict=True)),
@@ -61,10 +61,10 @@ def _summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _fold(
-    benchmark: Benchmark, number: int, head: HeadSettings, *, edge_terms: bool = True
+    benchmark: Benchmark, number: int, network: NetworkSettings, *, edge_terms: bool = True
 ) -> dict[str, Any]:
     study = benchmark.study
-    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "head": head.as_dict()}
+    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "network": network.as_dict()}
     what = {"experiment": "table1", "set": benchmark.name, "fold": number, "seed": study.seed, **settings}
     if not edge_terms:
         what["edge_terms"] = False
@@ -74,9 +74,9 @@ def _fold(
         fold, y = benchmark.folds[number], benchmark.y
         seeds = [study.seed + run for run in range(N_RUNS)]
         Z = benchmark.vectors(N_COMPONENTS, seeds, edge_terms=edge_terms)
-        chosen = train_heads(Z[[0] * len(L2)], y, fold, L2, head, study.seed)
+        chosen = train_networks(Z[[0] * len(L2)], y, fold, L2, network, study.seed)
         best = max(range(len(L2)), key=lambda candidate: chosen[candidate].validation)
-        runs = train_heads(Z, y, fold, [L2[best]] * N_RUNS, head, study.seed + 1)
+        runs = train_networks(Z, y, fold, [L2[best]] * N_RUNS, network, study.seed + 1)
         return {
             "l2": L2[best],
             "validation": float(np.mean([trained.validation for trained in runs])),
@@ -94,14 +94,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
     rows = [["GRNF, this library", *(_text((s["mean"], s["std"])) for s in found)]]
     without = [s["without_edge_terms"] for s in found]
     rows.append([WITHOUT, *(_text((s["mean"], s["std"])) for s in without)])
-    rows.append(
-        [
-            "GRNF, the paper",
-            *(_text(results["paper"][name], "not at hand") for name in results["sets"]),
-        ]
-    )
-    for method, row in results["published"].items():
-        rows.append([method, *(_text(row[name], "out of resources") for name in results["sets"])])
+    for method, row in {"GRNF, the paper": results["paper"], **results["published"]}.items():
+        rows.append([method, *(_text(row[name]) for name in results["sets"])])
     ahead = ["competitors that ours beats"]
     for name, ours in results["sets"].items():
         others = [row[name] for row in results["published"].values() if row[name] is not None]
@@ -115,12 +109,12 @@ def tables(results: dict[str, Any]) -> list[Table]:
     ]
 
 
-def _text(entry: Any, otherwise: str = "") -> str:
-    return otherwise if entry is None else f"{entry[0]:.1f} ± {entry[1]:.1f}"
+def _text(entry: Any) -> str:
+    return "out of resources" if entry is None else f"{entry[0]:.1f} ± {entry[1]:.1f}"
 
 
 def draw(results: dict[str, Any]) -> Any:
-    """Draw ours over the competitors, one column per set."""
+    """Draw ours beside the paper's row and the competitors, one column per set."""
     figure, (axes,) = new_figure(8.5, 4.2)
     names = list(results["sets"])
     markers = dict(zip(results["published"], ["x", "v", "s", "D", "^", "P"], strict=True))
@@ -136,21 +130,25 @@ def draw(results: dict[str, Any]) -> Any:
         )
     ours = list(results["sets"].values())
     without = [entry["without_edge_terms"] for entry in ours]
-    drawn = ((ours, -0.3, COLOURS[0], "GRNF (± sd)"), (without, -0.38, "white", "GRNF without edge terms"))
-    for entries, shift, inside, label in drawn:
+    drawn = {
+        "GRNF (± sd)": ([(s["mean"], s["std"]) for s in ours], -0.33, COLOURS[0], COLOURS[0]),
+        "GRNF without edge terms": ([(s["mean"], s["std"]) for s in without], -0.41, COLOURS[0], "white"),
+        "GRNF, the paper": ([results["paper"][name] for name in names], -0.25, "black", "white"),
+    }
+    for label, (points, shift, colour, inside) in drawn.items():
         axes.errorbar(
-            [x + shift for x in range(len(entries))],
-            [entry["mean"] for entry in entries],
-            yerr=[entry["std"] for entry in entries],
+            [x + shift for x in range(len(points))],
+            [mean for mean, _ in points],
+            yerr=[deviation for _, deviation in points],
             fmt="o",
             markersize=8,
             capsize=4,
-            color=COLOURS[0],
+            color=colour,
             markerfacecolor=inside,
             label=label,
         )
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("test accuracy, %")
     axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.legend(fontsize=9, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
+    axes.legend(fontsize=9, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     return figure

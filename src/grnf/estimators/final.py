@@ -1,4 +1,4 @@
-"""What stands behind the vectors: a machine by its name, or any estimator of scikit-learn."""
+"""What learns from the vectors: an estimator by its name, or any of scikit-learn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 
 from grnf.estimators.kernel_machine import KernelSVC, KernelSVR
 
-__all__ = ["fit_head", "make_head"]
+__all__ = ["chosen", "fitted_estimator"]
 
-HEADS = ("auto", "svm", "linear", "network")
+NAMES = ("auto", "svm", "linear", "network")
 
 MOST_FOR_KERNELS = 8_000
 """Graphs up to which "auto" is the support vector machine, whose kernel takes 0.5 GB then."""
@@ -29,37 +29,41 @@ ENOUGH_TO_STOP_EARLY = 200
 """Samples from which on a network can spare a tenth of them to tell when to stop."""
 
 
-def make_head(
-    head: Any,
+def fitted_estimator(
+    estimator: Any,
+    Z: Any,
+    y: Any,
     *,
     classify: bool,
-    y: Any,
-    blocks: Sequence[int],
-    C: Any,
-    gamma: Any,
-    cv: Any,
-    random_state: Any,
+    views: Sequence[int] | None = None,
+    C: Any = None,
+    gamma: Any = None,
+    cv: Any = None,
+    random_state: Any = None,
 ) -> Any:
-    """Return an unfitted estimator for vectors whose columns stand in blocks."""
-    if isinstance(head, str) and head in HEADS:
-        if head == "auto":
-            head = "svm" if len(y) <= MOST_FOR_KERNELS else "linear"
-        if head == "svm":
-            machine = KernelSVC if classify else KernelSVR
-            return machine(blocks, C=C, gamma=gamma, cv=cv, random_state=random_state)
-        if head == "network":
-            return _network(classify, len(y), random_state)
-        return _linear(classify, y, cv, random_state)
-    if isinstance(head, BaseEstimator) or (hasattr(head, "fit") and hasattr(head, "get_params")):
-        return clone(head)
-    raise ValueError(f"head must be one of {', '.join(map(repr, HEADS))} or an estimator; got {head!r}")
-
-
-def fit_head(head: Any, Z: Any, y: Any) -> Any:
-    """Fit; that a network could be trained for longer is no news."""
-    with warnings.catch_warnings():
+    """Return an estimator that has learnt from vectors; `views` are the widths of views side by side."""
+    if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
+        made = clone(estimator)
+    elif not isinstance(estimator, str) or estimator not in NAMES:
+        names = ", ".join(map(repr, NAMES))
+        raise ValueError(
+            f"estimator must be one of {names} or an estimator of scikit-learn; got {estimator!r}"
+        )
+    elif estimator == "svm" or (estimator == "auto" and len(y) <= MOST_FOR_KERNELS):
+        machine = KernelSVC if classify else KernelSVR
+        made = machine(views, C=C, gamma=gamma, cv=cv, random_state=random_state)
+    elif estimator == "network":
+        made = _network(classify, len(y), random_state)
+    else:
+        made = _linear(classify, y, cv, random_state)
+    with warnings.catch_warnings():  # that a network could be trained for longer is no news
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return head.fit(Z, y)
+        return made.fit(Z, y)
+
+
+def chosen(model: Any) -> dict[str, Any]:
+    """Return what a fitted model has chosen, and its score; empty if nothing was."""
+    return {**model.best_params_, "score": float(model.best_score_)} if hasattr(model, "best_params_") else {}
 
 
 def _linear(classify: bool, y: Any, cv: Any, random_state: Any) -> Any:

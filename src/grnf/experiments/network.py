@@ -1,7 +1,7 @@
 """The dense part of the paper's classifier: hidden layer and output on frozen GRNF vectors, trained in torch.
 
-Several heads are trained side by side, each with its own vectors, initial weights and l2: their products are
-one batched product, and Adam treats every weight alone, so each head is what it would be by itself.
+Several networks are trained side by side, each with its own vectors, initial weights and l2: their products
+are one batched product, and Adam treats every weight alone, so each network is what it would be by itself.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from grnf.datasets import Fold
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["HeadSettings", "Trained", "train_heads"]
+__all__ = ["NetworkSettings", "Trained", "train_networks"]
 
 
 @dataclass(frozen=True)
-class HeadSettings:
-    """How heads are trained.
+class NetworkSettings:
+    """How networks are trained.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class HeadSettings:
     max_steps : int
         Steps of Adam at most.
     patience : int
-        Steps without a better validation accuracy after which a head stops.
+        Steps without a better validation accuracy after which a network stops.
     standardize : bool
         Whether columns are standardised first.
     last_of_equals : bool
@@ -55,22 +55,22 @@ class HeadSettings:
 
 @dataclass(frozen=True)
 class Trained:
-    """Accuracies of one head at the epoch of its best validation accuracy."""
+    """Accuracies of one network at the epoch of its best validation accuracy."""
 
     validation: float
     test: float
     epoch: int
 
 
-def train_heads(
-    Z: FloatArray, y: IntArray, fold: Fold, l2: Sequence[float], settings: HeadSettings, seed: int
+def train_networks(
+    Z: FloatArray, y: IntArray, fold: Fold, l2: Sequence[float], settings: NetworkSettings, seed: int
 ) -> list[Trained]:
-    """Train one head per entry of `l2` with early stopping on the validation part of a fold.
+    """Train one network per entry of `l2` with early stopping on the validation part of a fold.
 
     Parameters
     ----------
-    Z : array, shape (n_heads, n_graphs, M)
-        Vectors, one set of them for each head. Standardised columns have the means and deviations of the
+    Z : array, shape (n_networks, n_graphs, M)
+        Vectors, one set of them for each network. Standardised columns have the means and deviations of the
         training part taken away, an affine change that the first layer could make by itself, so that it
         learns in hundreds of steps instead of tens of thousands.
     y : array of int, shape (n_graphs,)
@@ -109,7 +109,7 @@ def train_heads(
         for rows in order.split(settings.batch_size):
             optimizer.zero_grad()
             losses(logits(rows), rows).sum().backward()
-            for layer in layers:  # weight decay as Adam in torch has it, one strength for each head
+            for layer in layers:  # weight decay as Adam in torch has it, one strength for each network
                 layer.grad.add_(decay * layer.detach())
             optimizer.step()
         with torch.no_grad():
@@ -124,9 +124,9 @@ def train_heads(
             ]
             if any(better):
                 on_test = _accuracy(logits(test), labels[test])
-                for head in np.flatnonzero(better):
-                    best[head] = (float(accuracy[head]), float(loss[head]))
-                    found[head] = Trained(float(accuracy[head]), float(on_test[head]), epoch)
+                for network in np.flatnonzero(better):
+                    best[network] = (float(accuracy[network]), float(loss[network]))
+                    found[network] = Trained(float(accuracy[network]), float(on_test[network]), epoch)
             elif not any(running):
                 break
     return found
