@@ -71,12 +71,12 @@ def write(name, path, size, one_graph):
 
 def one_pass(name, library, path):
     """Read a file from front to back in this process; print seconds and megabytes."""
-    from libraries import LIBRARIES
+    from libraries import put
 
     from grnf.io import read_graphs
 
     if library:
-        LIBRARIES[library][1]()
+        put(library)
     small = Path(path).with_name(f"small-{Path(path).name}")
     for _ in read_graphs(small, format=name):  # what is imported and cached once
         pass
@@ -118,7 +118,7 @@ def tests_failed(library, name):
     )
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+::\S+)", run.stdout, re.MULTILINE)
     passed = re.search(r"(\d+) passed", run.stdout)
-    if not passed:
+    if not passed or run.returncode < 0:
         raise RuntimeError(f"the tests did not run with {library}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
     return {"passed": int(passed[1]), "failed": len(failed), "which": failed}
 

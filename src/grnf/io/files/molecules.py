@@ -9,7 +9,7 @@ from typing import Any
 
 from grnf.errors import GraphError
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.streams import Source, decoded
 from grnf.io.files.tables import Row, cell, find_column, read_table
 from grnf.io.from_molecules import raw_from_smiles
@@ -66,17 +66,12 @@ def read_smiles(
 def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"."""
     _require_rdkit()
-    records = (
-        (f"{source}, line {number}", None, line)
-        for number, line in source.lines_or_errors(LONGEST_LINE)
-        if isinstance(line, GraphError) or line.strip()
-    )
 
     def build(line: bytes) -> RawGraph:
         smiles, *name = decoded(line, "the line").split(None, 1) or [""]
         return graph_of_smiles(smiles, graph_id=name[0].strip() if name else None)
 
-    return each_record(records, build, on_error)
+    return each_record(line_records(source, LONGEST_LINE), build, on_error)
 
 
 def graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:

@@ -19,22 +19,13 @@ from grnf.io.raw import RawGraph
 
 __all__ = ["changed_in_smiles", "fits_smiles", "in_smiles_order", "write_smiles", "write_smiles_lines"]
 
-COLUMNS = (
-    "symbol",
-    "charge",
-    "aromatic",
-    "hydrogens",
-    "degree",
-    "hybridization",
-    "type",
-    "conjugated",
-    "ring",
-)
+ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
+BONDS = ("type", "conjugated", "ring")
 
 
 def fits_smiles(name: str, values: Any) -> bool:  # noqa: ARG001
     """Whether a column is one of those that a molecule has."""
-    return name in COLUMNS
+    return name in ATOMS + BONDS
 
 
 def in_smiles_order(graph: RawGraph) -> RawGraph:

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from grnf.errors import GraphError
 from grnf.files import atomic_write
 
-__all__ = ["Source", "decoded", "open_sink"]
+__all__ = ["Source", "Window", "decoded", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -76,14 +76,8 @@ class Source:
     @contextmanager
     def open_seekable(self) -> Iterator[IO[bytes]]:
         """Open a file that can be read in any order; standard input goes through a temporary file."""
-        with self.open() as stream:
-            if not self.is_stdin:
-                yield stream
-                return
-            with tempfile.TemporaryFile() as copy:
-                shutil.copyfileobj(stream, copy)
-                copy.seek(0)
-                yield copy
+        with self.reopenable() as source, source.open() as stream:
+            yield stream
 
     @contextmanager
     def reopenable(self) -> Iterator[Source]:
@@ -142,6 +136,37 @@ class Source:
                 place += len(data)
                 if text:
                     yield text
+
+
+class Window:
+    """A part of the text of a file, from `place` on: more is read when needed, what was passed is forgotten.
+
+    One character before `place` is kept.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.pieces = source.texts()
+        self.text = "\n"
+        self.place = 1
+        self.passed = 0
+        self.ended = False
+
+    def where(self, place: int | None = None) -> str:
+        """Return the line of a place."""
+        return f"line {self.passed + self.text.count(chr(10), 0, self.place if place is None else place)}"
+
+    def more(self) -> bool:
+        """Double what there is, so that reading a value of any length takes linear time; tell if it grew."""
+        self.passed += self.text.count("\n", 0, self.place - 1)
+        pieces = [self.text[self.place - 1 :]]
+        have, wanted = len(pieces[0]), 2 * len(pieces[0])
+        while have < wanted and not self.ended:
+            piece = next(self.pieces, None)
+            self.ended = piece is None
+            pieces.append(piece or "")
+            have += len(pieces[-1])
+        self.text, self.place = "".join(pieces), 1
+        return have > len(pieces[0])
 
 
 def decoded(data: bytes, where: str) -> str:

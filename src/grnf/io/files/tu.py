@@ -146,18 +146,17 @@ def _parts(source: Source, on_error: OnError) -> Iterator[_Set]:
         if target is not None:
             tables[target] = files.rows(target, on_error)
         directed = _is_directed(arcs)
-        arcs.rewind()
-        for graphs in _ranges(node_ptr, arcs.counts):
+        for graphs in _ranges(arcs):
             yield _part(arcs, tables, target, graphs, directed)
 
 
-def _ranges(node_ptr: IntArray, counts: IntArray) -> Iterator[tuple[int, int]]:
+def _ranges(arcs: Arcs) -> Iterator[tuple[int, int]]:
     """Cut the graphs into ranges of about `AT_ONCE` nodes and arcs each, one graph at least."""
-    start, n_graphs = 0, len(counts)
+    start, n_graphs = 0, len(arcs.ptr) - 1
     while start < n_graphs:
-        nodes = np.asarray(node_ptr[start + 1 : start + 1 + AT_ONCE]) - node_ptr[start]
-        work = nodes + np.cumsum(counts[start : start + AT_ONCE])
-        stop = start + max(1, int(np.searchsorted(work, AT_ONCE, side="right")))
+        some = slice(start, start + 1 + AT_ONCE)
+        work = np.asarray(arcs.node_ptr[some]) + arcs.ptr[some]
+        stop = start + max(1, int(np.searchsorted(work[1:] - work[0], AT_ONCE, side="right")))
         yield start, stop
         start = stop
     if not n_graphs:
@@ -166,8 +165,8 @@ def _ranges(node_ptr: IntArray, counts: IntArray) -> Iterator[tuple[int, int]]:
 
 def _is_directed(arcs: Arcs) -> bool:
     """Whether a graph without faults has an arc without its reverse."""
-    for start, stop in _ranges(arcs.node_ptr, arcs.counts):
-        table = arcs.take(stop)
+    for start, stop in _ranges(arcs):
+        table = arcs.take(start, stop)
         fault = table.get("fault")
         if fault is not None and fault.any():
             good = ~np.isin(table["graph"], table["graph"][fault > 0])
@@ -187,7 +186,7 @@ def _part(
     start, stop = graphs
     node_ptr = np.array(arcs.node_ptr[start : stop + 1])
     first, end = int(node_ptr[0]), int(node_ptr[-1])
-    table = arcs.take(stop)
+    table = arcs.take(start, stop)
     faults: dict[int, str] = {}
     fault = table.pop("fault", None)
     if fault is not None and fault.any():
