@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from grnf.errors import GraphError
 from grnf.files import atomic_write
 
-__all__ = ["Source", "Window", "decoded", "open_sink"]
+__all__ = ["Source", "Window", "decoded", "deliver", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -194,3 +194,19 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
             yield cast("IO[bytes]", compressed)
+
+
+def deliver(made: Path, path: str | os.PathLike[str]) -> None:
+    """Move what was written in a folder of its own to its place, the file of that name last."""
+    others = [file for file in made.parent.iterdir() if file != made]
+    if path == "-":
+        if others or made.is_dir():
+            raise GraphError("this format is more than one file, which cannot go to standard output")
+        with made.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    if made.is_dir() and Path(path).exists():
+        raise GraphError(f"{path} exists already, and a folder is not written over")
+    for part in [*others, made]:
+        os.replace(part, Path(path).with_name(part.name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
@@ -92,7 +93,7 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
     texts = lines()
     header = next(texts, "")
     delimiter = max("\t;,", key=header.count)
-    reader = csv.reader(_chain(header, texts), delimiter=delimiter, strict=True)
+    reader = csv.reader(chain([header], texts), delimiter=delimiter, strict=True)
     while True:
         try:
             fields = next(reader, None)
@@ -102,11 +103,6 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
             return
         yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
         problem = ""
-
-
-def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
-    yield first
-    yield from rest
 
 
 def _parquet_rows(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:

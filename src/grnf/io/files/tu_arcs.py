@@ -13,7 +13,9 @@ from grnf.io.files.records import OnError
 from grnf.io.files.tu_tables import Files
 from grnf.typing import IntArray
 
-__all__ = ["Arcs", "Table"]
+__all__ = ["OF_EDGES", "Arcs", "Table"]
+
+OF_EDGES = ("edge_labels", "edge_attributes")
 
 RUN = 2**15
 """Arcs that are read, and put in order, at a time."""
@@ -21,14 +23,14 @@ RUN = 2**15
 FAULTS = {1: "no such node", 2: "an edge between two graphs", 3: "these are no numbers, or too few or many"}
 
 Table = dict[str, npt.NDArray[Any]]
-"""Columns of one length: graph, source, target, fault, label, attribute."""
+"""Columns of one length: graph, source, target, fault, edge_labels, edge_attributes."""
 
 
 class Arcs:
     """The arcs of a set with their labels and attributes, in temporary files, to be taken graph by graph.
 
-    Columns are graph (from 0), source and target (numbers of nodes over all graphs, from 0), label and
-    attribute where the set has them, and with on_error="yield" fault (0, or what is wrong with the line).
+    Columns are graph (from 0), source and target (numbers of nodes over all graphs, from 0), what is in
+    `OF_EDGES` where the set has it, and with on_error="yield" fault (0, or what is wrong with the line).
     `ptr` has where the arcs of each graph begin.
     """
 
@@ -59,16 +61,12 @@ class Arcs:
 
     def _read(self, files: Files) -> None:
         """Copy the lines of the files to columns, and see whether they are in the order of the graphs."""
-        arcs = files.required("A", self.on_error, 2)
-        others = {
-            field: rows
-            for field in ("label", "attribute")
-            if (rows := files.rows(f"edge_{field}s", self.on_error)) is not None
-        }
+        arcs = files.rows("A", self.on_error, 2)
+        others = {name: files.rows(name, self.on_error) for name in OF_EDGES if files.has(name)}
         last = 0
         while len(block := arcs.take(RUN)):
             start, stop = self.length, self.length + len(block)
-            values = {field: rows.take(len(block)) for field, rows in others.items()}
+            values = {name: rows.take(len(block)) for name, rows in others.items()}
             if any(len(table) != len(block) for table in values.values()):
                 files.check_counts("edge", files.count("A"))
             wrong = {
@@ -85,8 +83,8 @@ class Arcs:
         """Add arcs to the columns; return the graph of the last one."""
         graph, fault = self._locate(arcs, last)
         number = np.int32 if max(self.n_nodes, len(self.node_ptr)) < 2**31 else np.int64
-        columns = {"graph": graph, "source": arcs[:, 0], "target": arcs[:, 1]}
-        columns = {name: column.astype(number) for name, column in columns.items()} | values
+        numbers = {"graph": graph, "source": arcs[:, 0], "target": arcs[:, 1]}
+        columns: Table = {name: column.astype(number) for name, column in numbers.items()} | values
         if self.on_error == "yield":
             for row, reason in wrong.items():
                 fault[row] = reason
