@@ -77,9 +77,9 @@ def lxml_events(source):
 
     def events():
         for kind, element in parser.read_events():
-            if element.getroottree().docinfo.internalDTD is not None:
-                raise GraphError("document types and entities are not read; remove the <!DOCTYPE ...> part")
             line = element.sourceline or 1
+            if line == 1 and element.getroottree().docinfo.internalDTD is not None:
+                raise GraphError("document types and entities are not read; remove the <!DOCTYPE ...> part")
             if kind == "start":
                 yield Event("start", name(element), dict(element.attrib), line)
                 continue
@@ -277,13 +277,13 @@ def text_rows(chunks):
         with source.open() as file:
             header = file.readline()
         delimiter = max("\t;,", key=header.decode("utf-8", "replace").count)
-        yield tables._TextRow(1, [name.strip() for name in header.decode("utf-8-sig").split(delimiter)])
+        yield 1, [name.strip() for name in header.decode("utf-8-sig").split(delimiter)], ""
         line = 2
         try:
             with source.open() as file:
                 for columns in chunks(file, delimiter):
                     for fields in zip(*columns, strict=True):
-                        yield tables._TextRow(line, list(fields))
+                        yield line, list(fields), ""
                         line += 1
         except (ValueError, OSError, UnicodeDecodeError) as error:
             raise GraphError(f"{source}: {error}") from None

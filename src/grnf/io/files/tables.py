@@ -37,11 +37,11 @@ def table_columns(source: Source) -> list[str]:
     return _header(source, _text_rows(source))
 
 
-def _header(source: Source, rows: Iterator[_TextRow]) -> list[str]:
-    first = next(rows, _TextRow(1, []))
-    if first.problem:
-        raise GraphError(f"{source}, line {first.line}: {first.problem}")
-    return first.fields
+def _header(source: Source, rows: Iterator[tuple[int, list[Any], str]]) -> list[str]:
+    line, fields, problem = next(rows, (1, [], ""))
+    if problem:
+        raise GraphError(f"{source}, line {line}: {problem}")
+    return fields
 
 
 def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
@@ -65,14 +65,8 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
         yield Row(where, {names[index]: fields[index] for index in kept}, problem)
 
 
-class _TextRow(NamedTuple):
-    line: int
-    fields: list[Any]
-    problem: str = ""
-
-
-def _text_rows(source: Source) -> Iterator[_TextRow]:
-    """Yield rows of text; the header tells whether tab, semicolon or comma is between the fields."""
+def _text_rows(source: Source) -> Iterator[tuple[int, list[Any], str]]:
+    """Yield line, fields and problem of each row; the header tells tab, semicolon and comma apart."""
     current = 0
     problem = ""
 
@@ -101,7 +95,7 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
             fields, problem = [], str(error)
         if fields is None:
             return
-        yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
+        yield current, [field.strip() for field in fields] if current == 1 else fields, problem
         problem = ""
 
 
