@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -52,6 +49,7 @@ def convert(
     Example: grnf convert MUTAG.zip mutag.parquet
     """
     from grnf import io
+    from grnf.io.files.streams import deliver
 
     check_format(format, source)
     to = "tu" if to is None and output.endswith("/") else to
@@ -72,7 +70,7 @@ def convert(
         lost = _lost(graphs, Source(made, output, to), on_error, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")
-        _deliver(made, output)
+        deliver(made, output)
     tell_bad(bad, "skip", quiet)
     if lost:
         note(f"grnf: {output} does not carry {_listed(lost)}", quiet)
@@ -119,19 +117,3 @@ def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[s
 
 def _listed(lost: Counter[str]) -> str:
     return ", ".join(f"{what} ({count:,} graphs)" for what, count in sorted(lost.items()))
-
-
-def _deliver(made: Path, output: str) -> None:
-    """Put what was written in its place."""
-    beside = [file for file in made.parent.iterdir() if file != made]
-    if output == "-" and (beside or made.is_dir()):
-        raise GraphError("this format is more than one file, which cannot go to standard output")
-    if output == "-":
-        with open(made, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        return
-    if made.is_dir() and Path(output).exists():
-        raise GraphError(f"{output} exists already, and a folder is not written over")
-    for path in [*beside, made]:
-        os.replace(path, Path(output).with_name(path.name))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import stat
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import IO
 
 from grnf.errors import GraphError
 from grnf.io.files.limits import LARGEST_RATIO, SMALL_MEMBER
 
-__all__ = ["Member", "open_archive"]
+__all__ = ["Member", "new_member", "open_archive"]
 
 DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error)
 
@@ -44,6 +46,15 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
             f"{where} unpacks from {member.compress_size} to {member.file_size} bytes, which looks like a "
             "zip bomb; unpack it yourself if you trust it"
         )
+
+
+@contextmanager
+def new_member(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
+    """Open a file of an archive to write to; its date is fixed, so that equal graphs make equal archives."""
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(entry, "w", force_zip64=True) as member:
+        yield member
 
 
 class Member:

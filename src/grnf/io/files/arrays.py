@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import Member, open_archive
+from grnf.io.files.archives import Member, new_member, open_archive
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.rows import graph_of_row, row_of_graph
@@ -36,35 +36,20 @@ AT_ONCE = 4096
 IN_MEMORY = 2**20
 """Bytes of a temporary file below which there is none."""
 
-FIXED_DATE = (1980, 1, 1, 0, 0, 0)
-"""So that equal graphs make equal files."""
-
-
-class _Vocabulary:
-    """Texts and their codes."""
-
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-
-    def code(self, text: str | None) -> int:
-        return -1 if text is None else self.codes.setdefault(text, len(self.codes))
-
-    def texts(self) -> Iterator[bytes]:
-        return (text.encode("utf-8", "surrogatepass") for text in self.codes)
-
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write all graphs. Arrays wait in temporary files until their lengths are known; texts in memory."""
-    vocabulary = _Vocabulary()
+    codes: dict[str, int] = {}
     with ExitStack() as stack:
         spools = {name: _Spool(name, stack) for name in (*COUNTS, *FLAGS, *LONG, "text", "text_ends")}
         for graph in graphs:
-            for name, values in _arrays(row_of_graph(graph, both_arcs=False), vocabulary).items():
+            for name, values in _arrays(row_of_graph(graph, both_arcs=False), codes).items():
                 spools[name].add(values)
         end = 0
-        for text in vocabulary.texts():
-            end += len(text)
-            spools["text"].add(np.frombuffer(text, dtype=np.uint8))
+        for text in codes:
+            letters = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+            end += len(letters)
+            spools["text"].add(letters)
             spools["text_ends"].add([end])
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             version = _Spool("grnf_format", stack)
@@ -74,8 +59,12 @@ def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
                 spool.write(archive, shape=(spool.length,))
 
 
-def _arrays(row: dict[str, Any], vocabulary: _Vocabulary) -> dict[str, Any]:
-    """Return what one graph adds to each array."""
+def _arrays(row: dict[str, Any], codes: dict[str, int]) -> dict[str, Any]:
+    """Return what one graph adds to each array; texts that are new get the next codes."""
+
+    def code(text: str | None) -> int:
+        return -1 if text is None else codes.setdefault(text, len(codes))
+
     arrays: dict[str, Any] = {
         "num_nodes": [row["num_nodes"]],
         "num_edges": [row["edge_index"].shape[1]],
@@ -86,12 +75,12 @@ def _arrays(row: dict[str, Any], vocabulary: _Vocabulary) -> dict[str, Any]:
         "edges": row["edge_index"].T.ravel(),
     }
     for name in ("graph_id", "grnf_columns"):
-        arrays[name] = [vocabulary.code(row[name])]
+        arrays[name] = [code(row[name])]
     for name in ("node_feat", "edge_attr", "y"):
         arrays[name] = row[name].ravel()
     for name in ("node_text", "edge_text"):
         arrays[f"{name}s"] = [len(row[name])]
-        arrays[name] = [vocabulary.code(text) for texts in row[name] for text in texts]
+        arrays[name] = [code(text) for texts in row[name] for text in texts]
     return arrays
 
 
@@ -112,10 +101,8 @@ class _Spool:
     def write(self, archive: zipfile.ZipFile, shape: tuple[int, ...]) -> None:
         """Write the array as a member of an archive."""
         self.file.seek(0)
-        entry = zipfile.ZipInfo(f"{self.name}.npy", FIXED_DATE)
-        entry.compress_type = zipfile.ZIP_DEFLATED
         header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        with archive.open(entry, "w", force_zip64=True) as member:
+        with new_member(archive, f"{self.name}.npy") as member:
             np.lib.format.write_array_header_1_0(member, header)
             shutil.copyfileobj(self.file, member)
 

@@ -15,11 +15,12 @@ from grnf.io.files.gexf import read_gexf, write_gexf
 from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.graphml import read_graphml, write_graphml
-from grnf.io.files.molecules import read_smiles, read_smiles_lines
-from grnf.io.files.molecules_write import (
+from grnf.io.files.molecules import (
     changed_in_smiles,
     fits_smiles,
     in_smiles_order,
+    read_smiles,
+    read_smiles_lines,
     write_smiles,
     write_smiles_lines,
 )
@@ -98,6 +99,8 @@ def _table(*formats: Format) -> dict[str, Format]:
 def _record_wise(name: str, description: str, suffixes: tuple[str, ...], reader: Any, **more: Any) -> Format:
     return Format(name, description, suffixes, reader, record_wise=True, **more)
 
+
+_MOLECULES = {"fits": fits_smiles, "changes": changed_in_smiles, "reorder": in_smiles_order}
 
 FORMATS: dict[str, Format] = _table(
     _record_wise(
@@ -191,9 +194,7 @@ FORMATS: dict[str, Format] = _table(
         read_smiles,
         path_writer=write_smiles,
         carries=frozenset({"graph_id", "y"}),
-        fits=fits_smiles,
-        changes=changed_in_smiles,
-        reorder=in_smiles_order,
+        **_MOLECULES,
     ),
     _record_wise(
         "smi",
@@ -202,9 +203,7 @@ FORMATS: dict[str, Format] = _table(
         read_smiles_lines,
         writer=write_smiles_lines,
         carries=frozenset({"graph_id"}),
-        fits=fits_smiles,
-        changes=changed_in_smiles,
-        reorder=in_smiles_order,
+        **_MOLECULES,
     ),
     _record_wise(
         "edge-table",

@@ -11,7 +11,7 @@ from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.limits import DEEPEST_NESTING, LARGEST_DOCUMENT
 from grnf.io.files.records import OnError, each_record
-from grnf.io.files.streams import Source
+from grnf.io.files.streams import Source, Window
 from grnf.io.files.values import check_names, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
 
@@ -63,7 +63,7 @@ class _Nest:
         self.key: str | None = None
         self.in_graph = False
 
-    def take(self, kind: str, token: str, line: int) -> None:
+    def take(self, kind: str, token: str) -> None:
         """Add one token."""
         if kind == "key" and self.key is None:
             self.key = token
@@ -71,20 +71,20 @@ class _Nest:
             self.depth -= 1
             self.stack.pop()
         elif kind == "wrong":
-            raise GraphError(f"line {line}: {token!r} is no GML")
+            raise GraphError(f"{token!r} is no GML")
         elif self.key is None or kind in ("key", "close"):
-            raise GraphError(f"line {line}: {token[:40]!r} out of place")
+            raise GraphError(f"{token[:40]!r} out of place")
         elif kind == "open":
-            self._open(self.key, line)
+            self._open(self.key)
         else:
             value = _value(kind, token)
             if self.in_graph and self.depth:
                 self.stack[-1].append((self.key, value))
             self.key = None
 
-    def _open(self, key: str, line: int) -> None:
+    def _open(self, key: str) -> None:
         if self.depth >= DEEPEST_NESTING:
-            raise GraphError(f"line {line}: lists nested more than {DEEPEST_NESTING} deep")
+            raise GraphError(f"lists nested more than {DEEPEST_NESTING} deep")
         inner: Pairs = []
         if not self.depth:
             self.in_graph, self.content = key == "graph", inner
@@ -99,18 +99,17 @@ def _graphs(source: Source, on_error: OnError) -> Iterator[Pairs | GraphError]:
 
     After a fault only brackets are counted, so that the next graph is found.
     """
-    nest = _Nest()
+    nest, window = _Nest(), Window(source)
     fault: GraphError | None = None
-    for kind, token, line in _tokens(source):
+    for kind, token in _tokens(window):
         try:
             if fault is None:
-                nest.take(kind, token, line)
-            else:
-                nest.depth += (kind == "open") - (kind == "close")
+                nest.take(kind, token)
         except GraphError as error:
+            fault = GraphError(f"{window.where()}: {error}")
             if on_error == "raise" or not (nest.in_graph and nest.depth):
-                raise
-            fault = error
+                raise fault from None
+        if fault is not None:
             nest.depth += (kind == "open") - (kind == "close")
         if nest.in_graph and nest.depth == 0:
             yield nest.content if fault is None else fault
@@ -119,33 +118,26 @@ def _graphs(source: Source, on_error: OnError) -> Iterator[Pairs | GraphError]:
         raise fault or GraphError("the file ends within a list: cut off?")
 
 
-def _tokens(source: Source) -> Iterator[tuple[str, str, int]]:
-    """Yield kind, text and line of each token; the kind of what is none is "wrong"."""
-    pieces = source.texts()
-    text, place, line = "\n", 1, 1  # one character before `place` is kept: comments begin a line
-    ended = False
-    while place < len(text) or not ended:
+def _tokens(window: Window) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each token; the kind of what is none is "wrong"."""
+    while window.place < len(window.text) or window.more():
+        text, place = window.text, window.place
         found = TOKEN.match(text, place)
         # a number may go on with an exponent, of which up to two letters stand there
         blank = found is not None and found.lastgroup is None and text[place] != "#"
-        if not ended and not blank and (found.end() + 2 >= len(text) if found else _may_go_on(text, place)):
+        cut_off = found.end() + 2 >= len(text) if found else _may_go_on(text, place)
+        if cut_off and not blank and not window.ended:
             if len(text) - place > LARGEST_DOCUMENT:
-                raise GraphError(f"line {line}: one text or comment of more than {LARGEST_DOCUMENT} letters")
-            text, place = text[place - 1 :], 1
-            wanted = 2 * len(text)
-            while len(text) < wanted and not ended:
-                piece = next(pieces, None)
-                ended = piece is None
-                text += piece or ""
+                raise GraphError(
+                    f"{window.where()}: one text or comment of more than {LARGEST_DOCUMENT} letters"
+                )
+            window.more()
             continue
+        window.place = found.end() if found else place + 1
         if found is None:
-            yield "wrong", text[place : place + 20], line
-            place += 1
-            continue
-        if found.lastgroup is not None:
-            yield found.lastgroup, found[found.lastgroup], line
-        line += text.count("\n", place, found.end())
-        place = found.end()
+            yield "wrong", text[place : place + 20]
+        elif found.lastgroup is not None:
+            yield found.lastgroup, found[found.lastgroup]
 
 
 def _may_go_on(text: str, place: int) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
 from grnf.io.files.npy_stream import ArrayStream
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
@@ -130,12 +130,8 @@ def _sparse_edges(n_nodes: int, bits: BoolArray) -> IntArray:
 
 def read_graph6(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file, line by line; empty lines and lone headers are passed over."""
-    records = (
-        (f"{source}, line {number}", None, line)
-        for number, line in source.lines_or_errors(LONGEST_RECORD)
-        if isinstance(line, GraphError) or (line.strip() and line.strip() not in HEADERS)
-    )
-    return each_record(records, lambda line: parse_graph6(line.strip()), on_error)
+    records = (record for record in line_records(source, LONGEST_RECORD) if record[2] not in HEADERS)
+    return each_record(records, parse_graph6, on_error)
 
 
 def read_graph6_array(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
@@ -19,13 +19,12 @@ __all__ = ["read_graphml", "write_graphml"]
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
 
 
-@dataclass
-class _Key:
+class _Key(NamedTuple):
+    id: str
     name: str
     kind: str
     item: str
     ignored: bool
-    default: str | None = None
 
 
 @dataclass
@@ -33,6 +32,7 @@ class _Reader:
     """What has been read so far; `handle` takes one event and returns a graph when one is complete."""
 
     keys: dict[str, _Key] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
     builder: GraphBuilder | None = None
     graph: Event | None = None
     item: Event | None = None
@@ -59,11 +59,12 @@ class _Reader:
                 raise GraphError("a graph within a graph; flatten it first")
             self.builder, self.graph, self.graph_values = GraphBuilder(), event, {}
         elif event.name == "key":
-            name = event.attributes.get("attr.name", attribute(event, "id"))
-            kind = event.attributes.get("attr.type", "string")
-            ignored = "yfiles.type" in event.attributes  # drawing instructions of an editor
-            self.key = _Key(name, kind, event.attributes.get("for", "all"), ignored)
-            self.keys[attribute(event, "id")] = self.key
+            given = event.attributes
+            key, item = attribute(event, "id"), given.get("for", "all")
+            ignored = "yfiles.type" in given  # drawing instructions of an editor
+            self.key = _Key(key, given.get("attr.name", key), given.get("attr.type", "string"), item, ignored)
+            self.keys[key] = self.key
+            self.defaults.pop(key, None)
         elif event.name in ("node", "edge"):
             self.item, self.values = event, {}
         elif event.name == "data":
@@ -78,7 +79,7 @@ class _Reader:
         if event.name in ("data", "default") and self.text is not None and self.key is not None:
             text, self.text = "".join(self.text), None
             if event.name == "default":
-                self.key.default = text
+                self.defaults[self.key.id] = text
             elif not self.key.ignored:
                 values = self.graph_values if self.item is None else self.values
                 values[self.key.name] = typed_value(text, self.key.kind, self.key.name)
@@ -90,9 +91,10 @@ class _Reader:
         return None
 
     def _add(self, item: Event, builder: GraphBuilder) -> None:
-        for key in self.keys.values():
-            if key.default is not None and key.item in (item.name, "all") and not key.ignored:
-                self.values.setdefault(key.name, typed_value(key.default, key.kind, key.name))
+        for name, text in self.defaults.items():  # not all keys: a file may declare some for each graph
+            key = self.keys[name]
+            if key.item in (item.name, "all") and not key.ignored:
+                self.values.setdefault(key.name, typed_value(text, key.kind, key.name))
         if item.name == "node":
             builder.node(attribute(item, "id"), self.values)
             return
@@ -139,7 +141,7 @@ def _contents(source: Source, on_error: OnError) -> Iterator[tuple[str, str | No
         name = reader.graph.attributes.get("id") if reader.graph is not None else None
         if fault is not None and depth == 0:
             (line, graph), fault = fault, None
-            reader = _Reader(keys=reader.keys)
+            reader = _Reader(reader.keys, reader.defaults)
         if graph is not None:
             found = True
             yield f"{source}, line {line}", name, graph
@@ -148,28 +150,31 @@ def _contents(source: Source, on_error: OnError) -> Iterator[tuple[str, str | No
 
 
 def write_graphml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
-    """Write graphs one after another; each declares the types of its own columns."""
+    """Write graphs one after another; a column is declared before the first graph that has it."""
     file.write(HEAD.encode())
-    for index, graph in enumerate(graphs):
-        for line in _lines(graph, f"g{index}_"):
+    keys: dict[tuple[str, str, str], str] = {}
+    for graph in graphs:
+        for line in _lines(graph, keys):
             file.write((line + "\n").encode())
     file.write(b"</graphml>\n")
 
 
-def _lines(graph: RawGraph, prefix: str) -> Iterator[str]:
+def _lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> Iterator[str]:
     _, nodes = plain_rows(graph.node_columns, graph.n_nodes)
     _, edges = plain_rows(graph.edge_columns, len(graph.edges))
     top = {} if graph.y is None else {"y": scalar_y(graph.y, "GraphML")}
-    keys: dict[tuple[str, str], str] = {}
+    own: dict[tuple[str, str], str] = {}
     for item, rows in (("graph", [top]), ("node", nodes), ("edge", edges)):
         for name in dict.fromkeys(name for row in rows for name in row):
-            key = keys[item, name] = f"{prefix}d{len(keys)}"
             kind = value_type([row[name] for row in rows if name in row], name)
-            yield f'<key id="{key}" for="{item}" attr.name="{xml_text(name)}" attr.type="{kind}"/>'
+            if (item, name, kind) not in keys:
+                key = keys[item, name, kind] = f"d{len(keys)}"
+                yield f'<key id="{key}" for="{item}" attr.name="{xml_text(name)}" attr.type="{kind}"/>'
+            own[item, name] = keys[item, name, kind]
 
     def data(item: str, values: Mapping[str, Any]) -> str:
         return "".join(
-            f'<data key="{keys[item, name]}">{xml_text(value)}</data>' for name, value in values.items()
+            f'<data key="{own[item, name]}">{xml_text(value)}</data>' for name, value in values.items()
         )
 
     name = "" if graph.graph_id is None else f' id="{xml_text(graph.graph_id)}"'

@@ -27,8 +27,8 @@ class GraphNumbers:
     Examples
     --------
     >>> numbers = GraphNumbers()
-    >>> [numbers.add(name) for name in ("a", "b", "a")], numbers.find("c")
-    ([0, 1, 0], None)
+    >>> [numbers.add(name) for name in ("a", "b", "a")]
+    [0, 1, 0]
     >>> numbers.close()
     """
 
@@ -39,18 +39,12 @@ class GraphNumbers:
 
     def add(self, graph_id: str) -> int:
         """Return the number of a graph, a new one if it has none."""
-        row = (self.count, _bytes(graph_id))
-        if self.database.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", row).rowcount:
+        name = _bytes(graph_id)
+        if self.database.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", (self.count, name)).rowcount:
             self.count += 1
             return self.count - 1
-        number = self.find(graph_id)
-        return -1 if number is None else number
-
-    def find(self, graph_id: str) -> int | None:
-        """Return the number of a graph, or None."""
-        query = "SELECT number FROM graphs WHERE id = ?"
-        found = self.database.execute(query, (_bytes(graph_id),)).fetchone()
-        return None if found is None else int(found[0])
+        (number,) = self.database.execute("SELECT number FROM graphs WHERE id = ?", (name,)).fetchone()
+        return int(number)
 
     def close(self) -> None:
         """Forget everything."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from grnf.errors import GraphError
 from grnf.io.files.limits import LARGEST_DOCUMENT
-from grnf.io.files.streams import Source
+from grnf.io.files.streams import Source, Window
 
 __all__ = ["json_graphs", "parsed"]
 
@@ -101,36 +101,13 @@ class _ValueFaultError(GraphError):
     """A value that is no valid JSON, of which the beginning is known."""
 
 
-class _Text:
-    """A part of the text, from `place` on; more is read when it is needed, what was passed is forgotten."""
+class _Text(Window):
+    """The text of a JSON file."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source)
         self.source = source
-        self.pieces = source.texts()
-        self.text = ""
-        self.place = 0
-        self.line = 1
-        self.ended = False
         self.decoder = json.JSONDecoder()
-
-    def where(self) -> str:
-        return f"line {self.line + self.text.count(chr(10), 0, self.place)}"
-
-    def more(self) -> bool:
-        """Double what there is, so that reading a value of any length takes linear time."""
-        self.line += self.text.count("\n", 0, self.place)
-        pieces = [self.text[self.place :]]
-        wanted = 2 * len(pieces[0]) + 1
-        have = len(pieces[0])
-        while have < wanted and not self.ended:
-            piece = next(self.pieces, None)
-            if piece is None:
-                self.ended = True
-            else:
-                pieces.append(piece)
-                have += len(piece)
-        self.text, self.place = "".join(pieces), 0
-        return len(pieces) > 1
 
     def peek(self) -> str:
         """Return the next character that is not blank, or "" at the end."""
@@ -167,8 +144,7 @@ class _Text:
                 if cut_off and not self.ended:
                     self._hold_more()
                     continue
-                line = self.line + self.text.count("\n", 0, error.pos)
-                problem = f"line {line}: no valid JSON: {error.msg}"
+                problem = f"{self.where(error.pos)}: no valid JSON: {error.msg}"
                 if cut_off and not self.text[error.pos :].strip():
                     raise GraphError(f"{problem}: cut off?") from None
                 raise _ValueFaultError(problem) from None

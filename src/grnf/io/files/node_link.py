@@ -19,7 +19,7 @@ from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.json_stream import json_graphs, parsed
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.rows import graph_of_row
 from grnf.io.files.streams import Source, decoded
 from grnf.io.files.values import check_names, plain_rows, scalar_y
@@ -36,11 +36,7 @@ def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGra
 
 def read_json_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file with one JSON object a line."""
-    records = (
-        (f"{source}, line {number}", None, line)
-        for number, line in source.lines_or_errors(LONGEST_RECORD)
-        if isinstance(line, GraphError) or line.strip()
-    )
+    records = line_records(source, LONGEST_RECORD)
     return each_record(records, lambda line: _graph(parsed(decoded(line, "the line"))), on_error)
 
 

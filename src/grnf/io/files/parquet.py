@@ -17,18 +17,8 @@ from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["batches", "guest", "open_parquet", "read_parquet", "write_parquet"]
 
-FIELDS = (
-    "graph_id",
-    "directed",
-    "num_nodes",
-    "edge_index",
-    "node_feat",
-    "edge_attr",
-    "node_text",
-    "edge_text",
-    "y",
-    "grnf_columns",
-)
+MATRICES = ("edge_index", "node_feat", "edge_attr")
+FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
 ROWS_AT_ONCE = 256
 BUFFER = 2**20
 """Bytes that are read of a column at a time; without it, all that a row group has of it."""
@@ -184,7 +174,7 @@ def _table(rows: list[dict[str, Any]], schema: Any) -> Any:
     arrays = []
     for field in schema:
         values = [row[field.name] for row in rows]
-        if field.name in ("edge_index", "node_feat", "edge_attr"):
+        if field.name in MATRICES:
             arrays.append(_nested(values, field.type))
         else:
             try:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeVar
 
 from grnf.errors import GraphError
+from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["OnError", "each_record", "to_the_end"]
+__all__ = ["OnError", "each_record", "line_records", "to_the_end"]
 
 T = TypeVar("T")
 OnError = Literal["raise", "yield"]
@@ -40,6 +41,14 @@ def each_record(
                 raise GraphError(reason) from None
             result = BadGraph(graph_id, index, reason)
         yield result
+
+
+def line_records(source: Source, limit: int) -> Iterator[tuple[str, None, bytes | GraphError]]:
+    """Yield the lines of a file that are not blank as records."""
+    for number, line in source.lines_or_errors(limit):
+        content = line if isinstance(line, GraphError) else line.strip()
+        if content:
+            yield f"{source}, line {number}", None, content
 
 
 def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:

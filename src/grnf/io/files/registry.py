@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-import shutil
-import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import OnError, to_the_end
-from grnf.io.files.streams import Source, open_sink
+from grnf.io.files.streams import Source, deliver, open_sink
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
@@ -248,24 +246,12 @@ def _write_files(
     writer: Callable[[Path, Iterator[RawGraph]], None],
     graphs: Iterator[RawGraph],
 ) -> None:
-    """Write files aside and move them to their places, that of the given name last."""
+    """Write files aside and move them to their places."""
     target = Path("stdout") if path == "-" else Path(path)
     place = tempfile.gettempdir() if path == "-" else target.parent
     with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
-        made = Path(folder) / target.name
-        writer(made, graphs)
-        others = [file for file in Path(folder).iterdir() if file != made]
-        if path == "-":
-            if others:
-                raise GraphError("this format is more than one file, which cannot go to standard output")
-            with made.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-            return
-        if made.is_dir() and target.exists():
-            raise GraphError(f"{path} exists already, and a folder is not written over")
-        for part in [*others, made]:
-            os.replace(part, target.with_name(part.name))
+        writer(Path(folder) / target.name, graphs)
+        deliver(Path(folder) / target.name, path)
 
 
 def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:
@@ -283,25 +269,29 @@ def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> 
 def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
     """Return the part of a graph that a format carries, or say what would be lost."""
     kept = entry.carries
-    edge_columns = {name: _array(values) for name, values in graph.edge_columns.items()}
-    node_columns = {name: _array(values) for name, values in graph.node_columns.items()}
-    carried = edge_columns
-    if "attributes" not in kept:
-        carried = {name: values for name, values in edge_columns.items() if _keeps(entry, name, values)}
-        nodes = {
-            name: values for name, values in node_columns.items() if entry.fits and entry.fits(name, values)
+    lost: list[str] = []
+
+    def carried(columns: Mapping[str, Any], perhaps: str = "") -> dict[str, Any]:
+        arrays = {name: _array(values) for name, values in columns.items()}
+        if "attributes" in kept:
+            return arrays
+        found = {
+            name: values
+            for name, values in arrays.items()
+            if (name == perhaps and name in kept) or (entry.fits and entry.fits(name, values))
         }
-        lost = [name for name in node_columns if name not in nodes]
-        lost += [name for name in edge_columns if name not in carried]
-        _refuse(f"columns {lost}" if lost else None, entry, lossy)
-        node_columns = nodes
+        lost.extend(name for name in arrays if name not in found)
+        return found
+
+    node_columns, edge_columns = carried(graph.node_columns), carried(graph.edge_columns, "weight")
+    _refuse(f"columns {lost}" if lost else None, entry, lossy)
     _refuse("a target y" if graph.y is not None and "y" not in kept else None, entry, lossy)
     _refuse("directed edges" if graph.directed and "directed" not in kept else None, entry, lossy)
     fitting = checked_raw(
         graph.n_nodes,
         graph.edges,
         node_columns,
-        carried,
+        edge_columns,
         graph.directed and "directed" in kept,
         graph.graph_id,
         graph.y if "y" in kept else None,
@@ -310,13 +300,6 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         changed = entry.changes(fitting)
         _refuse(f"{changed}, which would come back changed," if changed else None, entry, lossy)
     return fitting
-
-
-def _keeps(entry: Format, name: str, values: Any) -> bool:
-    """Whether a format that carries few edge columns carries this one."""
-    return (name == "weight" and name in entry.carries) or (
-        entry.fits is not None and entry.fits(name, values)
-    )
 
 
 def _refuse(loss: str | None, entry: Format, lossy: bool) -> None:

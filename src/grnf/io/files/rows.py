@@ -127,9 +127,9 @@ def row_of_graph(graph: RawGraph, *, both_arcs: bool = True) -> dict[str, Any]:
     With `both_arcs`, an undirected graph has the opposite arcs after its edges, as others expect it.
     """
     edges = graph.edges
-    node_feat, node_text, node_layout = _packed(graph.node_columns, graph.n_nodes)
-    edge_attr, edge_text, edge_layout = _packed(graph.edge_columns, len(edges))
-    layout: dict[str, Any] = {**_prefixed("node", node_layout), **_prefixed("edge", edge_layout)}
+    layout: dict[str, Any] = {}
+    node_feat, node_text = _packed("node", graph.node_columns, graph.n_nodes, layout)
+    edge_attr, edge_text = _packed("edge", graph.edge_columns, len(edges), layout)
     layout["edges"] = len(edges)
     arcs = edges
     if both_arcs and not graph.directed:
@@ -151,18 +151,14 @@ def row_of_graph(graph: RawGraph, *, both_arcs: bool = True) -> dict[str, Any]:
     }
 
 
-def _prefixed(item: str, layout: tuple[list[Any], list[Any]]) -> dict[str, Any]:
-    return {f"{item}_numbers": layout[0], f"{item}_texts": layout[1]}
-
-
 def _packed(
-    columns: Mapping[str, Any], count: int
-) -> tuple[FloatArray, list[list[str | None]], tuple[list[Any], list[Any]]]:
-    """Return numbers side by side, texts, and for each column its place: its name, width and type."""
+    item: str, columns: Mapping[str, Any], count: int, layout: dict[str, Any]
+) -> tuple[FloatArray, list[list[str | None]]]:
+    """Return numbers side by side and texts; add the place of each column, its name, width and type."""
     numbers: list[FloatArray] = [np.empty((count, 0))]
     texts: list[list[str | None]] = []
-    number_layout: list[Any] = []
-    text_layout: list[Any] = []
+    number_layout = layout[f"{item}_numbers"] = []
+    text_layout = layout[f"{item}_texts"] = []
     for position, (name, values) in enumerate(columns.items()):
         array = np.asarray(values)
         if array.dtype.kind == "f" or _fits_float(array):
@@ -175,7 +171,7 @@ def _packed(
             kind = "text" if plain else "json" if array.dtype.kind == "O" else array.dtype.str
             text_layout.append([position, name, kind])
             texts.append(entries if plain else [_json_text(entry, name) for entry in entries])
-    return np.hstack(numbers), texts, (number_layout, text_layout)
+    return np.hstack(numbers), texts
 
 
 def _fits_float(array: npt.NDArray[Any]) -> bool:
@@ -227,15 +223,7 @@ def _named(
         y = _unpacked_y(layout["y"], row.get("y"))
     except GraphError:
         raise
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise GraphError(f"grnf_columns does not describe this row: {error!r}") from None
     directed = bool(row.get("directed"))
     return checked_raw(n_nodes, arcs[:n_edges], node_columns, edge_columns, directed, graph_id, y)

@@ -17,7 +17,7 @@ from typing import IO, Any, cast
 from grnf.errors import GraphError
 from grnf.files import atomic_write
 
-__all__ = ["Source", "decoded", "open_sink"]
+__all__ = ["Source", "Window", "decoded", "deliver", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -76,14 +76,8 @@ class Source:
     @contextmanager
     def open_seekable(self) -> Iterator[IO[bytes]]:
         """Open a file that can be read in any order; standard input goes through a temporary file."""
-        with self.open() as stream:
-            if not self.is_stdin:
-                yield stream
-                return
-            with tempfile.TemporaryFile() as copy:
-                shutil.copyfileobj(stream, copy)
-                copy.seek(0)
-                yield copy
+        with self.reopenable() as source, source.open() as stream:
+            yield stream
 
     @contextmanager
     def reopenable(self) -> Iterator[Source]:
@@ -144,6 +138,37 @@ class Source:
                     yield text
 
 
+class Window:
+    """A part of the text of a file, from `place` on: more is read when needed, what was passed is forgotten.
+
+    One character before `place` is kept.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.pieces = source.texts()
+        self.text = "\n"
+        self.place = 1
+        self.passed = 0
+        self.ended = False
+
+    def where(self, place: int | None = None) -> str:
+        """Return the line of a place."""
+        return f"line {self.passed + self.text.count(chr(10), 0, self.place if place is None else place)}"
+
+    def more(self) -> bool:
+        """Double what there is, so that reading a value of any length takes linear time; tell if it grew."""
+        self.passed += self.text.count("\n", 0, self.place - 1)
+        pieces = [self.text[self.place - 1 :]]
+        have, wanted = len(pieces[0]), 2 * len(pieces[0])
+        while have < wanted and not self.ended:
+            piece = next(self.pieces, None)
+            self.ended = piece is None
+            pieces.append(piece or "")
+            have += len(pieces[-1])
+        self.text, self.place = "".join(pieces), 1
+        return have > len(pieces[0])
+
+
 def decoded(data: bytes, where: str) -> str:
     """Return the text of UTF-8 bytes, or say where they are not UTF-8."""
     try:
@@ -169,3 +194,19 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
             yield cast("IO[bytes]", compressed)
+
+
+def deliver(made: Path, path: str | os.PathLike[str]) -> None:
+    """Move what was written in a folder of its own to its place, the file of that name last."""
+    others = [file for file in made.parent.iterdir() if file != made]
+    if path == "-":
+        if others or made.is_dir():
+            raise GraphError("this format is more than one file, which cannot go to standard output")
+        with made.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    if made.is_dir() and Path(path).exists():
+        raise GraphError(f"{path} exists already, and a folder is not written over")
+    for part in [*others, made]:
+        os.replace(part, Path(path).with_name(part.name))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
@@ -36,11 +37,11 @@ def table_columns(source: Source) -> list[str]:
     return _header(source, _text_rows(source))
 
 
-def _header(source: Source, rows: Iterator[_TextRow]) -> list[str]:
-    first = next(rows, _TextRow(1, []))
-    if first.problem:
-        raise GraphError(f"{source}, line {first.line}: {first.problem}")
-    return first.fields
+def _header(source: Source, rows: Iterator[tuple[int, list[Any], str]]) -> list[str]:
+    line, fields, problem = next(rows, (1, [], ""))
+    if problem:
+        raise GraphError(f"{source}, line {line}: {problem}")
+    return fields
 
 
 def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:
@@ -64,14 +65,8 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
         yield Row(where, {names[index]: fields[index] for index in kept}, problem)
 
 
-class _TextRow(NamedTuple):
-    line: int
-    fields: list[Any]
-    problem: str = ""
-
-
-def _text_rows(source: Source) -> Iterator[_TextRow]:
-    """Yield rows of text; the header tells whether tab, semicolon or comma is between the fields."""
+def _text_rows(source: Source) -> Iterator[tuple[int, list[Any], str]]:
+    """Yield line, fields and problem of each row; the header tells tab, semicolon and comma apart."""
     current = 0
     problem = ""
 
@@ -92,7 +87,7 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
     texts = lines()
     header = next(texts, "")
     delimiter = max("\t;,", key=header.count)
-    reader = csv.reader(_chain(header, texts), delimiter=delimiter, strict=True)
+    reader = csv.reader(chain([header], texts), delimiter=delimiter, strict=True)
     while True:
         try:
             fields = next(reader, None)
@@ -100,13 +95,8 @@ def _text_rows(source: Source) -> Iterator[_TextRow]:
             fields, problem = [], str(error)
         if fields is None:
             return
-        yield _TextRow(current, [field.strip() for field in fields] if current == 1 else fields, problem)
+        yield current, [field.strip() for field in fields] if current == 1 else fields, problem
         problem = ""
-
-
-def _chain(first: str, rest: Iterable[str]) -> Iterator[str]:
-    yield first
-    yield from rest
 
 
 def _parquet_rows(source: Source, choose: Callable[[list[str]], Collection[str]]) -> Iterator[Row]:

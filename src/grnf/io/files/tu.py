@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
-from grnf.io.files.tu_arcs import Arcs, Table
+from grnf.io.files.tu_arcs import OF_EDGES, Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
@@ -54,10 +53,10 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
         Whether to keep continuous node attributes beside the labels.
     """
     data = _together(list(_parts(Source(path), "raise")))
-    node_attr, node_columns = _one_hot(
-        data.node_labels, data.node_attributes if node_attributes else None, data.node_ptr[-1]
-    )
-    edge_attr, edge_columns = _one_hot(data.edge_labels, data.edge_attributes, len(data.edges))
+    if not node_attributes:
+        data.tables.pop("node_attributes", None)
+    node_attr, node_columns = _one_hot(data.tables, "node", data.node_ptr[-1])
+    edge_attr, edge_columns = _one_hot(data.tables, "edge", len(data.edges))
     batch = GraphBatch(
         node_ptr=data.node_ptr,
         edge_ptr=data.edge_ptr,
@@ -66,7 +65,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
         edge_attr=edge_attr,
         directed=np.full(len(data.node_ptr) - 1, data.directed),
     )
-    return TUData(batch, data.y, node_columns, edge_columns)
+    return TUData(batch, data.tables.get("y"), node_columns, edge_columns)
 
 
 def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -96,7 +95,7 @@ def _graph(data: _Set, index: int) -> RawGraph:
         {name: values[edges] for name, values in data.edge_columns.items()},
         data.directed,
         str(data.first + index + 1),
-        None if data.y is None else data.y[index].tolist(),
+        data.tables["y"][index].tolist() if "y" in data.tables else None,
     )
 
 
@@ -109,7 +108,8 @@ def is_tu_folder(path: Path) -> bool:
 class _Set:
     """Some graphs of a set: edges without repeats, numbered within their graphs, and where graphs begin.
 
-    `first` is the number of the first one, `faults` says why some cannot be used, by number.
+    `first` is the number of the first one, `tables` has labels and attributes of nodes and edges and y, where
+    there are any, and `faults` says why some graphs cannot be used, by number.
     """
 
     first: int
@@ -117,20 +117,16 @@ class _Set:
     edge_ptr: IntArray
     edges: IntArray
     directed: bool
-    y: Any
-    node_labels: IntArray | None
-    node_attributes: FloatArray | None
-    edge_labels: IntArray | None
-    edge_attributes: FloatArray | None
+    tables: Table
     faults: dict[int, str]
 
     @cached_property
-    def node_columns(self) -> dict[str, npt.NDArray[Any]]:
-        return _columns(self.node_labels, self.node_attributes)
+    def node_columns(self) -> Table:
+        return _columns(self.tables, "node")
 
     @cached_property
-    def edge_columns(self) -> dict[str, npt.NDArray[Any]]:
-        return _columns(self.edge_labels, self.edge_attributes)
+    def edge_columns(self) -> Table:
+        return _columns(self.tables, "edge")
 
 
 def _parts(source: Source, on_error: OnError) -> Iterator[_Set]:
@@ -140,24 +136,20 @@ def _parts(source: Source, on_error: OnError) -> Iterator[_Set]:
         node_ptr, n_nodes = first_nodes(files, None if target is None else files.count(target))
         files.check_counts("node", n_nodes)
         arcs = Arcs(files, node_ptr, on_error)
-        tables = {
-            name: files.rows(name, on_error) for name in ("node_labels", "node_attributes") if files.has(name)
-        }
-        if target is not None:
-            tables[target] = files.rows(target, on_error)
+        names = ("node_labels", "node_attributes", target or "y")
+        tables = {name: files.rows(name, on_error) for name in names if files.has(name)}
         directed = _is_directed(arcs)
-        arcs.rewind()
-        for graphs in _ranges(node_ptr, arcs.counts):
-            yield _part(arcs, tables, target, graphs, directed)
+        for graphs in _ranges(arcs):
+            yield _part(arcs, tables, graphs, directed)
 
 
-def _ranges(node_ptr: IntArray, counts: IntArray) -> Iterator[tuple[int, int]]:
+def _ranges(arcs: Arcs) -> Iterator[tuple[int, int]]:
     """Cut the graphs into ranges of about `AT_ONCE` nodes and arcs each, one graph at least."""
-    start, n_graphs = 0, len(counts)
+    start, n_graphs = 0, len(arcs.ptr) - 1
     while start < n_graphs:
-        nodes = np.asarray(node_ptr[start + 1 : start + 1 + AT_ONCE]) - node_ptr[start]
-        work = nodes + np.cumsum(counts[start : start + AT_ONCE])
-        stop = start + max(1, int(np.searchsorted(work, AT_ONCE, side="right")))
+        some = slice(start, start + 1 + AT_ONCE)
+        work = np.asarray(arcs.node_ptr[some]) + arcs.ptr[some]
+        stop = start + max(1, int(np.searchsorted(work[1:] - work[0], AT_ONCE, side="right")))
         yield start, stop
         start = stop
     if not n_graphs:
@@ -166,8 +158,8 @@ def _ranges(node_ptr: IntArray, counts: IntArray) -> Iterator[tuple[int, int]]:
 
 def _is_directed(arcs: Arcs) -> bool:
     """Whether a graph without faults has an arc without its reverse."""
-    for start, stop in _ranges(arcs.node_ptr, arcs.counts):
-        table = arcs.take(stop)
+    for start, stop in _ranges(arcs):
+        table = arcs.take(start, stop)
         fault = table.get("fault")
         if fault is not None and fault.any():
             good = ~np.isin(table["graph"], table["graph"][fault > 0])
@@ -177,17 +169,11 @@ def _is_directed(arcs: Arcs) -> bool:
     return False
 
 
-def _part(
-    arcs: Arcs,
-    tables: dict[str, Rows | None],
-    target: str | None,
-    graphs: tuple[int, int],
-    directed: bool,
-) -> _Set:
+def _part(arcs: Arcs, tables: dict[str, Rows], graphs: tuple[int, int], directed: bool) -> _Set:
     start, stop = graphs
     node_ptr = np.array(arcs.node_ptr[start : stop + 1])
     first, end = int(node_ptr[0]), int(node_ptr[-1])
-    table = arcs.take(stop)
+    table = arcs.take(start, stop)
     faults: dict[int, str] = {}
     fault = table.pop("fault", None)
     if fault is not None and fault.any():
@@ -198,18 +184,17 @@ def _part(
     if not directed:
         half = edges["source"] <= edges["target"]
         edges = {name: values[half] for name, values in edges.items()}
-    found: dict[str, Any] = dict.fromkeys(("node_labels", "node_attributes"))
-    y = None
+    found = {name: edges[name] for name in OF_EDGES if name in edges}
     for name, rows in tables.items():
-        if rows is None:
-            continue
-        low, high = (start, stop) if name == target else (first, end)
-        found[name] = rows.take(high - low)
+        of_graphs = name.startswith("graph")
+        low, high = (start, stop) if of_graphs else (first, end)
+        values = rows.take(high - low)
         for row in rows.faults_within(low, high):
-            graph = row if name == target else start + int(np.searchsorted(node_ptr, row, side="right")) - 1
+            graph = row if of_graphs else start + int(np.searchsorted(node_ptr, row, side="right")) - 1
             faults[graph] = f"{rows.name}, line {row + 1}: these are no numbers, or too few or many"
-        if name == target:
-            y = found[name].ravel() if name == "graph_labels" or found[name].shape[1] == 1 else found[name]
+        if of_graphs and (name == "graph_labels" or values.shape[1] == 1):
+            values = values.ravel()
+        found["y" if of_graphs else name] = values
     node_ptr -= first
     edge_ptr = np.searchsorted(edges["source"], node_ptr).astype(np.int64)
     begin = np.repeat(node_ptr[:-1], np.diff(edge_ptr))
@@ -219,11 +204,7 @@ def _part(
         edge_ptr=edge_ptr,
         edges=np.column_stack([edges["source"] - begin, edges["target"] - begin]),
         directed=directed,
-        y=y,
-        node_labels=found["node_labels"],
-        node_attributes=found["node_attributes"],
-        edge_labels=edges.get("label"),
-        edge_attributes=edges.get("attribute"),
+        tables=found,
         faults=faults,
     )
 
@@ -231,18 +212,13 @@ def _part(
 def _together(parts: list[_Set]) -> _Set:
     """Return all parts as one."""
 
-    def joined(name: str) -> Any:
-        values = [getattr(part, name) for part in parts]
-        return None if values[0] is None else np.concatenate(values)
-
     def starts(name: str) -> IntArray:
         counts = [np.diff(getattr(part, name)) for part in parts]
         return np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
 
-    whole: dict[str, Any] = {name: starts(name) for name in ("node_ptr", "edge_ptr")}
-    for name in ("y", "node_labels", "node_attributes", "edge_labels", "edge_attributes", "edges"):
-        whole[name] = joined(name)
-    return _Set(first=0, directed=parts[0].directed, faults={}, **whole)
+    edges = np.concatenate([part.edges for part in parts])
+    tables = {name: np.concatenate([part.tables[name] for part in parts]) for name in parts[0].tables}
+    return _Set(0, starts("node_ptr"), starts("edge_ptr"), edges, parts[0].directed, tables, {})
 
 
 def _keys(source: IntArray, target: IntArray, n_nodes: int) -> IntArray:
@@ -253,7 +229,7 @@ def _keys(source: IntArray, target: IntArray, n_nodes: int) -> IntArray:
 def _once(table: Table, first: int, end: int) -> Table:
     """Return arcs, numbered from `first`, with labels and attributes, sorted and without repeats."""
     source, target = (table[name].astype(np.int64) - first for name in ("source", "target"))
-    values: Table = {name: table[name] for name in ("label", "attribute") if name in table}
+    values: Table = {name: table[name] for name in OF_EDGES if name in table}
     keys = _keys(source, target, end - first)
     if not (keys[1:] > keys[:-1]).all():
         if values:
@@ -272,7 +248,7 @@ def _has_one_way(table: Table, first: int, end: int) -> bool:
     up, down = np.flatnonzero(source < target), np.flatnonzero(source > target)
     forth = _keys(source[up], target[up], end - first)
     back = _keys(target[down], source[down], end - first)
-    values = [arcs[name] for name in ("label", "attribute") if name in arcs]
+    values = [arcs[name] for name in OF_EDGES if name in arcs]
     if not values:
         return not np.array_equal(forth, np.sort(back))
     order = np.argsort(back)
@@ -281,26 +257,21 @@ def _has_one_way(table: Table, first: int, end: int) -> bool:
     )
 
 
-def _one_hot(
-    labels: IntArray | None, attributes: FloatArray | None, count: int
-) -> tuple[FloatArray, list[str]]:
-    parts: list[FloatArray] = [np.empty((count, 0))]
-    names: list[str] = []
-    if attributes is not None:
-        parts.append(attributes)
-        names += [f"attribute{column}" for column in range(attributes.shape[1])]
-    for column, entries in enumerate([] if labels is None else labels.T):
+def _one_hot(tables: Table, item: str, count: int) -> tuple[FloatArray, list[str]]:
+    parts = [tables.get(f"{item}_attributes", np.empty((count, 0)))]
+    names = [f"attribute{column}" for column in range(parts[0].shape[1])]
+    for column, entries in enumerate(tables.get(f"{item}_labels", np.empty((count, 0))).T):
         values = np.array(sorted(np.unique(entries), key=str), dtype=np.int64)
         parts.append((entries[:, np.newaxis] == values).astype(np.float64))
         names += [f"label{column or ''}={value}" for value in values]
     return np.hstack(parts), names
 
 
-def _columns(labels: IntArray | None, attributes: FloatArray | None) -> dict[str, npt.NDArray[Any]]:
-    columns: dict[str, npt.NDArray[Any]] = {}
-    for index, entries in enumerate([] if labels is None else labels.T):
+def _columns(tables: Table, item: str) -> Table:
+    columns: Table = {}
+    for index, entries in enumerate(tables.get(f"{item}_labels", np.empty((0, 0))).T):
         values, codes = np.unique(entries, return_inverse=True)
         columns[f"label{index or ''}"] = np.array([str(value) for value in values], dtype=object)[codes]
-    if attributes is not None:
-        columns["attributes"] = attributes
+    if f"{item}_attributes" in tables:
+        columns["attributes"] = tables[f"{item}_attributes"]
     return columns

@@ -84,14 +84,8 @@ class Files:
         self.stack.callback(stream.close)
         return stream
 
-    def rows(self, suffix: str, on_error: OnError, width: int | None = None) -> Rows | None:
-        """Return the lines of a file that may be missing: whole numbers, but for attributes."""
-        if not self.has(suffix):
-            return None
-        return self.required(suffix, on_error, width)
-
-    def required(self, suffix: str, on_error: OnError, width: int | None = None) -> Rows:
-        """Return the lines of a file that must be there."""
+    def rows(self, suffix: str, on_error: OnError, width: int | None = None) -> Rows:
+        """Return the lines of a file: whole numbers, but for attributes."""
         dtype = np.dtype(np.float64 if suffix.endswith("attributes") else np.int64)
         return Rows(self.open(suffix), self.name(suffix), dtype, on_error, width)
 
@@ -250,7 +244,7 @@ def first_nodes(files: Files, n_graphs: int | None) -> tuple[IntArray, int]:
 
     The numbers lie in a temporary file. `n_graphs` is how many graphs there are at least.
     """
-    rows = files.required("graph_indicator", "raise")
+    rows = files.rows("graph_indicator", "raise")
     n_nodes = last = 0
     with tempfile.TemporaryFile() as file:
         while len(owner := rows.take(CHUNK)):

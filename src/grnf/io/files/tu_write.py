@@ -15,6 +15,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.columns import undirected_once
+from grnf.io.files.archives import new_member
 from grnf.io.files.streams import open_sink
 from grnf.io.raw import RawGraph
 
@@ -140,9 +141,7 @@ def write_tu(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write a zip with the text files of a TU set called DS."""
     with _texts(graphs) as texts, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
-            entry = zipfile.ZipInfo(f"DS/DS_{name}.txt", (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            with archive.open(entry, "w", force_zip64=True) as member:
+            with new_member(archive, f"DS/DS_{name}.txt") as member:
                 shutil.copyfileobj(text, member)
 
 
