@@ -35,14 +35,6 @@ def _sigmoid(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(0.5 * np.tanh(0.5 * np.asarray(x)) + 0.5)
 
 
-def _tanh(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(np.tanh(x))
-
-
-def _erf(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(erf(x))
-
-
 @dataclass(frozen=True)
 class Activation:
     """A named activation with its range.
@@ -105,8 +97,8 @@ ACTIVATIONS: dict[str, Activation] = {
         Activation("relu", 1, _relu, 0.0, math.inf, False),
         Activation("ramp", 2, _ramp, 0.0, 1.0, True),
         Activation("sigmoid", 3, _sigmoid, 0.0, 1.0, True),
-        Activation("tanh", 4, _tanh, -1.0, 1.0, True),
-        Activation("erf", 5, _erf, -1.0, 1.0, True),
+        Activation("tanh", 4, np.tanh, -1.0, 1.0, True),
+        Activation("erf", 5, erf, -1.0, 1.0, True),
     )
 }
 

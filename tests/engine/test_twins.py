@@ -5,9 +5,9 @@ import pytest
 from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
-from grnf.engine import Engine
+from grnf.engine import Engine, Piece
 from grnf.engine.neighbours import neighbours
-from grnf.engine.statistics import source, statistics
+from grnf.engine.statistics import statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle
@@ -15,7 +15,8 @@ from random_graphs import cycle
 
 def classes_of(graph):
     batch = GraphBatch.from_graphs([graph])
-    s = statistics(source(batch, np.array([0]), adjacency_channel=True, dtype=np.float64), graph.directed)
+    piece = Piece(np.array([0]), graph.directed)
+    s = statistics(Engine(1, "indicator", True, True, np.float64)._graphs(batch, piece), piece.directed)
     return sorted(twins(s, neighbours(s)).node_weight.astype(int).tolist())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from grnf import GRNF, CostWarning, Graph, GraphBatch
 from grnf.engine import schedule
-from grnf.engine.workers import n_workers, run
+from grnf.engine.schedule import n_workers, run
 from grnf.progress import no_progress, progress
 from random_graphs import cycle, random_graph
 

@@ -7,14 +7,15 @@ They are linear in theta, so derivatives go back through the same table of place
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from grnf.basis import n_slots, set_partitions, slot_map, slot_statistics
+from grnf.basis.partitions import Partition
 from grnf.law import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
@@ -53,12 +54,12 @@ class Channels:
 
 
 class _Place(NamedTuple):
-    """Columns of an array of `Coefficients`, and the statistic whose coefficients they have (a part of)."""
+    """Columns of an array of `Coefficients`, and the row of the slot map whose coefficients they have."""
 
     array: str
     slot: int
     columns: slice
-    statistic: tuple[str, int, int]
+    row: int
     channels: slice
 
 
@@ -69,9 +70,9 @@ def channels(
     found: dict[int, list[Coefficients]] = {}
     column = 0
     for group in groups:
-        for index, pi in enumerate(set_partitions(group.k)):
+        for index, (_, B) in enumerate(_partitions(group.k)):
             part = _of_partition(group, index, column, node_width, directed, basis)
-            found.setdefault(n_slots(pi), []).append(part)
+            found.setdefault(B, []).append(part)
         column += len(group.features)
     return Channels(
         {B: _joined(found[B], dtype) for B in sorted(found)},
@@ -90,8 +91,8 @@ def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
     base = 0
     for group in groups:
         layout = base + np.arange(group.invariant.size).reshape(group.invariant.shape)  # m, partition, f
-        for index, pi in enumerate(set_partitions(group.k)):
-            places[n_slots(pi)].append(layout[:, index].T.reshape(-1))
+        for index, (_, B) in enumerate(_partitions(group.k)):
+            places[B].append(layout[:, index].T.reshape(-1))
         base += layout.size
     single, start = {}, 0
     for B, c in given.by_slots.items():
@@ -130,15 +131,14 @@ def theta_slopes(
         d = np.zeros(group.theta.shape)
         out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
         m, F_h = len(group.features), group.hidden_channels
-        for index, pi in enumerate(set_partitions(group.k)):
-            B, mapping = n_slots(pi), slot_map(pi, basis)
+        for index, (pi, B) in enumerate(_partitions(group.k)):
+            mapping = slot_map(pi, basis)
             own = slice(starts[B], starts[B] + m * F_h)
             starts[B] += m * F_h
             form = np.zeros((3, mapping.matrices.shape[1], group.channels, m * F_h))
-            row = _rows(B)
             for place in _places(B, node_width, group.channels, directed):
                 source = getattr(slopes[B], place.array)[:, place.slot, place.columns, own]
-                form[:, row[place.statistic], place.channels] += source
+                form[:, place.row, place.channels] += source
             theta = np.einsum(
                 "usc,usfhm->mchf", mapping.matrices, form.reshape(*form.shape[:3], F_h, m), optimize=True
             )
@@ -156,8 +156,8 @@ def _of_partition(
 
     Channel f m_k + m is the hidden channel f of feature m: features run fastest.
     """
-    pi, m = set_partitions(group.k)[index], len(group.features)
-    B, mapping, H = n_slots(pi), slot_map(pi, basis), len(group.features) * group.hidden_channels
+    (pi, B), m = _partitions(group.k)[index], len(group.features)
+    mapping, H = slot_map(pi, basis), m * group.hidden_channels
     theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
     form = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
     form = form.reshape(*form.shape[:3], H)  # u, statistic, F, H
@@ -167,9 +167,8 @@ def _of_partition(
         "pairs": np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H)),
         "totals": np.zeros((3, 1, node + 2 * edge, H)),
     }
-    row = _rows(B)
     for place in _places(B, node_width, group.channels, directed):
-        arrays[place.array][:, place.slot, place.columns] += form[:, row[place.statistic], place.channels]
+        arrays[place.array][:, place.slot, place.columns] += form[:, place.row, place.channels]
     return Coefficients(
         **arrays,
         bias=group.equivariant_bias[:, index].T.reshape(-1),
@@ -180,34 +179,36 @@ def _of_partition(
     )
 
 
-def _rows(B: int) -> dict[tuple[str, int, int], int]:
-    """Return the row of each statistic in a slot map."""
-    return {statistic: i for i, statistic in enumerate(slot_statistics(B))}
+@cache
+def _partitions(k: int) -> tuple[tuple[Partition, int], ...]:
+    """Return the partitions of k output indices, each with its number of slots."""
+    return tuple((pi, n_slots(pi)) for pi in set_partitions(k))
 
 
-def _places(B: int, node_width: int, channels: int, directed: bool) -> Iterator[_Place]:
-    """Yield where the coefficients of every statistic go; those that multiply equal numbers go together.
+@lru_cache(maxsize=256)
+def _places(B: int, node_width: int, channels: int, directed: bool) -> tuple[_Place, ...]:
+    """Return where the coefficients of every statistic go; those that multiply equal numbers go together.
 
     On node channels D = R = C = x and d = S, and A vanishes off the diagonal; on undirected graphs R = C and
     A_ij = A_ji.
     """
+    row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}
     node, edge, F = slice(0, node_width), slice(node_width, channels), channels - node_width
     first, second, third = (slice(node_width + i * F, channels + i * F) for i in range(3))
+    found = []
     for p in range(B):
-        D, R, C = ("A", p, p), ("R", p, 0), ("C", p, 0)
-        for statistic in (D, R, C):
-            yield _Place("nodes", p, node, statistic, node)
-        yield _Place("nodes", p, first, D, edge)
-        yield _Place("nodes", p, second, R, edge)
-        yield _Place("nodes", p, third if directed else second, C, edge)
+        D, R, C = row["A", p, p], row["R", p, 0], row["C", p, 0]
+        found += [_Place("nodes", p, node, statistic, node) for statistic in (D, R, C)]
+        found += [_Place("nodes", p, first, D, edge), _Place("nodes", p, second, R, edge)]
+        found += [_Place("nodes", p, third if directed else second, C, edge)]
     there = slice(0, F)
     back = slice(F, 2 * F) if directed else there
     for slot, (p, q) in enumerate(combinations(range(B), 2)):
-        yield _Place("pairs", slot, there, ("A", p, q), edge)
-        yield _Place("pairs", slot, back, ("A", q, p), edge)
-    for statistic, columns in ((("d", 0, 0), first), (("S", 0, 0), second)):
-        yield _Place("totals", 0, node, statistic, node)
-        yield _Place("totals", 0, columns, statistic, edge)
+        found += [_Place("pairs", slot, there, row["A", p, q], edge)]
+        found += [_Place("pairs", slot, back, row["A", q, p], edge)]
+    for statistic, columns in ((row["d", 0, 0], first), (row["S", 0, 0], second)):
+        found += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
+    return tuple(found)
 
 
 def _joined(parts: list[Coefficients], dtype: Any) -> Coefficients:

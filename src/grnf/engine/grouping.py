@@ -6,8 +6,6 @@ Pairs that carry an edge are grouped likewise, by the classes of their ends and 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,17 +13,12 @@ from grnf.engine.jit import compiled, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["bits_like", "classed", "grouped"]
+__all__ = ["Bits", "classed", "grouped"]
 
 TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
 
 Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
-
-
-def bits_like(dtype: Any, count: int) -> Any:
-    """Return an array whose type has the bits of this floating type: `grouped` compares bits."""
-    return np.empty(count, np.uint32 if np.dtype(dtype) == np.float32 else np.uint64)
 
 
 @compiled

@@ -19,19 +19,19 @@ import numpy as np
 
 from grnf.engine import schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels, no_channels
-from grnf.engine.grouping import bits_like, grouped
+from grnf.engine.grouping import grouped
 from grnf.engine.low import low, low_of_undirected
 from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
 from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile, sorted_triples_cost
-from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, source, statistics
+from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
 from grnf.engine.terms import Slopes
 from grnf.engine.twins import twins
 from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
 from grnf.engine.u3 import u3, u3_sorted
 from grnf.engine.ub import ub, ub_slopes
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, edge_channels
 from grnf.law import Draw, OrderDraw
 from grnf.typing import FloatArray, IntArray
 
@@ -143,10 +143,20 @@ class Engine(NamedTuple):
     @property
     def _bits(self) -> Any:
         """What tells the loops to group equal nodes: an array of one entry; of none, if they are not to."""
-        return bits_like(self.dtype, 1 if self.group else 0)
+        return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
 
     def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:
-        return source(batch, piece.members, adjacency_channel=self.adjacency_channel, dtype=self.dtype)
+        adjacency = edge_channels(batch.edge_width, self.adjacency_channel) - batch.edge_width
+        return Source(
+            piece.members,
+            batch.node_ptr,
+            batch.node_attr,
+            batch.edge_ptr,
+            np.ascontiguousarray(batch.edges),
+            batch.edge_attr,
+            adjacency,
+            np.empty(0, self.dtype),
+        )
 
     def _scale(self, sizes: IntArray) -> FloatArray:
         return 1.0 / np.maximum(sizes, 1) if self.normalize else np.ones(len(sizes))

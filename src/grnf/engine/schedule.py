@@ -11,20 +11,23 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from threading import Lock, Thread
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 from grnf.basis import bell, stirling
 from grnf.engine.jit import compiled
-from grnf.engine.workers import n_workers, run
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
 from grnf.progress import progress
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Piece", "Schedule", "fitting_tile", "sorted_triples_cost"]
+__all__ = ["Piece", "Schedule", "fitting_tile", "n_workers", "run", "sorted_triples_cost"]
 
 TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
@@ -124,7 +127,7 @@ class Schedule:
         return n_workers(self.n_jobs)
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run all tasks on the threads; see `grnf.engine.workers`."""
+        """Run all tasks on the threads."""
         run(tasks, self.workers)
 
     def progress(self, total: float, what: str) -> AbstractContextManager[Callable[[float], None]]:
@@ -254,3 +257,68 @@ def _spelled(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} seconds"
+
+
+def n_workers(n_jobs: Any) -> int:
+    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores).
+
+    Examples
+    --------
+    >>> n_workers(2), n_workers(None)
+    (2, 1)
+    """
+    if n_jobs is not None and (not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}")
+    return max(1, int(effective_n_jobs(n_jobs)))
+
+
+def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
+    """Run all tasks, first come first served; the first error (or an interrupt) drops what has not begun.
+
+    Meanwhile BLAS keeps to one thread: the threads here are enough to keep the cores busy.
+    """
+    with _blas().limit(limits=1, user_api="blas"):
+        if workers == 1 or len(tasks) < 2:
+            for task in tasks:
+                task()
+        else:
+            _run_threads(tasks, workers)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the switch of BLAS. Looking for the libraries takes a while, so it is done once."""
+    return ThreadpoolController()
+
+
+def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
+    """Let the caller work beside the threads: one less to start, and it is the caller that Ctrl-C reaches."""
+    remaining, lock = iter(tasks), Lock()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while not errors:
+                with lock:
+                    task = next(remaining, None)
+                if task is None:
+                    return
+                task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [Thread(target=work) for _ in range(min(workers, len(tasks)) - 1)]
+    try:
+        for thread in threads:
+            thread.start()
+        work()
+        for thread in threads:
+            thread.join()
+    except BaseException as error:  # an interrupt between tasks: no thread is to begin another one
+        errors.append(error)
+    finally:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    if errors:
+        raise errors[0]

@@ -7,17 +7,17 @@ graphs R = C and A_ij = A_ji, so the second copy is left out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import compiled, inner
-from grnf.graphs import GraphBatch, edge_channels
+from grnf.graphs import GraphBatch
 from grnf.graphs.graph import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "source", "statistics"]
+__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "statistics"]
 
 
 class Statistics(NamedTuple):
@@ -55,23 +55,6 @@ class Source(NamedTuple):
     edge_attr: FloatArray
     adjacency: int
     like: FloatArray
-
-
-def source(
-    batch: GraphBatch, graphs: IntArray, *, adjacency_channel: bool, dtype: type[np.floating[Any]]
-) -> Source:
-    """Return these graphs of a batch; they must be all directed or all undirected."""
-    adjacency = edge_channels(batch.edge_width, adjacency_channel) - batch.edge_width
-    return Source(
-        graphs,
-        batch.node_ptr,
-        batch.node_attr,
-        batch.edge_ptr,
-        np.ascontiguousarray(batch.edges),
-        batch.edge_attr,
-        adjacency,
-        np.empty(0, dtype),
-    )
 
 
 @compiled

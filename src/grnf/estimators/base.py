@@ -173,6 +173,20 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_is_fitted(self)
         return np.repeat(self._map.hidden_orders(), self._map.heads)
 
+    @property
+    def metric_guaranteed_(self) -> bool:
+        """Whether Theorem 1 applies: d_P is 0 for isomorphic graphs only."""
+        return self._theorem_1()[0]
+
+    @property
+    def metric_reason_(self) -> str:
+        """Why it does, or why not."""
+        return self._theorem_1()[1]
+
+    def _theorem_1(self) -> tuple[bool, str]:
+        check_is_fitted(self)
+        return theorem_1(self._map, self.edge_width_)
+
     def null_vector(self) -> FloatArray:
         """Return z(0), the vector of the null graph: zeros if `center`."""
         check_is_fitted(self)
@@ -285,7 +299,6 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _fix(self, features: FeatureMap, settings: Settings, fitted: Settings) -> None:
         self.node_width_, self.edge_width_ = fitted["node_width"], fitted["edge_width"]
         self.n_components_, self.seed_ = features.n_components, fitted["seed"]
-        self.metric_guaranteed_, self.metric_reason_ = theorem_1(features, self.edge_width_)
         self.proposal_law_, self._map = features.proposal, features
         self._embedder = Embedder(features, schedule_of(settings))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from grnf.deprecation import renamed
 from grnf.engine import Schedule
@@ -163,6 +164,10 @@ class ReweightedGRNF(GraphTransformer):
         tags.target_tags.required = True
         return tags
 
+    def _theorem_1(self) -> tuple[bool, str]:
+        check_is_fitted(self)
+        return False, "a law on finitely many features is no metric"
+
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
 
@@ -174,7 +179,6 @@ class ReweightedGRNF(GraphTransformer):
             chosen, weights = self._learnt(settings, samples, y, seed)
         features = self._feature_map(settings, len(chosen), seed, chosen=chosen, weights=weights)
         self._fix(features, settings, fitted)
-        self.metric_guaranteed_, self.metric_reason_ = False, "a law on finitely many features is no metric"
         self.chosen_, self.weights_ = chosen, weights
 
     def _learnt(self, settings: Settings, samples: Samples, y: Any, seed: int) -> tuple[IntArray, FloatArray]:

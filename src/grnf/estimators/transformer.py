@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
+from sklearn.utils.validation import check_is_fitted
+
 from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer, Settings
@@ -249,6 +251,12 @@ class GRNF(GraphTransformer):
             self.activation,
         )
 
+    @property
+    def largest_term_(self) -> float:
+        """Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none."""
+        check_is_fitted(self)
+        return self._map.activation.spread**2 * largest_ratio(self.target_law_, self.proposal_law_)
+
     def _precision(self) -> dict[str, Any]:
         return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
@@ -257,7 +265,6 @@ class GRNF(GraphTransformer):
         features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
         self._fix(features, settings, fitted)
         self.target_law_ = features.target
-        self.largest_term_ = features.activation.spread**2 * largest_ratio(features.target, features.proposal)
         self.ess_ = self._embedder.effective_sample_size(self.node_width_, self.edge_width_)
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(

@@ -9,7 +9,7 @@ import numpy as np
 from grnf.experiments.figures import COLOURS, MARKERS, new_figure
 from grnf.experiments.study import Study, Table
 from grnf.experiments.synthetic_sets import CLASSES, synthetic_vectors
-from grnf.law.streams import page_generator
+from grnf.law.draw import page_generator
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]

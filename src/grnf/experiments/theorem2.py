@@ -10,7 +10,7 @@ from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.study import Study, Table
-from grnf.law.streams import page_generator
+from grnf.law.draw import page_generator
 from grnf.metric import DistanceEstimate, failure_probability, required_dimension
 from grnf.typing import FloatArray
 

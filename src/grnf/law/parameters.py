@@ -15,12 +15,12 @@ import numpy as np
 
 from grnf.errors import OrderTooLargeError
 from grnf.law.coefficients import CoefficientLaw, Gaussian
-from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
+from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters, page_generator
 from grnf.law.orders import OrderLaw, as_order_law
-from grnf.law.streams import page_generator
+from grnf.rules import Instance, Int, OneOf, Rule
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ParameterLaw"]
+__all__ = ["LAW_RULES", "SEED_RULES", "Law", "ParameterLaw", "parameter_law"]
 
 PAGE = 64
 """Features per random stream. A constant of the format: changing it changes every drawn number."""
@@ -228,3 +228,34 @@ def _joined(groups: list[OrderDraw]) -> OrderDraw:
         first.hidden_channels,
         np.concatenate(more) if more else None,
     )
+
+
+Law = OrderLaw | ParameterLaw | Mapping[int, float]
+
+LAW_RULES: tuple[Rule | str, ...] = (
+    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping),
+    "For one order k alone write {k: 1.0}",
+)
+SEED_RULES: tuple[Rule | str, ...] = (
+    OneOf(None),
+    Int(0),
+    Instance("a numpy Generator or RandomState", np.random.Generator, np.random.RandomState),
+)
+
+
+def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = False) -> ParameterLaw:
+    """Return the whole law that `law` stands for; `name` is what users call it.
+
+    Examples
+    --------
+    >>> parameter_law({1: 1.0}, 4, "orders")
+    ParameterLaw(Categorical({1: 1}), Gaussian(1), hidden_channels=4)
+    """
+    if not isinstance(law, ParameterLaw):
+        return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
+    if law.hidden_channels != hidden_channels:
+        raise ValueError(
+            f"{name} is a law with {law.hidden_channels} hidden channels, "
+            f"but hidden_channels={hidden_channels}"
+        )
+    return ParameterLaw(law.orders, law.coefficients, hidden_channels, law.stratified or stratified)

@@ -1,0 +1,320 @@
+"""z(g): what is computed, a `FeatureMap`; and how, an `Embedder` with a `Schedule`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from grnf.activations import Activation, get_activation
+from grnf.engine import Channels, Engine, Piece, Schedule
+from grnf.engine.rows import first_not_finite, place
+from grnf.engine.schedule import OUTPUTS
+from grnf.errors import GraphError
+from grnf.features.hidden import HiddenGroup, HiddenSums
+from grnf.graphs import GraphBatch, edge_channels, null_graph
+from grnf.law import (
+    Draw,
+    ParameterLaw,
+    hidden_weights,
+    importance_weights,
+    largest_ratio,
+    proposal_sample_size,
+)
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Chunk", "Embedder", "FeatureMap"]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """z(g) = [ sqrt(p(w_m) / (M p-bar(w_m))) psi(g; w_m) ] for m = 1 .. M, with w_m drawn from p-bar.
+
+    |z(g1) - z(g2)|^2 is an unbiased estimate of d_P(g1, g2)^2 (restricted to the support of p-bar), and with
+    `center`, z(g1) . z(g2) of kappa_P(g1, g2). With p-bar = p it is the plain map, with p-bar = p given k in
+    K the bounded-order map. `grnf.features.Embedder` computes it.
+
+    Parameters
+    ----------
+    target, proposal : ParameterLaw
+        P, whose distance is meant, and P-bar, from which features are drawn.
+    n_components : int
+        M, the length of z.
+    seed : int
+        Defines the sequence w_1, w_2, ...
+    hidden_activation, activation : Activation
+        rho_e and rho_i.
+    basis : "indicator" or "overlapping"
+    adjacency_channel, normalize, center : bool
+    dtype : numpy floating type
+        Of the arithmetic and of the result.
+    heads : int, default=1
+        R: the M features are M / R hidden draws (k, theta_F), each with R heads (theta_H, theta_0).
+    chosen : array of int, optional
+        Which of the infinite sequence of hidden draws to use, ascending; by default the first ones.
+    weights : array, shape (M,), optional
+        Squared weights of the features, in place of p / (M p-bar): a fitted law on the chosen features.
+    """
+
+    target: ParameterLaw
+    proposal: ParameterLaw
+    n_components: int
+    seed: int
+    hidden_activation: Activation = field(default_factory=lambda: get_activation("relu"))
+    activation: Activation = field(default_factory=lambda: get_activation("tanh"))
+    basis: str = "indicator"
+    adjacency_channel: bool = True
+    normalize: bool = True
+    center: bool = True
+    dtype: type[np.floating[Any]] = np.float32
+    heads: int = 1
+    chosen: IntArray | None = None
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_components % self.heads:
+            raise ValueError(
+                f"n_components must be a multiple of heads, so that every hidden draw has all its heads; "
+                f"got n_components={self.n_components} and heads={self.heads}"
+            )
+
+    @property
+    def n_hidden(self) -> int:
+        """M / R, the number of hidden draws: of independent terms in an estimate."""
+        return self.n_components // self.heads
+
+    @property
+    def engine(self) -> Engine:
+        """What the loops must know."""
+        return Engine(
+            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, self.dtype
+        )
+
+    def channels(self, node_width: int, edge_width: int) -> int:
+        """F, the number of channels of the tensors of graphs with so many attributes."""
+        return node_width + edge_channels(edge_width, self.adjacency_channel)
+
+    def hidden_orders(self) -> IntArray:
+        """Return the order k of each hidden draw."""
+        if self.chosen is None:
+            return self.proposal.orders_of(self.n_hidden, seed=self.seed)
+        return self.proposal.orders_of(int(self.chosen[-1]) + 1, seed=self.seed)[self.chosen]
+
+    def draw(self, channels: int, start: int = 0, size: int | None = None) -> Draw:
+        """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them."""
+        stop = self.n_hidden if size is None else start + size
+        chosen = np.arange(start, stop) if self.chosen is None else self.chosen[start:stop]
+        return self.proposal.select(chosen, channels=channels, seed=self.seed, start=start, heads=self.heads)
+
+    def squared_weights(self, draw: Draw) -> FloatArray:
+        """Return the squared weights of drawn features: p / (M p-bar), or those of a fitted law."""
+        if self.weights is not None:
+            return self.weights[draw.start : draw.start + len(draw)]
+        if self.target is self.proposal:  # the plain map
+            return np.full(self.heads * len(draw), 1 / self.n_components)
+        return importance_weights(self.target, self.proposal, draw) / self.n_components
+
+
+@dataclass
+class Embedder:
+    """Graphs in, vectors out.
+
+    Parameters
+    ----------
+    map : FeatureMap
+        What is computed.
+    schedule : Schedule
+        How: memory and threads.
+    """
+
+    map: FeatureMap
+    schedule: Schedule = field(default_factory=Schedule)
+    _kept: Chunk | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __call__(self, batch: GraphBatch) -> FloatArray:
+        """Embed every graph of the batch: shape (n_graphs, M).
+
+        With many graphs the workers share the graphs, with few they share the features.
+        """
+        schedule, M = self.schedule, self.map.n_components
+        Z = np.empty((len(batch), M), dtype=self.map.dtype)
+        pieces = schedule.pieces(batch)
+        share_features = len(pieces) < schedule.workers
+        chunks = self._chunks(batch, at_least=schedule.workers if share_features else 1)
+        self._warn_if_long(batch)
+        with schedule.progress(len(batch) * M, f"embedding {len(batch)} graphs") as advance:
+
+            def fill(piece: Piece, chunk: Chunk) -> None:
+                chunk.place_features(batch, piece, Z[:, chunk.columns])
+                advance(len(piece.members) * (chunk.columns.stop - chunk.columns.start))
+
+            def fill_all(start: int, size: int) -> None:
+                chunk = self._chunk(start, size, batch)
+                for piece in pieces:
+                    fill(piece, chunk)
+
+            if share_features:
+                schedule.run([partial(fill_all, *chunk) for chunk in chunks])
+            else:
+                for start, size in chunks:
+                    chunk = self._chunk(start, size, batch)
+                    schedule.run([partial(fill, piece, chunk) for piece in pieces])
+        return Z
+
+    def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
+        """Yield the hidden sums of all graphs, some hidden draws at a time, within the memory.
+
+        With the hidden sums of so many graphs `beside`, they come in the same chunks as those.
+        """
+        pieces = self.schedule.pieces(batch)
+        self._warn_if_long(batch)
+        for start, size in self._chunks(batch, n_graphs=len(batch) + beside, keep_hidden=True):
+            yield self._chunk(start, size, batch).hidden_sums(batch, pieces, self.schedule)
+
+    def effective_sample_size(self, node_width: int, edge_width: int) -> float:
+        """Return how many features of equal weight are worth as much as these M under importance sampling."""
+        of, channels = self.map, self.map.channels(node_width, edge_width)
+        if of.target is of.proposal:
+            return float(of.n_components)
+
+        def draws() -> Iterator[Draw]:
+            needs: dict[str, Any] = {"seed": of.seed, "channels": channels, "heads": of.heads, "n_graphs": 1}
+            for start, size in self.schedule.chunks(of.proposal, of.n_hidden, **needs):
+                yield of.draw(channels, start, size)
+
+        orders = np.repeat(of.proposal.orders_of(of.n_hidden, seed=of.seed), of.heads)
+        return proposal_sample_size(of.target, of.proposal, draws, orders)
+
+    def _chunks(self, batch: GraphBatch, **needs: Any) -> list[tuple[int, int]]:
+        of = self.map
+        needs = {"n_graphs": len(batch), **needs}
+        channels = of.channels(batch.node_width, batch.edge_width)
+        return self.schedule.chunks(
+            of.proposal, of.n_hidden, seed=of.seed, channels=channels, heads=of.heads, **needs
+        )
+
+    def _chunk(self, start: int, size: int, batch: GraphBatch) -> Chunk:
+        """Draw a chunk of features; one that holds them all is kept for the next call."""
+        widths, kept = (batch.node_width, batch.edge_width), self._kept
+        if size < self.map.n_hidden:
+            return Chunk(self.map, start, size, *widths)
+        if kept is None or kept.widths != widths:
+            kept = self._kept = Chunk(self.map, start, size, *widths)
+        return kept
+
+    def _warn_if_long(self, batch: GraphBatch) -> None:
+        of = self.map
+        self.schedule.warn_if_long(batch, of.proposal, of.n_hidden, seed=of.seed, linear=of.engine.linear)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": None}
+
+
+class Chunk:
+    """Features that are drawn and evaluated together.
+
+    Parameters
+    ----------
+    of : FeatureMap
+        Whose features these are.
+    start, size : int
+        Which of its hidden draws.
+    node_width, edge_width : int
+        Numbers of attributes of the graphs.
+    """
+
+    def __init__(self, of: FeatureMap, start: int, size: int, node_width: int, edge_width: int) -> None:
+        self.map, self.widths = of, (node_width, edge_width)
+        self.draw = of.draw(of.channels(node_width, edge_width), start, size)
+        self.columns = slice(of.heads * start, of.heads * (start + size))
+        self._channels: dict[tuple[bool, bool], Channels] = {}
+        self._null: FloatArray = np.zeros(of.heads * size)
+        self._weight: FloatArray = np.ones(of.heads * size)  # for now: psi as it is
+        if of.center:
+            self._null = self._of_null(self.place_features, of.heads * size)
+        self._weight = np.sqrt(of.squared_weights(self.draw))
+
+    def place_features(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
+        """Write the columns of z that belong to these features, for the graphs of a piece, to their rows.
+
+        Saturated features differ from the null graph's by little: that little would be lost if rho_i were
+        rounded before the difference is taken.
+        """
+        heads, rho_i = self.map.heads, self.map.activation.function
+        sums, columns = self._sums(batch, piece, hidden=heads > 1)
+        places = columns if heads == 1 else np.arange(len(self._weight))
+        null, weight = self._null[places], self._weight[places]
+        for start in range(0, len(sums), OUTPUTS):
+            some = sums[start : start + OUTPUTS]
+            psi = rho_i(some if heads == 1 else self._through_heads(some, columns))
+            place(psi, null, weight, piece.members[start : start + OUTPUTS], places, out)
+
+    def hidden_sums(self, batch: GraphBatch, pieces: list[Piece], schedule: Schedule) -> HiddenSums:
+        """Return what the heads multiply, for all graphs."""
+        null = self._of_null(self._place_hidden, sum(group.invariant.size for group in self.draw.groups))
+        sums = np.empty((len(batch), len(null)))
+        schedule.run([partial(self._place_hidden, batch, piece, sums) for piece in pieces])
+        groups, start = [], 0
+        for group in self.draw.groups:
+            m, width = len(group.features), group.invariant[0].size
+            cut = slice(start, start + m * width)
+            U = sums[:, cut].reshape(len(sums), m, width)
+            groups.append(HiddenGroup(group.k, group.features, U, null[cut].reshape(m, width)))
+            start += m * width
+        target, proposal = self.map.target, self.map.proposal
+        scales = list(target.coefficients.probabilities)
+        return HiddenSums(
+            tuple(groups),
+            hidden_weights(target, proposal, self.draw),
+            scales[0] if len(scales) == 1 else math.nan,
+            largest_ratio(target, proposal),
+        )
+
+    def _place_hidden(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
+        """Write the hidden sums, laid out as `engine.hidden_channels` says, to the graphs' rows."""
+        sums, columns = self._sums(batch, piece, hidden=True)
+        place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
+
+    def _of_null(self, place_into: Callable[..., None], width: int) -> FloatArray:
+        null = GraphBatch.from_graphs([null_graph(*self.widths)])
+        out = np.empty((1, width))
+        place_into(null, Piece(np.zeros(1, np.int64), False), out)
+        return np.asarray(out[0])
+
+    def _through_heads(self, sums: FloatArray, columns: IntArray) -> FloatArray:
+        """Return the sums of every head from those of the hidden channels."""
+        hidden = np.empty_like(sums)
+        hidden[:, columns] = sums
+        result = np.empty((len(hidden), len(self.draw), self.map.heads))
+        start = 0
+        for group in self.draw.groups:
+            theta = group.heads  # m, R, Bell(k) F_h + 1
+            m, _, size = theta.shape
+            U = hidden[:, start : start + m * (size - 1)].reshape(len(hidden), m, size - 1)
+            through = np.matmul(U.transpose(1, 0, 2), theta[:, :, :-1].transpose(0, 2, 1))  # m, graphs, R
+            result[:, group.features] = (through + theta[:, np.newaxis, :, -1]).transpose(1, 0, 2)
+            start += m * (size - 1)
+        return result.reshape(len(hidden), -1)
+
+    def _sums(self, batch: GraphBatch, piece: Piece, hidden: bool) -> tuple[FloatArray, IntArray]:
+        """Return the sums of the graphs of a piece, and where their columns belong."""
+        engine = self.map.engine
+
+        def channels(directed: bool) -> Channels:
+            key = directed, hidden  # threads may do this twice, with the same result
+            if key not in self._channels:
+                self._channels[key] = engine.channels(self.draw.groups, self.widths[0], directed, hidden)
+            return self._channels[key]
+
+        sums = engine.piece_sums(batch, piece, channels)
+        bad = first_not_finite(sums)
+        if bad >= 0:
+            raise GraphError(
+                f"graph {piece.members[bad]}: its features overflow {np.dtype(engine.dtype).name}; "
+                "scale the attributes, or use dtype='float64' or normalize=True"
+            )
+        return sums, next(iter(self._channels[key].columns for key in self._channels if key[1] == hidden))
