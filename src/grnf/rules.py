@@ -139,15 +139,15 @@ def checked(
         The class whose parameter it is.
     error : type, default=ValueError
     """
-    known = [rule for rule in rules if isinstance(rule, Rule)]
-    for rule in known:
+    for rule in rules:
         try:
-            return rule.take(value)
+            if not isinstance(rule, str):
+                return rule.take(value)
         except (TypeError, ValueError):
             continue
+    wanted = _either([rule.words for rule in rules if not isinstance(rule, str)])
     remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
-    found = f"{name} must be {_either([rule.words for rule in known])}; got {value!r}{remedy}"
-    raise error(f"{owner}: {found}" if owner else found)
+    raise error(f"{owner and owner + ': '}{name} must be {wanted}; got {value!r}{remedy}")
 
 
 def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:
