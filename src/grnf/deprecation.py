@@ -17,14 +17,7 @@ def warn_renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
 
 
 def parameter(estimator: Any, old: str, new: str) -> Any:
-    """Return a parameter of an estimator, which may have been given by its old name.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> parameter(SimpleNamespace(colour="red", color=UNSET), "color", "colour")
-    'red'
-    """
+    """Return a parameter of an estimator, which may have been given by its old name."""
     value = getattr(estimator, old)
     if isinstance(value, str) and value == UNSET:
         return getattr(estimator, new)

@@ -72,15 +72,8 @@ def draw(results: dict[str, Any]) -> Any:
     for axes, (title, entry) in zip(all_axes, results["sets"].items(), strict=True):
         points, y = np.array(entry["points"]), np.array(entry["y"])
         for label, what in enumerate(CLASSES[MAPS[title][0]]):
-            axes.scatter(
-                *points[y == label].T,
-                s=18,
-                color=COLOURS[label],
-                marker=MARKERS[label],
-                alpha=0.75,
-                linewidths=0,
-                label=what,
-            )
+            style = {"color": COLOURS[label], "marker": MARKERS[label], "alpha": 0.75, "linewidths": 0}
+            axes.scatter(*points[y == label].T, s=18, label=what, **style)
         axes.set(title=title, xlabel="component 1", ylabel="component 2")
         axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False)
     return figure
