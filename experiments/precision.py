@@ -11,8 +11,8 @@ from common import HERE, fill, load, parser, save, save_figure
 from scipy.stats import norm, qmc
 from threadpoolctl import threadpool_limits
 
-from grnf.experiments.study import Table
 from grnf.engine import Schedule
+from grnf.experiments.study import Table
 from grnf.features import Embedder, FeatureMap, HiddenSums
 from grnf.law import ParameterLaw
 from grnf.metric import marginal_distance, pairwise_distances

@@ -34,14 +34,7 @@ def renamed(old: str, new: str, function: Callable[P, R]) -> Callable[P, R]:
 
 
 def parameter(estimator: Any, old: str, new: str) -> Any:
-    """Return a parameter of an estimator, which may have been given by its old name.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> parameter(SimpleNamespace(colour="red", color=UNSET), "color", "colour")
-    'red'
-    """
+    """Return a parameter of an estimator, which may have been given by its old name."""
     value = getattr(estimator, old)
     if isinstance(value, str) and value == UNSET:
         return getattr(estimator, new)

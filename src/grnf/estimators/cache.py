@@ -78,17 +78,11 @@ class EmbeddingCache:
 def embedded_once(memory: Any, map_key: Hashable, batch: GraphBatch, embed: Embed) -> FloatArray:
     """Return the rows of a batch from a `joblib.Memory`, which holds whole batches: one file for each."""
     kept = memory.cache(_embedded, ignore=["batch", "embed"])
-    return np.asarray(kept(version("grnf"), map_key, graph_hashes(batch), batch, embed))
+    return np.asarray(kept((version("grnf"), map_key, graph_hashes(batch)), batch, embed))
 
 
-def _embedded(
-    grnf: str,  # noqa: ARG001
-    map_key: Hashable,  # noqa: ARG001
-    graphs: list[bytes],  # noqa: ARG001
-    batch: GraphBatch,
-    embed: Embed,
-) -> FloatArray:
-    """Embed; joblib knows the result again by the arguments that say what it depends on."""
+def _embedded(of: Any, batch: GraphBatch, embed: Embed) -> FloatArray:  # noqa: ARG001
+    """Embed; joblib knows the result again by `of`, which says all that it depends on."""
     return embed(batch)
 
 

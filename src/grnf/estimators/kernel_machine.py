@@ -32,6 +32,9 @@ MANY = 2_000
 FOR_SCALE = 500
 """Samples whose distances give the scale of a kernel."""
 
+FREE = 0.05
+"""Error that costs nothing in regression, in standard deviations of the target."""
+
 GRID_C = (1.0, 3.0, 10.0, 100.0)
 GRID_GAMMA = (0.3, 1.0, 3.0)
 """What C and gamma are chosen from."""
@@ -66,8 +69,8 @@ class _SVC(_OnDistances, SVC):  # type: ignore[misc]
 class _SVR(_OnDistances, SVR):  # type: ignore[misc]
     _asked = "predict"
 
-    def __init__(self, C: float = 1.0, gamma: float = 1.0, epsilon: float = 0.1) -> None:
-        super().__init__(C=C, gamma=gamma, epsilon=epsilon, kernel="precomputed", cache_size=500)
+    def __init__(self, C: float = 1.0, gamma: float = 1.0) -> None:
+        super().__init__(C=C, gamma=gamma, epsilon=FREE, kernel="precomputed", cache_size=500)
 
 
 class _KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -228,21 +231,7 @@ class KernelSVR(RegressorMixin, _KernelMachine):  # type: ignore[misc]
     ----------
     views, C, gamma, cv, random_state
         As in `KernelSVC`; chosen by cross-validated squared error.
-    epsilon : float, default=0.05
-        Error that costs nothing, in standard deviations of the target.
     """
-
-    def __init__(
-        self,
-        views: Sequence[int] | None = None,
-        C: Any = None,
-        gamma: Any = None,
-        cv: Any = None,
-        random_state: int = 0,
-        epsilon: float = 0.05,
-    ) -> None:
-        super().__init__(views, C, gamma, cv, random_state)
-        self.epsilon = epsilon
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose C and gamma, then fit on all samples."""
@@ -250,7 +239,7 @@ class KernelSVR(RegressorMixin, _KernelMachine):  # type: ignore[misc]
         if target.ndim != 1 or not np.isfinite(target).all():
             raise ValueError(f"y must be one finite number per sample; got shape {target.shape}")
         self.y_mean_, self.y_scale_ = float(target.mean()), float(target.std()) or 1.0
-        self._fit(X, (target - self.y_mean_) / self.y_scale_, _SVR(epsilon=self.epsilon))
+        self._fit(X, (target - self.y_mean_) / self.y_scale_, _SVR())
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
 from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
@@ -203,21 +203,18 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {embedding.errors[0][1]}")
         answers = np.asarray(getattr(self.estimator_, method)(Z[good]))
         number = answers.dtype.kind in "fiub"
-        full = np.full(
-            (len(Z), *answers.shape[1:]), np.nan if number else None, dtype=float if number else object
-        )
+        nothing, kind = (np.nan, float) if number else (None, object)
+        full = np.full((len(Z), *answers.shape[1:]), nothing, dtype=kind)
         full[good] = answers
         return full
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
-        labels = np.asarray(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
-        if labels.ndim != 1 or len(labels) != count:
+        labels = column_or_1d(y)
+        if len(labels) != count:
             raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
-        return labels
+        return np.asarray(labels)
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()

@@ -106,15 +106,9 @@ def draw(results: dict[str, Any]) -> Any:
     for number, (name, entries) in enumerate(sets.items()):
         values = [_differences(entries, variant) for variant in names]
         places = np.arange(len(names)) + 0.2 * (number - (len(sets) - 1) / 2)
-        axes.errorbar(
-            [value[1] for value in values],
-            places,
-            xerr=[value[2] for value in values],
-            fmt="o",
-            markersize=4,
-            color=COLOURS[number],
-            label=name,
-        )
+        _, differences, errors = zip(*values, strict=True)
+        style = {"fmt": "o", "markersize": 4, "color": COLOURS[number], "label": name}
+        axes.errorbar(differences, places, xerr=errors, **style)
     axes.axvline(0, color="0.6", linewidth=1, zorder=0)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from grnf.experiments.figures import COLOURS, MARKERS, new_figure
 from grnf.experiments.network import NetworkSettings, train_networks
-from grnf.experiments.published import COMPETITORS, SETS
+from grnf.experiments.published import best_of
 from grnf.experiments.study import Study, Table
 from grnf.experiments.vectors import Benchmark, load_benchmark
 
@@ -29,11 +30,8 @@ L2 = 1e-3
 def run(study: Study) -> dict[str, Any]:
     """Train and test for each M; each fold is cached."""
     dimensions = [4, 64] if study.quick else DIMENSIONS
-    network = (
-        NetworkSettings(max_steps=40, patience=20)
-        if study.quick
-        else NetworkSettings(max_steps=600, patience=200)
-    )
+    steps, patience = (40, 20) if study.quick else (600, 200)
+    network = NetworkSettings(max_steps=steps, patience=patience)
     results: dict[str, Any] = {}
     for name in ("ENZYMES", "IMDB-BINARY"):
         benchmark = load_benchmark(name, study)
@@ -45,38 +43,26 @@ def run(study: Study) -> dict[str, Any]:
         "dimensions": dimensions,
         "runs": N_RUNS,
         "l2": L2,
-        "network": network.as_dict(),
+        "network": asdict(network),
         "sets": results,
-        "best_published": {name: _best(name) for name in results},
+        "best_published": {name: best_of(name) for name in results},
     }
 
 
 def _fold(benchmark: Benchmark, number: int, dimensions: list[int], network: NetworkSettings) -> Any:
     """Return the test accuracies of the runs for each M."""
     study = benchmark.study
-    settings = {"dimensions": dimensions, "runs": N_RUNS, "l2": L2, "network": network.as_dict()}
+    settings = {"dimensions": dimensions, "runs": N_RUNS, "l2": L2, "network": asdict(network)}
     what = {"experiment": "accuracy", "set": benchmark.name, "fold": number, "seed": study.seed, **settings}
 
     def compute() -> list[list[float]]:
         study.tell(f"{benchmark.name}: fold {number + 1} of {len(benchmark.folds)}")
         Z = benchmark.vectors(max(dimensions), [study.seed + run for run in range(N_RUNS)])
-        rows = []
-        for (
-            M
-        ) in dimensions:  # the first M features of a longer vector are the vector of length M, up to scale
-            networks = train_networks(
-                Z[:, :, :M], benchmark.y, benchmark.folds[number], [L2] * N_RUNS, network, study.seed
-            )
-            rows.append([trained.test for trained in networks])
-        return rows
+        # the first M features of a longer vector are the vector of length M, up to scale
+        arguments = (benchmark.y, benchmark.folds[number], [L2] * N_RUNS, network, study.seed)
+        return [[trained.test for trained in train_networks(Z[:, :, :M], *arguments)] for M in dimensions]
 
     return study.cached(what, compute)
-
-
-def _best(name: str) -> dict[str, Any]:
-    known = {method: row[SETS.index(name)] for method, row in COMPETITORS.items()}
-    method, (mean, _) = max(((m, v) for m, v in known.items() if v is not None), key=lambda item: item[1])
-    return {"method": method, "mean": mean}
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
@@ -98,13 +84,8 @@ def draw(results: dict[str, Any]) -> Any:
         axes.fill_between(M, mean - std, mean + std, color=COLOURS[index], alpha=0.18, linewidth=0)
         axes.plot(M, mean, color=COLOURS[index], marker=MARKERS[index], label=f"{name}, GRNF")
         best = results["best_published"][name]
-        axes.axhline(
-            best["mean"],
-            color=COLOURS[index],
-            linestyle="--",
-            linewidth=1.2,
-            label=f"{name}, {best['method']} (best of Errica et al.)",
-        )
+        label = f"{name}, {best['method']} (best of Errica et al.)"
+        axes.axhline(best["mean"], color=COLOURS[index], linestyle="--", linewidth=1.2, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(M, [f"{value:,}" for value in M])
     axes.minorticks_off()

@@ -84,11 +84,11 @@ def _model(torch: Any, n_in: int, n_classes: int) -> Any:
             super().__init__()
             channels = int(SETTINGS["channels"])
             self.gin = GIN(n_in, channels, int(SETTINGS["layers"]), dropout=SETTINGS["dropout"], norm="batch")
-            self.head = torch.nn.Linear(channels, n_classes)
+            self.output = torch.nn.Linear(channels, n_classes)
 
         def forward(self, batch: Any) -> Any:
             hidden = self.gin(batch.x, batch.edge_index)
-            return self.head(global_add_pool(hidden, batch.batch, batch.num_graphs))
+            return self.output(global_add_pool(hidden, batch.batch, batch.num_graphs))
 
     return Network()
 

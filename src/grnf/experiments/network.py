@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,6 @@ class NetworkSettings:
     patience: int = 500
     standardize: bool = True
     last_of_equals: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON knows them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -57,13 +57,8 @@ def run(study: Study) -> dict[str, Any]:
             }
             for index, method in enumerate(METHODS)
         }
-    return {
-        "dimensions": dimensions,
-        "M_star": largest,
-        "n_graphs": n_graphs,
-        "repetitions": repetitions,
-        "sets": sets,
-    }
+    sizes = {"M_star": largest, "n_graphs": n_graphs, "repetitions": repetitions}
+    return {"dimensions": dimensions, **sizes, "sets": sets}
 
 
 def _repetition(
@@ -83,9 +78,7 @@ def _repetition(
         K = X @ X.T
         svm = SVC(C=1.0, kernel="precomputed").fit(K[np.ix_(train, train)], y[train])
         knn = KNeighborsClassifier(5).fit(X[train], y[train])
-        rows.append(
-            [svm.score(K[np.ix_(test, train)], y[test]), knn.score(X[test], y[test])],
-        )
+        rows.append([svm.score(K[np.ix_(test, train)], y[test]), knn.score(X[test], y[test])])
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def run(study: Study) -> dict[str, Any]:
         "n_components": N_COMPONENTS,
         "runs": N_RUNS,
         "l2": L2,
-        "network": network.as_dict(),
+        "network": asdict(network),
         "sets": results,
         "published": {name: dict(zip(SETS, row, strict=True)) for name, row in COMPETITORS.items()},
         "paper": dict(zip(SETS, PAPER_ROW, strict=True)),
@@ -64,7 +65,7 @@ def _fold(
     benchmark: Benchmark, number: int, network: NetworkSettings, *, edge_terms: bool = True
 ) -> dict[str, Any]:
     study = benchmark.study
-    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "network": network.as_dict()}
+    settings = {"n_components": N_COMPONENTS, "runs": N_RUNS, "l2": L2, "network": asdict(network)}
     what = {"experiment": "table1", "set": benchmark.name, "fold": number, "seed": study.seed, **settings}
     if not edge_terms:
         what["edge_terms"] = False
@@ -100,13 +101,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
     for name, ours in results["sets"].items():
         others = [row[name] for row in results["published"].values() if row[name] is not None]
         ahead.append(f"{sum(ours['mean'] > other[0] for other in others)} of {len(others)}")
-    return [
-        Table(
-            "Accuracy in percent, mean ± standard deviation over folds",
-            ["", *results["sets"]],
-            [*rows, ahead],
-        )
-    ]
+    title = "Accuracy in percent, mean ± standard deviation over folds"
+    return [Table(title, ["", *results["sets"]], [*rows, ahead])]
 
 
 def _text(entry: Any) -> str:
@@ -120,14 +116,8 @@ def draw(results: dict[str, Any]) -> Any:
     markers = dict(zip(results["published"], ["x", "v", "s", "D", "^", "P"], strict=True))
     for index, (method, row) in enumerate(results["published"].items()):
         points = [(x, row[name][0]) for x, name in enumerate(names) if row[name] is not None]
-        axes.scatter(
-            [x + 0.06 * (index - 2.5) for x, _ in points],
-            [value for _, value in points],
-            marker=markers[method],
-            s=34,
-            color=COLOURS[1 + index % 6],
-            label=method,
-        )
+        x, values = [x + 0.06 * (index - 2.5) for x, _ in points], [value for _, value in points]
+        axes.scatter(x, values, marker=markers[method], s=34, color=COLOURS[1 + index % 6], label=method)
     ours = list(results["sets"].values())
     without = [entry["without_edge_terms"] for entry in ours]
     drawn = {
@@ -136,17 +126,9 @@ def draw(results: dict[str, Any]) -> Any:
         "GRNF, the paper": ([results["paper"][name] for name in names], -0.25, "black", "white"),
     }
     for label, (points, shift, colour, inside) in drawn.items():
-        axes.errorbar(
-            [x + shift for x in range(len(points))],
-            [mean for mean, _ in points],
-            yerr=[deviation for _, deviation in points],
-            fmt="o",
-            markersize=8,
-            capsize=4,
-            color=colour,
-            markerfacecolor=inside,
-            label=label,
-        )
+        means, deviations = zip(*points, strict=True)
+        style = {"fmt": "o", "markersize": 8, "capsize": 4, "color": colour, "markerfacecolor": inside}
+        axes.errorbar(np.arange(len(points)) + shift, means, yerr=deviations, label=label, **style)
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("test accuracy, %")
     axes.set_xlim(-0.5, len(names) - 0.5)
