@@ -26,7 +26,7 @@ def each_record(
     >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
     >>> from grnf.graphs import Graph
     >>> list(each_record([("line 1", None, -1)], build, "yield"))
-    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must be an integer >= 0 and <= 2147483647; got -1')]
+    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1; got -1')]
     """
     for index, (where, graph_id, content) in enumerate(records):
         result: RawGraph | BadGraph
