@@ -48,7 +48,7 @@ class Embedding:
     @property
     def skipped(self) -> list[tuple[int, str]]:
         """Those of the errors that have no row."""
-        kept = set(self.rows.tolist())
+        kept = set(self.rows.tolist() if self.errors else [])
         return [(row, reason) for row, reason in self.errors if row not in kept]
 
     def container(self, estimator: Any, where: str) -> Any:
@@ -105,7 +105,7 @@ class Samples:
             self._fill(Z, embed, np.arange(len(self.rows)))
             self.errors.sort()
         rows = np.arange(self.n_rows)
-        if self.on_error == "skip":
+        if self.on_error == "skip" and self.errors:
             skipped = [row for row, _ in self.errors]
             Z, rows = np.delete(Z, skipped, axis=0), np.delete(rows, skipped)
         return Embedding(Z, rows, self.errors, self.index)

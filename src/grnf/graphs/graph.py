@@ -15,7 +15,7 @@ from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Graph", "GraphBatch", "edge_channels", "null_graph"]
 
-SIZE = Int(0, 2**31 - 1)
+LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -65,7 +65,9 @@ class Graph:
         edge_attr: npt.ArrayLike | None = None,
         directed: bool = False,
     ) -> None:
-        size = checked(n_nodes, "n_nodes", SIZE, error=GraphError)
+        size = checked(n_nodes, "n_nodes", Int(), error=GraphError)
+        if not 0 <= size <= LARGEST_SIZE:
+            raise GraphError(f"n_nodes must lie between 0 and 2**31 - 1; got {size}")
         pairs = _checked_edges(edges, size)
         for name, value in (
             ("n_nodes", size),
