@@ -168,6 +168,9 @@ class ParameterLaw:
             bool(config.get("stratified", False)),
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last_orders": (None, np.empty(0, dtype=np.int64))}
+
     def __repr__(self) -> str:
         inside = f"{self.orders!r}, {self.coefficients!r}, hidden_channels={self.hidden_channels}"
         return f"ParameterLaw({inside}{', stratified=True' if self.stratified else ''})"
