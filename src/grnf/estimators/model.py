@@ -6,7 +6,8 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,22 +32,23 @@ MOST_BYTES = 500_000_000
 """Of vectors that a model and its clones keep."""
 
 
-class Embedding(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Embedding:
     """Vectors of a collection of graphs, with a report of the samples that cannot be used.
 
     Attributes
     ----------
     vectors : array
         One row per sample; those of bad samples are NaN, or left out.
-    errors : list of (int, str)
-        Row and reason of each bad sample.
     rows : array of int
         The sample that each vector belongs to.
+    errors : list of (int, str)
+        Row and reason of each bad sample.
     """
 
     vectors: FloatArray
-    errors: list[tuple[int, str]]
     rows: IntArray
+    errors: list[tuple[int, str]]
 
 
 class GraphModel(BaseEstimator):  # type: ignore[misc]
@@ -196,7 +198,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         width = sum(grnf.n_components_ for grnf in maps)
         vectors = samples.embedded(self._embed, width, DTYPES[maps[0].dtype])
         skipped = [row for row, _ in samples.errors] if on_error == "skip" else []
-        return Embedding(vectors, samples.errors, np.delete(np.arange(samples.n_rows), skipped))
+        return Embedding(vectors, np.delete(np.arange(samples.n_rows), skipped), samples.errors)
 
     def _embed(self, batch: GraphBatch) -> FloatArray:
         return np.hstack([view.embed(batch, self._memory) for view in self.views_.values()])
@@ -207,12 +209,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the estimator about the good samples, and put NaN (None for names) in the place of bad ones."""
-        Z, errors, _ = self._embedding(X, self.on_error)
+        found = self._embedding(X, self.on_error)
+        Z = found.vectors
         good = np.isfinite(Z).all(axis=1)
         if good.all():
             return np.asarray(getattr(self.estimator_, method)(Z))
         if not good.any():
-            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {errors[0][1]}")
+            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {found.errors[0][1]}")
         answers = np.asarray(getattr(self.estimator_, method)(Z[good]))
         number = answers.dtype.kind in "fiub"
         nothing, kind = (np.nan, float) if number else (None, object)
