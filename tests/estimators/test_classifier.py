@@ -283,16 +283,16 @@ def test_embedding_with_its_report(sbm):
     model = GRNFClassifier(grnf_params={"dtype": "float64"}, **SMALL).fit(graphs, y)
     bad = [graphs[0], "no graph", graphs[1]]
     plain = model.transform(graphs[:2])
-    vectors, errors, rows = model.embed(bad, on_error="nan")
-    np.testing.assert_array_equal(vectors[[0, 2]], plain)
-    assert np.isnan(vectors[1]).all()
-    assert vectors.dtype == plain.dtype == np.float64
-    assert rows.tolist() == [0, 1, 2]
+    whole = model.embed(bad, on_error="nan")
+    np.testing.assert_array_equal(whole.vectors[[0, 2]], plain)
+    assert np.isnan(whole.vectors[1]).all()
+    assert whole.vectors.dtype == plain.dtype == np.float64
+    assert whole.rows.tolist() == [0, 1, 2]
     with pytest.warns(GrnfWarning, match="left out"):
         found = model.embed(bad, on_error="skip")
     np.testing.assert_array_equal(found.vectors, plain)
-    assert found.errors == errors
-    assert [row for row, _ in errors] == [1]
+    assert found.errors == whole.errors
+    assert [row for row, _ in found.errors] == [1]
     assert found.rows.tolist() == [0, 2]
     with pytest.raises(GraphError, match=r"X\[1\]"):
         model.embed(bad, on_error="raise")
