@@ -193,6 +193,21 @@ def test_sorting_an_edge_table_takes_little_memory(tmp_path):
     assert peak < MEGABYTE + path.stat().st_size / 4
 
 
+def test_one_large_graph_in_gml_takes_no_more_than_its_parts(tmp_path):
+    """Nodes and edges become rows as they are read: 18 times the file when all lists were kept."""
+    write_graphs(
+        tmp_path / "a.gml", [RawGraph(30_000, np.empty((0, 2), dtype=np.int64), {"x": np.ones(30_000)})]
+    )
+    tracemalloc.start()
+    try:
+        (graph,) = read_graphs(tmp_path / "a.gml")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert graph.n_nodes == 30_000
+    assert peak < 14 * (tmp_path / "a.gml").stat().st_size
+
+
 @pytest.mark.parametrize("piece", [1, 7, 64, 2**18])
 @pytest.mark.parametrize("name", ["json", "gml"])
 def test_pieces_of_any_length(tmp_path, monkeypatch, piece, name):

@@ -32,14 +32,12 @@ ESCAPE = re.compile(r"[^ !#-%\'-~]")
 NEAR_THE_END = 400
 """A sign, a point or a number with so many digits may be cut off so close to the end of a piece."""
 
-Pairs = list[tuple[str, Any]]
-
 
 def read_gml(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a GML file, one of them in memory at a time."""
     found = False
 
-    def records() -> Iterator[tuple[str, str | None, Pairs | GraphError]]:
+    def records() -> Iterator[tuple[str, str | None, _Reader | GraphError]]:
         nonlocal found
         try:
             for content in _graphs(source, on_error):
@@ -50,16 +48,17 @@ def read_gml(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGrap
         except GraphError as error:
             raise GraphError(f"{source}: {error}") from None
 
-    return each_record(records(), _graph, on_error)
+    return each_record(records(), _Reader.graph, on_error)
 
 
-class _Nest:
-    """The lists that are open, and the content of the outermost one if it is a graph."""
+class _Reader:
+    """The names of the lists that are open, and what has been read of a graph if the outermost one is one."""
 
     def __init__(self) -> None:
-        self.content: Pairs = []
-        self.stack: list[Pairs] = []
-        self.depth = 0
+        self.builder = GraphBuilder()
+        self.top: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        self.open: list[str] = []
         self.key: str | None = None
         self.in_graph = False
 
@@ -67,54 +66,83 @@ class _Nest:
         """Add one token."""
         if kind == "key" and self.key is None:
             self.key = token
-        elif kind == "close" and self.key is None and self.depth:
-            self.depth -= 1
-            self.stack.pop()
+        elif kind == "close" and self.key is None and self.open:
+            item = self.open.pop()
+            if self.in_graph and len(self.open) == 1 and item in ("node", "edge"):
+                self._add(item, self.values)
         elif kind == "wrong":
             raise GraphError(f"{token!r} is no GML")
         elif self.key is None or kind in ("key", "close"):
             raise GraphError(f"{token[:40]!r} out of place")
-        elif kind == "open":
-            self._open(self.key)
         else:
-            value = _value(kind, token)
-            if self.in_graph and self.depth:
-                self.stack[-1].append((self.key, value))
-            self.key = None
+            key, self.key = self.key, None
+            if kind == "open":
+                self._open(key)
+            elif self.in_graph and self.open:
+                self._value(key, _value(kind, token))
 
     def _open(self, key: str) -> None:
-        if self.depth >= DEEPEST_NESTING:
+        if len(self.open) >= DEEPEST_NESTING:
             raise GraphError(f"lists nested more than {DEEPEST_NESTING} deep")
-        inner: Pairs = []
-        if not self.depth:
-            self.in_graph, self.content = key == "graph", inner
-        elif self.in_graph:
-            self.stack[-1].append((key, inner))
-        self.stack.append(inner)
-        self.depth, self.key = self.depth + 1, None
+        if not self.open:
+            self.in_graph = key == "graph"
+        elif len(self.open) == 1:
+            self.values = {}
+        self.open.append(key)
+
+    def _value(self, key: str, value: Any) -> None:
+        """Keep a value of the graph, or of a node or edge; one in an inner list is called outer_inner."""
+        at_top = len(self.open) == 1
+        item = key if at_top else self.open[1]
+        if item not in ("node", "edge"):
+            if at_top:
+                self.top[key] = value
+            return
+        if at_top:
+            raise GraphError(f"{item} must be a list in brackets; got {value!r}")
+        name = "_".join([*self.open[2:], key])
+        if name in self.values:
+            raise GraphError(f"{item} with {name!r} twice")
+        self.values[name] = value
+
+    def _add(self, item: str, values: dict[str, Any]) -> None:
+        for key in ("id",) if item == "node" else ("source", "target"):
+            if key not in values:
+                raise GraphError(f"{item} without {key!r}")
+        if item == "edge":
+            self.builder.edge(values.pop("source"), values.pop("target"), values)
+            return
+        name = values.pop("id")
+        if values.get("label") == str(name):
+            del values["label"]  # the name once more, as networkx writes it
+        self.builder.node(name, values)
+
+    def graph(self) -> RawGraph:
+        """Return the graph."""
+        label, directed = self.top.get("label", self.top.get("name")), self.top.get("directed") == 1
+        return self.builder.build(directed=directed, graph_id=label and str(label), y=self.top.get("y"))
 
 
-def _graphs(source: Source, on_error: OnError) -> Iterator[Pairs | GraphError]:
+def _graphs(source: Source, on_error: OnError) -> Iterator[_Reader | GraphError]:
     """Yield what stands between the brackets of each "graph [", or the first fault in there.
 
     After a fault only brackets are counted, so that the next graph is found.
     """
-    nest, window = _Nest(), Window(source)
+    reader, window, depth = _Reader(), Window(source), 0
     fault: GraphError | None = None
     for kind, token in _tokens(window):
         try:
             if fault is None:
-                nest.take(kind, token)
+                reader.take(kind, token)
         except GraphError as error:
             fault = GraphError(f"{window.where()}: {error}")
-            if on_error == "raise" or not (nest.in_graph and nest.depth):
+            if on_error == "raise" or not (reader.in_graph and depth):
                 raise fault from None
-        if fault is not None:
-            nest.depth += (kind == "open") - (kind == "close")
-        if nest.in_graph and nest.depth == 0:
-            yield nest.content if fault is None else fault
-            nest, fault = _Nest(), None
-    if nest.depth or nest.key is not None:
+        depth += (kind == "open") - (kind == "close")
+        if reader.in_graph and depth == 0:
+            yield reader if fault is None else fault
+            reader, fault = _Reader(), None
+    if depth or reader.key is not None:
         raise fault or GraphError("the file ends within a list: cut off?")
 
 
@@ -163,49 +191,6 @@ def _character(entity: re.Match[str]) -> str:
     if name.startswith("#"):
         return chr(int(name[1:]))
     return chr(name2codepoint[name]) if name in name2codepoint else entity[0]
-
-
-def _graph(pairs: Pairs) -> RawGraph:
-    builder = GraphBuilder()
-    top: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in ("node", "edge"):
-            values = _flat(value, key)
-            if key == "node":
-                name = _taken(values, "id", key)
-                if values.get("label") == str(name):
-                    del values["label"]  # the name once more, as networkx writes it
-                builder.node(name, values)
-            else:
-                builder.edge(_taken(values, "source", key), _taken(values, "target", key), values)
-        elif not isinstance(value, list):
-            top[key] = value
-    label = top.get("label", top.get("name"))
-    return builder.build(directed=top.get("directed") == 1, graph_id=label and str(label), y=top.get("y"))
-
-
-def _flat(pairs: Any, item: str) -> dict[str, Any]:
-    """Return the values of a node or edge; those of inner lists as outer_inner."""
-    if not isinstance(pairs, list):
-        raise GraphError(f"{item} must be a list in brackets; got {pairs!r}")
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        inner = (
-            {f"{key}_{k}": v for k, v in _flat(value, item).items()}
-            if isinstance(value, list)
-            else {key: value}
-        )
-        for name, entry in inner.items():
-            if name in values:
-                raise GraphError(f"{item} with {name!r} twice")
-            values[name] = entry
-    return values
-
-
-def _taken(values: dict[str, Any], key: str, item: str) -> Any:
-    if key not in values:
-        raise GraphError(f"{item} without {key!r}")
-    return values.pop(key)
 
 
 def write_gml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
