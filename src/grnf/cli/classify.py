@@ -77,7 +77,9 @@ def classify(
     estimator: Annotated[
         EstimatorName, typer.Option(help="What learns from the vectors.")
     ] = EstimatorName.AUTO,
-    head: Annotated[EstimatorName | None, typer.Option(hidden=True)] = None,
+    head: Annotated[
+        EstimatorName | None, typer.Option(hidden=True, help="The old name of --estimator.")
+    ] = None,
     lifts: Annotated[
         LiftsName, typer.Option(help="The recipe's views of each graph, or the graph as it is.")
     ] = LiftsName.RECIPE,
