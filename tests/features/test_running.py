@@ -28,7 +28,7 @@ def test_chunks_and_threads_change_nothing(count, n_jobs):
     graphs = some_graphs(count)
     expected = GRNF(300, random_state=0, dtype="float64").fit_transform(graphs)
     found = GRNF(300, random_state=0, dtype="float64", n_jobs=n_jobs, max_memory="1MB").fit(graphs)
-    assert len(found._map._chunks(GraphBatch.from_graphs(graphs))) > 1
+    assert len(found._embedder._chunks(GraphBatch.from_graphs(graphs))) > 1
     np.testing.assert_allclose(found.transform(graphs), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -37,11 +37,11 @@ def test_parameters_are_kept_between_calls_and_left_out_of_pickles():
 
     grnf = GRNF(64, random_state=0).fit([cycle(4)])
     grnf.transform([cycle(4)])
-    kept = grnf._map._kept
+    kept = grnf._embedder._kept
     grnf.transform([cycle(5)])
-    assert grnf._map._kept is kept
+    assert grnf._embedder._kept is kept
     copy = pickle.loads(pickle.dumps(grnf))
-    assert copy._map._kept is None
+    assert copy._embedder._kept is None
     np.testing.assert_array_equal(copy.transform([cycle(5)]), grnf.transform([cycle(5)]))
 
 
