@@ -108,11 +108,14 @@ def test_keys_of_their_own_for_many_graphs_take_linear_time(tmp_path):
             for index in range(count)
         )
         (tmp_path / "a.graphml").write_text(f"<graphml>{''.join(graphs)}</graphml>")
-        start = time.process_time()
-        assert sum(1 for _ in read_graphs(tmp_path / "a.graphml")) == count
-        return time.process_time() - start
+        tries = []
+        for _ in range(3):
+            start = time.process_time()
+            assert sum(1 for _ in read_graphs(tmp_path / "a.graphml")) == count
+            tries.append(time.process_time() - start)
+        return min(tries)
 
-    assert seconds(1200) < 12 * min(seconds(200) for _ in range(3))  # 27 times when it was quadratic
+    assert seconds(2400) < 3 * 12 * seconds(200)  # 12 times if linear, some hundred when it was quadratic
 
 
 def test_graphml_declares_a_column_once(tmp_path):
