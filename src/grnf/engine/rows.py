@@ -50,7 +50,7 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
 
     `coefficient` has shape (3, slots, rows, H).
     """
-    out = np.zeros((coefficient.shape[2], stop - start), coefficient.dtype)
+    out = np.empty((coefficient.shape[2], stop - start), coefficient.dtype)
     v = out.dtype.type(u)
     for r in range(len(out)):  # slices: an index start + h might be negative for all it knows
         c0, c1 = coefficient[0, slot, r, start:stop], coefficient[1, slot, r, start:stop]

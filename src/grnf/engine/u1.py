@@ -39,7 +39,7 @@ def u1(
     H, dtype, slot = len(c.bias), c.bias.dtype, int(np.int64(0))
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        t = np.zeros((NODES, stop - start), dtype)
+        t = np.empty((NODES, stop - start), dtype)
         constant, zeros = np.zeros((1, stop - start), dtype), np.zeros(stop - start, dtype)
         U, partial = np.zeros(stop - start, np.float64), np.zeros(stop - start, dtype)
         known = np.nan

@@ -53,8 +53,8 @@ def u2(
         largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
     for start in range(0, H, tile):
         stop = min(start + tile, H)
-        a = np.zeros((largest, stop - start), dtype)
-        b = np.zeros((largest, stop - start), dtype)
+        a = np.empty((largest, stop - start), dtype)
+        b = np.empty((largest, stop - start), dtype)
         constant = np.zeros((1, stop - start), dtype)
         zeros = np.zeros(stop - start, dtype)
         U, scratch = np.zeros(stop - start, np.float64), np.zeros((2, stop - start), dtype)
