@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled, inner
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -27,7 +27,7 @@ def grouped(s: Statistics, bits: Bits) -> Statistics:
     return classed(s, bits)
 
 
-@inner
+@inlined
 def classed(s: Statistics, bits: Bits) -> Statistics:
     """Do what `grouped` says, for other loops: find the classes, then copy one row of each."""
     node_bits, pair_bits = s.nodes.view(bits.dtype), s.pairs.view(bits.dtype)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import compiled, inner
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
@@ -45,7 +45,7 @@ def neighbours(s: Statistics, searched: int = SEARCHED) -> Neighbours:
     return listed(s, searched)
 
 
-@inner
+@inlined
 def listed(s: Statistics, searched: int) -> Neighbours:
     """Do what `neighbours` says, for other loops."""
     n_entries = 2 * len(s.pairs)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import compiled, inner
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.graphs import GraphBatch
 from grnf.graphs.graph import ragged_indices
 from grnf.typing import FloatArray, IntArray
@@ -105,7 +105,7 @@ def attribute_slopes(
     d_edge_attr[rows] += found[:, F - batch.edge_width :]
 
 
-@inner
+@inlined
 def gathered(of: Source, directed: bool) -> Statistics:
     """Do what `statistics` says, for other loops."""
     n_graphs, n_node, n_edge = len(of.graphs), of.node_attr.shape[1], of.adjacency + of.edge_attr.shape[1]
