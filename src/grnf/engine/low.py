@@ -33,15 +33,18 @@ def low_of_undirected(
     sorted_from: int,
     scale: FloatArray,
     out: FloatArray,
-) -> BoolArray:
-    """Add U_1 and U_2 of undirected graphs to out; see `low`."""
-    return _low(gathered(of, False), bits, c1, c2, rho, sorted_from, scale, out)
+) -> None:
+    """Do what `low` does, for undirected graphs of fewer than `sorted_from` nodes, from their attributes on.
+
+    `bits`, if any: equal nodes are grouped.
+    """
+    s = gathered(of, False)
+    _low(classed(s, bits) if len(bits) else s, c1, c2, rho, sorted_from, scale, out)
 
 
 @compiled
 def low(
     s: Statistics,
-    bits: Bits,
     c1: Coefficients,
     c2: Coefficients,
     rho: Activation,
@@ -49,18 +52,17 @@ def low(
     scale: FloatArray,
     out: FloatArray,
 ) -> BoolArray:
-    """out[g, feature] += head u U_1 + head u^2 U_2; scale[g] = u. `bits`, if any: equal nodes are grouped.
+    """out[g, feature] += head u U_1 + head u^2 U_2; scale[g] = u.
 
     U_2 of graphs with `sorted_from` classes of nodes or more is left out for relu and ramp, since sorting is
     faster there; returns which graphs these are.
     """
-    return _low(s, bits, c1, c2, rho, sorted_from, scale, out)
+    return _low(s, c1, c2, rho, sorted_from, scale, out)
 
 
 @inlined
 def _low(
-    given: Statistics,
-    bits: Bits,
+    s: Statistics,
     c1: Coefficients,
     c2: Coefficients,
     rho: Activation,
@@ -68,8 +70,6 @@ def _low(
     scale: FloatArray,
     out: FloatArray,
 ) -> BoolArray:
-    s = classed(given, bits) if len(bits) else given
-    near = listed(s, SEARCHED)
     large, largest = np.zeros(len(scale), np.bool_), 1
     for g in range(len(scale)):
         classes = s.node_ptr[g + 1] - s.node_ptr[g]
@@ -77,6 +77,7 @@ def _low(
         if not large[g]:
             largest = max(largest, classes)
     tile = fitting_tile(TILE, 2 * largest, c2.bias.itemsize)
+    near = listed(s, SEARCHED, large)
     for start in range(0, len(scale), GRAPHS):
         graphs = counted(min(start + GRAPHS, len(scale)))[start:]
         u1(s, c1, rho, TILE, scale, graphs, out)

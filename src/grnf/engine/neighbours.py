@@ -9,7 +9,7 @@ import numpy as np
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SEARCHED", "Neighbours", "listed", "neighbours"]
 
@@ -42,12 +42,12 @@ def neighbours(s: Statistics, searched: int = SEARCHED) -> Neighbours:
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1.
     """
-    return listed(s, searched)
+    return listed(s, searched, np.zeros(len(s.sizes), np.bool_))
 
 
 @inlined
-def listed(s: Statistics, searched: int) -> Neighbours:
-    """Do what `neighbours` says, for other loops."""
+def listed(s: Statistics, searched: int, left_out: BoolArray) -> Neighbours:
+    """Do what `neighbours` says, for other loops; graphs that they have no use for may be left out."""
     n_entries = 2 * len(s.pairs)
     result = Neighbours(
         np.zeros(len(s.nodes) + 1, np.int64),
@@ -58,12 +58,12 @@ def listed(s: Statistics, searched: int) -> Neighbours:
         np.zeros(len(s.pair_ptr), np.int64),
         np.zeros((n_entries, s.pairs.shape[1]), s.pairs.dtype),
     )
-    _fill(s, searched, result)
+    _fill(s, searched, left_out, result)
     return result
 
 
 @inner
-def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
+def _fill(s: Statistics, searched: int, left_out: BoolArray, result: Neighbours) -> None:
     ptr, node, weight, value, back_value, value_ptr, values = result
     columns = s.pairs.shape[1]
     half = columns // 2 if s.directed else 0
@@ -71,6 +71,9 @@ def _fill(s: Statistics, searched: int, result: Neighbours) -> None:
     for g in range(len(s.pair_ptr) - 1):
         first_pair, first_node, first_value = s.pair_ptr[g], s.node_ptr[g], n_values
         n_entries, n = 2 * (s.pair_ptr[g + 1] - first_pair), s.node_ptr[g + 1] - first_node
+        if left_out[g]:
+            value_ptr[g + 1], ptr[first_node + n] = n_values, 2 * s.pair_ptr[g + 1]
+            continue
         source, kind = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
         for entry in range(n_entries):
             e, back = first_pair + entry // 2, entry % 2

@@ -79,19 +79,23 @@ class Engine(NamedTuple):
 
         Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
         """
-        of = self._graphs(batch, piece)
-        s = folded(statistics(of, True)) if piece.directed else None
+        of, sizes = self._graphs(batch, piece), batch.sizes[piece.members]
+        sorts = self.linear and sizes.max(initial=0) >= schedule.SORTED_FROM
+        s = None if not piece.directed and not sorts else folded(statistics(of, piece.directed))
         given = channels_of(False if s is None else s.directed)
-        by_slots, scale = given.by_slots, self._scale(batch.sizes[piece.members])
+        by_slots, scale = given.by_slots, self._scale(sizes)
         sums = np.tile(given.bias, (len(scale), 1))
         c1, c2 = by_slots[1], by_slots[2] if 2 in by_slots else no_channels(by_slots[1], 2)
-        settings = (self._bits, c1, c2, self._rho, schedule.SORTED_FROM, scale, sums)
-        large = low_of_undirected(of, *settings) if s is None else low(s, *settings)
-        large &= 2 in by_slots
-        if max(by_slots) > 2 or large.any():
-            s = statistics(of, False) if s is None else s
-            self._sorted_pairs(s, c2, scale, np.flatnonzero(large), sums)
-            self._higher(s, by_slots, scale, sums)
+        settings = (c1, c2, self._rho, schedule.SORTED_FROM, scale, sums)
+        if s is None:
+            low_of_undirected(of, self._bits, *settings)
+        else:
+            few = grouped(s, self._bits) if self.group else s
+            large = low(few, *settings)
+            if 2 in by_slots:
+                self._sorted_pairs(few, c2, scale, np.flatnonzero(large), sums)
+        if max(by_slots) > 2:
+            self._higher(statistics(of, False) if s is None else s, by_slots, scale, sums)
         return sums
 
     def piece_slopes(
@@ -167,11 +171,10 @@ class Engine(NamedTuple):
     def _sorted_pairs(
         self, s: Statistics, c: Coefficients, scale: FloatArray, graphs: IntArray, sums: FloatArray
     ) -> None:
-        few = grouped(s, self._bits) if self.group and len(graphs) else s
         for graph in graphs:
-            classes = int(few.node_ptr[graph + 1] - few.node_ptr[graph])
+            classes = int(s.node_ptr[graph + 1] - s.node_ptr[graph])
             tile = max(schedule.SORTED_TILE, min(128, schedule.SORTED_ENTRIES // max(classes, 1)))
-            u2_sorted(few, c, self._rho, tile, scale, int(graph), sums)
+            u2_sorted(s, c, self._rho, tile, scale, int(graph), sums)
 
     def _higher(
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray

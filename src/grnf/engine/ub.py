@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
+from grnf.engine.jit import compiled, inlined
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
+from grnf.engine.rows import RELU, Activation, activate, activate_with_slope, add_heads
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, opened, terms
 from grnf.typing import FloatArray, IntArray
@@ -77,7 +77,7 @@ def _values(near: Neighbours, first: int, n: int) -> IntArray:
     return value_of
 
 
-@compiled
+@inlined
 def _next_tuple(v: IntArray, used: IntArray, depth: int, n: int) -> bool:
     """Move the last node of a tuple of depth + 1 distinct nodes on; False if there is none left."""
     if v[depth] >= 0:
@@ -92,7 +92,7 @@ def _next_tuple(v: IntArray, used: IntArray, depth: int, n: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def _extend(
     nodes: FloatArray, edges: FloatArray, value_of: IntArray, v: IntArray, depth: int, prefix: FloatArray
 ) -> None:
@@ -108,7 +108,7 @@ def _extend(
                 row[h] += edge[h]
 
 
-@compiled
+@inlined
 def _slot(p: int, q: int, B: int) -> int:
     """Return the number of the pair of slots p < q, in lexicographic order."""
     return p * B - p * (p + 1) // 2 + q - p - 1
@@ -126,18 +126,47 @@ def _sum_tuples(
     while depth >= 0:
         if not _next_tuple(v, used, depth, n):
             depth -= 1
-            if depth == B - 2:  # short sums in single precision, long ones in double
-                for h in range(width):
-                    U[h] += partial[h]
-                    partial[h] = 0
             continue
         _extend(nodes, edges, value_of, v, depth, prefix)
+        depth += 1
         if depth == B - 1:
-            activate(rho, prefix[B])
-            for h in range(width):
-                partial[h] += prefix[B, h]
-        else:
-            depth += 1
+            for last in range(n):
+                if not used[last]:
+                    v[depth] = last
+                    _add_last(rho, nodes, edges, value_of, v, prefix, partial)
+            for h in range(width):  # short sums in single precision, long ones in double
+                U[h] += partial[h]
+                partial[h] = 0
+            v[depth] = -1
+            depth -= 1
+
+
+@inlined
+def _add_last(
+    rho: Activation,
+    nodes: FloatArray,
+    edges: FloatArray,
+    value_of: IntArray,
+    v: IntArray,
+    prefix: FloatArray,
+    partial: FloatArray,
+) -> None:
+    """Add rho of one tuple; most have a last node without an edge to the others, and take one pass."""
+    depth, zero = len(nodes) - 1, partial.dtype.type(0)
+    if len(rho) == RELU:
+        joined = False
+        for p in range(depth):
+            joined |= value_of[v[p], v[depth]] >= 0
+        if not joined:
+            last, node = prefix[depth], nodes[depth, v[depth]]
+            for h in range(len(partial)):
+                partial[h] += max(last[h] + node[h], zero)
+            return
+    _extend(nodes, edges, value_of, v, depth, prefix)
+    row = prefix[depth + 1]
+    activate(rho, row)
+    for h in range(len(partial)):
+        partial[h] += row[h]
 
 
 @compiled
