@@ -120,11 +120,11 @@ def test_on_error_covers_attributes_and_plain_graphs():
     assert grnf.errors_[0][0] == 1
     found = grnf.embed(graphs)
     np.testing.assert_array_equal(found.vectors, Z)
-    assert found.errors[0] == (1, "node_attr has 2 columns; 1 expected, as in fit")
+    assert found.errors[0] == (1, "the node column 'x' has width 2; it had 1 in fit")
 
 
 def test_on_error_covers_features_that_overflow():
-    graphs = [Graph(2, [(0, 1)], [scale, 1.0]) for scale in (1.0, 1e38, 2.0, 1e38, 3.0)]
+    graphs = [Graph(2, [(0, 1)], [scale, 1.0]) for scale in (1.0, 3e38, 2.0, 3e38, 3.0)]
     grnf = GRNF(8, random_state=0, on_error="nan", normalize=False).fit(graphs[:1])
     found = grnf.embed(graphs)
     Z = found.vectors
@@ -136,7 +136,7 @@ def test_on_error_covers_features_that_overflow():
 def test_features_that_overflow_raise_by_default():
     grnf = GRNF(8, random_state=0, normalize=False).fit([Graph(1, [], [1.0])])
     with pytest.raises(GraphError, match="graph 1: its features overflow float32"):
-        grnf.transform([Graph(2, [(0, 1)], [1.0, 1.0]), Graph(2, [(0, 1)], [1e38, 1.0])])
+        grnf.transform([Graph(2, [(0, 1)], [1.0, 1.0]), Graph(2, [(0, 1)], [3e38, 1.0])])
 
 
 def test_fit_needs_one_good_sample():
@@ -148,7 +148,7 @@ def test_fit_needs_one_good_sample():
     ("policies", "message"),
     [
         ({"on_error": "ignore"}, "on_error must be 'raise', 'nan' or 'skip'; got 'ignore'"),
-        ({"unseen": "zero"}, "unseen must be 'error' or 'ignore'"),
+        ({"unseen": "zero"}, "unseen must be 'open', 'error' or 'ignore'"),
         ({"missing": "nan"}, "missing must be 'error' or 'zero'"),
     ],
 )

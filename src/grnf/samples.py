@@ -12,6 +12,8 @@ from sklearn.utils._set_output import _get_output_config
 
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
+from grnf.io.batch import RawBatch
+from grnf.io.doors import block_of_objects
 from grnf.io.encode import AttributeEncoder, warn_unused
 from grnf.io.objects import graph_objects, is_edge_table, to_raw
 from grnf.io.raw import RawGraph
@@ -150,18 +152,11 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
     batch = _plain_batch(objects, on_error)
     if batch is not None:
         policies = {"unseen": encoder.unseen, "missing": encoder.missing}
-        encoder = AttributeEncoder.of_widths(batch.node_width, batch.edge_width, **policies)
+        encoder = AttributeEncoder.of_batch(batch, **policies)
         return encoder, _all_good(batch, on_error, _index(X, objects))
-    raws: Raws = []
-    for index, sample in enumerate(objects):
-        try:
-            raws.append(to_raw(sample))
-        except GraphError as error:
-            if on_error == "raise":
-                raise GraphError(f"X[{index}]: {error}") from error
-            raws.append(error)
-    encoder.fit(raw for raw in raws if isinstance(raw, RawGraph))
-    samples = _encoded(X, objects, encoder, on_error, raws)
+    raws = _raws(objects, on_error)
+    encoder.fit(raws if isinstance(raws, RawBatch) else [raw for raw in raws if isinstance(raw, RawGraph)])
+    samples = _encoded(X, objects, raws, encoder, on_error)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
     return encoder, samples
@@ -173,8 +168,9 @@ def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples
     if encoder.unnamed:
         batch = _plain_batch(objects, on_error, node_width=encoder.node_width, edge_width=encoder.edge_width)
         if batch is not None:
+            encoder.check_keys(batch)
             return _all_good(batch, on_error, _index(X, objects))
-    return _encoded(X, objects, encoder, on_error)
+    return _encoded(X, objects, _raws(objects, on_error), encoder, on_error)
 
 
 def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | None:
@@ -189,48 +185,46 @@ def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | Non
         return None
 
 
-def _encoded(
-    X: Any, objects: Any, encoder: AttributeEncoder, on_error: str, raws: Raws | None = None
-) -> Samples:
-    """Encode graphs one by one; `raws` are those that were converted before, or the reasons why not."""
-    graphs, rows = [], []
-    errors: list[tuple[int, str]] = []
-    unused: set[str] = set()
+def _raws(objects: Any, on_error: str) -> Raws | RawBatch:
+    """Return all samples as graphs with named columns, or the reasons why they are none."""
+    block = objects if isinstance(objects, RawBatch) else block_of_objects(objects)
+    if block is not None:
+        return block
+    raws: Raws = []
     for index, sample in enumerate(objects):
         try:
-            if isinstance(sample, Graph) and encoder.unnamed:
-                _check_widths(sample, encoder)
-                graphs.append(sample)
-            else:
-                raw = to_raw(sample) if raws is None else raws[index]
-                if isinstance(raw, GraphError):
-                    raise raw
-                unused |= encoder.unused(raw)
-                graphs.append(encoder.encode(raw))
-            rows.append(index)
+            raws.append(to_raw(sample))
         except GraphError as error:
             if on_error == "raise":
                 raise GraphError(f"X[{index}]: {error}") from error
-            errors.append((index, str(error)))
-    warn_unused(unused)
-    batch = GraphBatch.from_graphs(graphs, node_width=encoder.node_width, edge_width=encoder.edge_width)
-    return Samples(batch, rows, len(objects), errors, on_error, _index(X, objects))
+            raws.append(error)
+    return raws
 
 
-def _check_widths(graph: Graph, encoder: AttributeEncoder) -> None:
-    for field, found, wanted, count in (
-        ("node_attr", graph.node_width, encoder.node_width, graph.n_nodes),
-        ("edge_attr", graph.edge_width, encoder.edge_width, graph.n_edges),
-    ):
-        if found != wanted and (found or count):
-            raise GraphError(f"{field} has {found} column{'s' * (found != 1)}; {wanted} expected, as in fit")
+def _encoded(
+    X: Any, objects: Any, raws: Raws | RawBatch, encoder: AttributeEncoder, on_error: str
+) -> Samples:
+    """Encode graphs all at once; the bad ones are named, and cost nobody else anything."""
+    given: Any = raws
+    places = list(range(len(raws)))
+    errors: list[tuple[int, str]] = []
+    if not isinstance(raws, RawBatch):
+        places = [place for place, raw in enumerate(raws) if isinstance(raw, RawGraph)]
+        given = [raws[place] for place in places]
+        errors = [(place, str(raw)) for place, raw in enumerate(raws) if isinstance(raw, GraphError)]
+    batch, rows, failed = encoder.encode_batch(given)
+    errors = sorted([*errors, *((places[row], reason) for row, reason in failed)])
+    if errors and on_error == "raise":
+        raise GraphError(f"X[{errors[0][0]}]: {errors[0][1]}")
+    warn_unused(encoder.unused_columns(given))
+    return Samples(batch, [places[row] for row in rows], len(objects), errors, on_error, _index(X, objects))
 
 
 def _collected(X: Any, on_error: str) -> Any:
     """Return the samples as a list, or as the batch that they are."""
     checked(on_error, "on_error", ON_ERROR)
     objects = graph_objects(X)
-    if not isinstance(objects, GraphBatch):
+    if not isinstance(objects, GraphBatch | RawBatch):
         objects = list(objects)
     if len(objects) == 0:
         raise GraphError("X is empty: at least one graph is wanted")

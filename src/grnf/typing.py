@@ -7,12 +7,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Missing", "OnError", "Unseen"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "Keys", "Missing", "OnError", "Unseen"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Keys: TypeAlias = npt.NDArray[np.uint64]
 
 OnError: TypeAlias = Literal["raise", "nan", "skip"]
-Unseen: TypeAlias = Literal["error", "ignore"]
+Unseen: TypeAlias = Literal["open", "error", "ignore"]
 Missing: TypeAlias = Literal["error", "zero"]

@@ -73,7 +73,7 @@ def test_a_bad_graph_is_named():
 
 
 def test_policies_belong_to_the_call():
-    grnf = fit_stream(GRNF(4, random_state=0, on_error="skip"), [labelled("C", "O")])
+    grnf = fit_stream(GRNF(4, random_state=0, on_error="skip", unseen="error"), [labelled("C", "O")])
     before = dict(vars(grnf))
     strange = [labelled("C"), labelled("N")]
     ((block, _),) = embed_stream(grnf, strange)

@@ -92,7 +92,7 @@ def test_literal_tensor_does_not_see_an_edge_with_attribute_zero():
 
 def test_empty_graph_gives_the_outer_bias_alone():
     grnf = GRNF(**SMALL, center=False).fit([Graph(0, [])])
-    draw = grnf.proposal_law_.sample(24, channels=1, seed=grnf.seed_)
+    draw = grnf.random_weights_
     theta_0 = np.empty(24)
     for group in draw.groups:
         theta_0[group.features] = group.invariant_bias

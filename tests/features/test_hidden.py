@@ -44,7 +44,7 @@ def test_hidden_sums_are_those_of_the_definition(hidden_activation, normalize):
     some = [random_graph(generator, n, 1, 1, directed=n % 2 == 1) for n in (0, 1, 2, 5, 6)]
     grnf = GRNF(12, **SETTINGS, hidden_activation=hidden_activation, normalize=normalize).fit(some)
     U = grnf.hidden_sums(some)
-    draw = grnf.proposal_law_.sample(12, channels=3, seed=grnf.seed_)
+    draw = grnf.random_weights_
     assert sorted(np.concatenate([group.features for group in U.groups])) == list(range(12))
     for group in U.groups:
         for place, m in enumerate(group.features):
@@ -81,8 +81,7 @@ def test_hidden_sums_come_in_blocks():
 def test_heads_are_features_of_the_same_hidden_draw(graph):
     grnf = GRNF(24, **SETTINGS, heads=4, center=False).fit([graph])
     z = grnf.transform([graph])[0] * math.sqrt(24)
-    channels = graph.tensor().shape[2]
-    draw = grnf.proposal_law_.sample(6, channels=channels, seed=grnf.seed_, heads=4)
+    draw = grnf.random_weights_
     for r in range(4):
         expected = [psi_of_graph(graph, one_feature(draw, m, r), normalize=True)[0] for m in range(6)]
         np.testing.assert_allclose(z[r::4], expected, rtol=1e-9, atol=1e-11)

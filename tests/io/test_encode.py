@@ -189,7 +189,7 @@ def test_categories_that_json_cannot_hold():
 
 
 def test_bad_policies():
-    with pytest.raises(ValueError, match="unseen must be 'error' or 'ignore'; got 'zero'"):
+    with pytest.raises(ValueError, match="unseen must be 'open', 'error' or 'ignore'; got 'zero'"):
         AttributeEncoder(unseen="zero")
     with pytest.raises(ValueError, match="missing must be 'error' or 'zero'; got None"):
         AttributeEncoder(missing=None)

@@ -125,7 +125,8 @@ def test_both_doors(tmp_path, name):
     assert_both_doors_agree(path)
     batch, raws = read_tu(path).graphs, list(read_graphs(path))
     Z = GRNF(32, random_state=0).fit_transform(batch)
-    np.testing.assert_array_equal(GRNF(32, random_state=0).fit_transform(raws), Z)
+    again = GRNF(32, random_state=0).fit_transform(raws)  # categories in another order: other rounding
+    np.testing.assert_allclose(again, Z, rtol=1e-4, atol=1e-6)
 
 
 def test_shapes_have_the_oddities_of_real_sets(tmp_path):

@@ -94,8 +94,11 @@ def embed(
     ] = False,
     dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
     unseen: Annotated[
-        Literal["error", "ignore"] | None,
-        typer.Option(help="A category that --like does not know: an error, or zeros.", show_default="error"),
+        Literal["open", "error", "ignore"] | None,
+        typer.Option(
+            help="A category that was not there before: a channel of its own, an error, or zeros.",
+            show_default="open",
+        ),
     ] = None,
     missing: Annotated[
         Literal["error", "zero"] | None,

@@ -66,7 +66,8 @@ class Engine(NamedTuple):
     def sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
         by_direction = {
-            directed: self.channels(draw.groups, batch.node_width, directed) for directed in (False, True)
+            directed: self.channels(draw.groups, len(batch.channels().node), directed)
+            for directed in (False, True)
         }
         out = np.empty((len(batch), len(draw)))
         for piece in Schedule().pieces(batch):
@@ -150,7 +151,7 @@ class Engine(NamedTuple):
         return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
 
     def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:
-        adjacency = edge_channels(batch.edge_width, self.adjacency_channel) - batch.edge_width
+        width = batch.edge_width + batch.edge_codes.values.shape[1]
         return Source(
             piece.members,
             batch.node_ptr,
@@ -158,7 +159,11 @@ class Engine(NamedTuple):
             batch.edge_ptr,
             np.ascontiguousarray(batch.edges),
             batch.edge_attr,
-            adjacency,
+            batch.node_codes.values,
+            batch.edge_codes.values,
+            len(batch.node_codes.keys),
+            len(batch.edge_codes.keys),
+            edge_channels(width, self.adjacency_channel) - width,
             np.empty(0, self.dtype),
         )
 

@@ -25,6 +25,7 @@ from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
 from grnf.progress import progress
+from grnf.rules import Int, OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Piece", "Schedule", "fitting_tile", "n_workers", "run", "sorted_triples_cost"]
@@ -71,6 +72,9 @@ SMALLEST_PIECE = 200_000
 
 LARGEST_PIECE = 512
 """Graphs in one piece: bounds its memory."""
+
+MOST_CATEGORIES, PART_CATEGORIES = 1024, 1024
+"""Categories up to which the coefficients of all are held; and those that are held at a time beyond."""
 
 ROUNDS, SHRINKING = 5, 0.6
 """Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
@@ -137,7 +141,7 @@ class Schedule:
     def pieces(self, batch: GraphBatch) -> list[Piece]:
         """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
         sizes = batch.sizes
-        cost = sizes**2 + (8 + batch.node_width) * sizes + 8 * np.diff(batch.edge_ptr) + 100
+        cost = sizes**2 + (8 + len(batch.channels().node)) * sizes + 8 * np.diff(batch.edge_ptr) + 100
         limits = _limits(int(cost.sum()), self.workers)
         found: list[tuple[int, Piece]] = []
         for directed in (False, True):
@@ -147,6 +151,27 @@ class Schedule:
             members = members[np.argsort(sizes[members], kind="stable")]
             found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, limits)]
         return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+
+    def by_categories(self, batch: GraphBatch) -> list[IntArray] | None:
+        """Cut a batch with very many categories into parts with few of them each; None if it has few.
+
+        The graphs of a part are of one size where possible: coefficients depend on it, and are made once for
+        each size of a part.
+        """
+        if len(batch.node_codes.keys) + len(batch.edge_codes.keys) <= MOST_CATEGORIES:
+            return None
+        order = np.argsort(batch.sizes, kind="stable")
+        entries = batch.node_ptr * batch.node_codes.values.shape[1]
+        entries = np.diff(entries + batch.edge_ptr * batch.edge_codes.values.shape[1])[order]
+        size = batch.sizes[order]
+        parts, first, filled = [], 0, 0
+        for place, count in enumerate(entries.tolist()):
+            full = filled + count > PART_CATEGORIES
+            if place > first and (full or (size[place] != size[first] and 2 * filled > PART_CATEGORIES)):
+                parts.append(order[first:place])
+                first, filled = place, 0
+            filled += count
+        return [*parts, order[first:]]
 
     def chunks(
         self,
@@ -267,8 +292,7 @@ def n_workers(n_jobs: Any) -> int:
     >>> n_workers(2), n_workers(None)
     (2, 1)
     """
-    if n_jobs is not None and (not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0; got {n_jobs!r}")
+    n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     return max(1, int(effective_n_jobs(n_jobs)))
 
 

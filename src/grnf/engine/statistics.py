@@ -14,7 +14,7 @@ import numpy as np
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import compiled, inlined, inner
 from grnf.graphs import GraphBatch
-from grnf.graphs.graph import ragged_indices
+from grnf.graphs.batch import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "statistics"]
@@ -44,7 +44,8 @@ class Statistics(NamedTuple):
 class Source(NamedTuple):
     """Some graphs of a batch, and how their tensors are made, as the loops take them.
 
-    `adjacency` is 1 where the first edge channel is the adjacency; `like` has the type of the arithmetic.
+    `adjacency` is 1 where the first edge channel is the adjacency; channels of categories follow on those of
+    numbers, so many of nodes and of edges; `like` has the type of the arithmetic.
     """
 
     graphs: IntArray
@@ -53,6 +54,10 @@ class Source(NamedTuple):
     edge_ptr: IntArray
     edges: IntArray
     edge_attr: FloatArray
+    node_codes: IntArray
+    edge_codes: IntArray
+    node_categories: int
+    edge_categories: int
     adjacency: int
     like: FloatArray
 
@@ -108,7 +113,8 @@ def attribute_slopes(
 @inlined
 def gathered(of: Source, directed: bool) -> Statistics:
     """Do what `statistics` says, for other loops."""
-    n_graphs, n_node, n_edge = len(of.graphs), of.node_attr.shape[1], of.adjacency + of.edge_attr.shape[1]
+    n_graphs, n_node = len(of.graphs), of.node_attr.shape[1] + of.node_categories
+    n_edge = of.adjacency + of.edge_attr.shape[1] + of.edge_categories
     sizes, node_ptr = np.zeros(n_graphs, np.int64), np.zeros(n_graphs + 1, np.int64)
     n_edges = 0
     for position in range(n_graphs):
@@ -156,7 +162,8 @@ def _fill(
 ) -> None:
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
     pair_ptr, pair_nodes, pairs = found_pairs
-    F = of.adjacency + of.edge_attr.shape[1]
+    numbers = of.adjacency + of.edge_attr.shape[1]
+    F = numbers + of.edge_categories
     found = 0
     for position in range(len(of.graphs)):
         first_edge, last_edge = of.edge_ptr[of.graphs[position]], of.edge_ptr[of.graphs[position] + 1]
@@ -173,8 +180,14 @@ def _fill(
                 pair_nodes[found, 0], pair_nodes[found, 1] = low, high
                 found += 1
             shift = F if directed and i > j else 0
-            for f in range(F):
-                v = 1.0 if f < of.adjacency else of.edge_attr[first_edge + e, f - of.adjacency]
+            for column in range(numbers + of.edge_codes.shape[1]):
+                f, v = column, 1.0
+                if column >= numbers:
+                    f = numbers + of.edge_codes[first_edge + e, column - numbers]
+                    if f < numbers:  # no category
+                        continue
+                elif column >= of.adjacency:
+                    v = of.edge_attr[first_edge + e, column - of.adjacency]
                 sums[first_node + i, F + f] += v
                 if directed:
                     sums[first_node + j, 2 * F + f] += v
@@ -207,15 +220,21 @@ def _order(edges: IntArray, n: int) -> IntArray:
 @inner
 def _join(of: Source, node_ptr: IntArray, sums: FloatArray, nodes: FloatArray, totals: FloatArray) -> None:
     """Write [x | sums] to nodes and add up the first columns to totals."""
-    width, total = of.node_attr.shape[1], np.zeros(totals.shape[1], np.float64)
+    numbers, total = of.node_attr.shape[1], np.zeros(totals.shape[1], np.float64)
+    width = numbers + of.node_categories
     for position in range(len(of.graphs)):
         shift = of.node_ptr[of.graphs[position]] - node_ptr[position]
         for f in range(len(total)):
             total[f] = 0
         for i in range(node_ptr[position], node_ptr[position + 1]):
-            for f in range(width):
+            for f in range(numbers):
                 nodes[i, f] = of.node_attr[i + shift, f]
                 total[f] += of.node_attr[i + shift, f]
+            for column in range(of.node_codes.shape[1]):
+                code = of.node_codes[i + shift, column]
+                if code >= 0:
+                    nodes[i, numbers + code] = 1
+                    total[numbers + code] += 1
             for f in range(sums.shape[1]):
                 nodes[i, width + f] = sums[i, f]
             for f in range(width, len(total)):

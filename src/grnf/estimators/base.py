@@ -163,9 +163,13 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     @property
     def random_weights_(self) -> Draw:
-        """The parameters w_m of the features, drawn again from the seed with every access."""
+        """The parameters w_m of the features, drawn again from the seed with every access.
+
+        Those of the channels that all graphs have: of numbers, the adjacency, and categories of a closed
+        vocabulary. Those of other categories are drawn when they come.
+        """
         check_is_fitted(self)
-        return self._map.draw(self._map.channels(self.node_width_, self.edge_width_))
+        return self._map.draw(self.encoder_.channels(self._map.adjacency_channel).all)
 
     @property
     def orders_(self) -> IntArray:
@@ -185,13 +189,13 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _theorem_1(self) -> tuple[bool, str]:
         check_is_fitted(self)
-        return theorem_1(self._map, self.edge_width_)
+        return theorem_1(self._map, len(self.encoder_.edge_schema_.columns))
 
     def null_vector(self) -> FloatArray:
         """Return z(0), the vector of the null graph: zeros if `center`."""
         check_is_fitted(self)
-        null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])
-        return np.asarray(self._embedder(null)[0])
+        null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
+        return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
 
     def _set_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
         check_is_fitted(self)
@@ -222,10 +226,10 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
         try:
             loaded = cls(**params)
+            loaded.encoder_, loaded.errors_ = encoder, []
             loaded._fit(loaded._settings(), state.fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
-        loaded.encoder_, loaded.errors_ = encoder, []
         return loaded
 
     def __sklearn_tags__(self) -> Any:
@@ -244,8 +248,8 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
         encoder, samples = first_samples(X, encoder, on_error or settings["on_error"])
         fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, samples, y)
         self.encoder_, self.errors_ = encoder, samples.errors
+        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, samples, y)
         return samples
 
     @abstractmethod

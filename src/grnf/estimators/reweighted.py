@@ -120,7 +120,7 @@ class ReweightedGRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "error",
+        unseen: Unseen = "open",
         missing: Missing = "error",
         on_error: OnError = "raise",
         max_memory: int | str = "1GB",

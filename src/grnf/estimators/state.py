@@ -15,7 +15,7 @@ from grnf.law import OrderLaw, ParameterLaw, as_order_law
 __all__ = ["SavedState", "load_state", "plain_params", "save_state"]
 
 FORMAT = "grnf-transformer"
-VERSION = 1
+VERSION = 2
 EMBEDDING = "grnf-embedding"
 """The format of the file beside an embedding, which holds the transformer that made it."""
 LAWS = {"orders", "proposal"}
@@ -68,6 +68,11 @@ def load_state(path: str | os.PathLike[str], kind: str = DEFAULT_KIND) -> SavedS
         state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")
+    if state.get("version") == 1:
+        raise ValueError(
+            f"{path} is of an earlier version, which drew coefficients by the place of a channel and not by "
+            "its name: this one would give other vectors. Fit and save it again"
+        )
     if state.get("version") != VERSION:
         raise ValueError(
             f"{path} has version {state.get('version')!r} of the format; this release reads {VERSION}"

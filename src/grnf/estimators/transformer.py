@@ -72,9 +72,10 @@ class GRNF(GraphTransformer):
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
-    unseen : "error" or "ignore", default="error"
-        What `transform` does about a category (such as an atom symbol) that was not there in `fit`; "ignore"
-        puts zeros in all columns of the category.
+    unseen : "open", "error" or "ignore", default="open"
+        "open": every category (such as an atom symbol) is a channel of its own, whose coefficients follow
+        from its name and the seed, so it does not matter which ones were there in `fit`. The others close the
+        vocabulary in `fit`: a new category is then an error, or has zeros in all channels.
     missing : "error" or "zero", default="error"
         What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
     on_error : "raise", "nan" or "skip", default="raise"
@@ -97,7 +98,7 @@ class GRNF(GraphTransformer):
     seed_ : int
         Defines all random features; the first 512 of M = 10,000 are those of M = 512.
     node_width_, edge_width_ : int
-        Numbers of node and edge attributes seen in `fit`.
+        Numbers of node and edge attributes seen in `fit`; categories of an open vocabulary are not counted.
     metric_guaranteed_ : bool
         Whether Theorem 1 applies: d_P is 0 for isomorphic graphs only.
     metric_reason_ : str
@@ -156,7 +157,7 @@ class GRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "error",
+        unseen: Unseen = "open",
         missing: Missing = "error",
         on_error: OnError = "raise",
         max_memory: int | str = "1GB",
@@ -265,7 +266,11 @@ class GRNF(GraphTransformer):
         features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
         self._fix(features, settings, fitted)
         self.target_law_ = features.target
-        self.ess_ = self._embedder.effective_sample_size(self.node_width_, self.edge_width_)
+        if features.target.coefficients != features.proposal.coefficients:
+            self.encoder_.require_closed("a proposal with another law of coefficients weighs all of them")
+        self.ess_ = self._embedder.effective_sample_size(
+            self.encoder_.channels(features.adjacency_channel).all
+        )
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
                 f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "

@@ -43,9 +43,9 @@ class WithoutEdgeTerms(ParameterLaw):
     has; in the indicator basis other terms see it too.
     """
 
-    def select(self, chosen: IntArray, *, channels: int, **settings: Any) -> Draw:
+    def select(self, chosen: IntArray, **settings: Any) -> Draw:
         """Draw the features of these numbers, and change them."""
-        draw = super().select(chosen, channels=channels, **settings)
+        draw = super().select(chosen, **settings)
         groups = (replace(group, theta=group.theta.copy()) for group in draw.groups)
         return replace(draw, groups=tuple(self._changed(group) for group in groups))
 

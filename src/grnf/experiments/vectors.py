@@ -98,4 +98,5 @@ def paper_graphs(found: TUDataset) -> GraphBatch:
     graphs = found.graphs
     if graphs.node_width:
         return graphs
-    return replace(graphs, node_attr=np.ones((int(graphs.node_ptr[-1]), 1)))
+    ones = np.ones((int(graphs.node_ptr[-1]), 1))
+    return replace(graphs, node_attr=ones, node_keys=None)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +14,10 @@ import numpy as np
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
 from grnf.engine.rows import first_not_finite, place
-from grnf.engine.schedule import OUTPUTS
+from grnf.engine.schedule import MOST_CATEGORIES, OUTPUTS
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
-from grnf.graphs import GraphBatch, edge_channels, null_graph
+from grnf.graphs import GraphBatch
 from grnf.law import (
     Draw,
     ParameterLaw,
@@ -25,7 +26,8 @@ from grnf.law import (
     largest_ratio,
     proposal_sample_size,
 )
-from grnf.typing import FloatArray, IntArray
+from grnf.progress import no_progress
+from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap"]
 
@@ -94,18 +96,17 @@ class FeatureMap:
             self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, self.dtype
         )
 
-    def channels(self, node_width: int, edge_width: int) -> int:
-        """F, the number of channels of the tensors of graphs with so many attributes."""
-        return node_width + edge_channels(edge_width, self.adjacency_channel)
-
     def hidden_orders(self) -> IntArray:
         """Return the order k of each hidden draw."""
         if self.chosen is None:
             return self.proposal.orders_of(self.n_hidden, seed=self.seed)
         return self.proposal.orders_of(int(self.chosen[-1]) + 1, seed=self.seed)[self.chosen]
 
-    def draw(self, channels: int, start: int = 0, size: int | None = None) -> Draw:
-        """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them."""
+    def draw(self, channels: Keys, start: int = 0, size: int | None = None) -> Draw:
+        """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them.
+
+        `channels` are the keys of the channels of the tensors.
+        """
         stop = self.n_hidden if size is None else start + size
         chosen = np.arange(start, stop) if self.chosen is None else self.chosen[start:stop]
         return self.proposal.select(chosen, channels=channels, seed=self.seed, start=start, heads=self.heads)
@@ -138,10 +139,34 @@ class Embedder:
     def __call__(self, batch: GraphBatch) -> FloatArray:
         """Embed every graph of the batch: shape (n_graphs, M).
 
-        With many graphs the workers share the graphs, with few they share the features.
+        With many graphs the workers share the graphs, with few they share the features. Where there are too
+        many categories to hold all their coefficients, graphs are treated some at a time, with those
+        categories that occur in them.
         """
+        Z = np.empty((len(batch), self.map.n_components), dtype=self.map.dtype)
+        parts = self.schedule.by_categories(batch)
+        if parts is None:
+            self._embed(self._with_kept_keys(batch), Z)
+            return Z
+        self._warn_if_long(batch)
+        own = Schedule(self.schedule.max_memory // self.schedule.workers)
+        with self.schedule.progress(len(batch), f"embedding {len(batch)} graphs") as advance, no_progress():
+
+            def fill(members: IntArray) -> None:
+                part = batch.take(members).with_used_codes()
+                found = np.empty((len(part), Z.shape[1]), dtype=Z.dtype)
+                try:
+                    Embedder(self.map, own)._embed(part, found)
+                except GraphError as error:
+                    raise GraphError(_renumbered(str(error), members)) from None
+                Z[members] = found
+                advance(len(members))
+
+            self.schedule.run([partial(fill, members) for members in parts])
+        return Z
+
+    def _embed(self, batch: GraphBatch, Z: FloatArray) -> None:
         schedule, M = self.schedule, self.map.n_components
-        Z = np.empty((len(batch), M), dtype=self.map.dtype)
         pieces = schedule.pieces(batch)
         share_features = len(pieces) < schedule.workers
         chunks = self._chunks(batch, at_least=schedule.workers if share_features else 1)
@@ -163,7 +188,6 @@ class Embedder:
                 for start, size in chunks:
                     chunk = self._chunk(start, size, batch)
                     schedule.run([partial(fill, piece, chunk) for piece in pieces])
-        return Z
 
     def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, some hidden draws at a time, within the memory.
@@ -175,14 +199,19 @@ class Embedder:
         for start, size in self._chunks(batch, n_graphs=len(batch) + beside, keep_hidden=True):
             yield self._chunk(start, size, batch).hidden_sums(batch, pieces, self.schedule)
 
-    def effective_sample_size(self, node_width: int, edge_width: int) -> float:
+    def effective_sample_size(self, channels: Keys) -> float:
         """Return how many features of equal weight are worth as much as these M under importance sampling."""
-        of, channels = self.map, self.map.channels(node_width, edge_width)
+        of = self.map
         if of.target is of.proposal:
             return float(of.n_components)
 
         def draws() -> Iterator[Draw]:
-            needs: dict[str, Any] = {"seed": of.seed, "channels": channels, "heads": of.heads, "n_graphs": 1}
+            needs: dict[str, Any] = {
+                "seed": of.seed,
+                "channels": len(channels),
+                "heads": of.heads,
+                "n_graphs": 1,
+            }
             for start, size in self.schedule.chunks(of.proposal, of.n_hidden, **needs):
                 yield of.draw(channels, start, size)
 
@@ -192,19 +221,31 @@ class Embedder:
     def _chunks(self, batch: GraphBatch, **needs: Any) -> list[tuple[int, int]]:
         of = self.map
         needs = {"n_graphs": len(batch), **needs}
-        channels = of.channels(batch.node_width, batch.edge_width)
+        channels = batch.channels(of.adjacency_channel)
         return self.schedule.chunks(
-            of.proposal, of.n_hidden, seed=of.seed, channels=channels, heads=of.heads, **needs
+            of.proposal, of.n_hidden, seed=of.seed, channels=len(channels), heads=of.heads, **needs
         )
 
     def _chunk(self, start: int, size: int, batch: GraphBatch) -> Chunk:
         """Draw a chunk of features; one that holds them all is kept for the next call."""
-        widths, kept = (batch.node_width, batch.edge_width), self._kept
         if size < self.map.n_hidden:
-            return Chunk(self.map, start, size, *widths)
-        if kept is None or kept.widths != widths:
-            kept = self._kept = Chunk(self.map, start, size, *widths)
+            return Chunk(self.map, start, size, batch)
+        kept = self._kept
+        if kept is None or not kept.is_for(batch):
+            kept = self._kept = Chunk(self.map, start, size, batch)
         return kept
+
+    def _with_kept_keys(self, batch: GraphBatch) -> GraphBatch:
+        """Add the categories of earlier calls, so that their coefficients need not be drawn again.
+
+        Categories stand in the order of their keys, so those that a graph does not have change no bit of it.
+        """
+        if self._kept is None:
+            return batch
+        node, edge = self._kept.category_keys
+        if len(node) + len(edge) > MOST_CATEGORIES:
+            return batch
+        return batch.with_codes_among(node, edge)
 
     def _warn_if_long(self, batch: GraphBatch) -> None:
         of = self.map
@@ -223,13 +264,15 @@ class Chunk:
         Whose features these are.
     start, size : int
         Which of its hidden draws.
-    node_width, edge_width : int
-        Numbers of attributes of the graphs.
+    batch : GraphBatch
+        Graphs that have the channels for which coefficients are drawn.
     """
 
-    def __init__(self, of: FeatureMap, start: int, size: int, node_width: int, edge_width: int) -> None:
-        self.map, self.widths = of, (node_width, edge_width)
-        self.draw = of.draw(of.channels(node_width, edge_width), start, size)
+    def __init__(self, of: FeatureMap, start: int, size: int, batch: GraphBatch) -> None:
+        self.map, self.keys = of, batch.channels(of.adjacency_channel)
+        self.category_keys = batch.node_codes.keys, batch.edge_codes.keys
+        self._null_graph = batch.null()
+        self.draw = of.draw(self.keys.all, start, size)
         self.columns = slice(of.heads * start, of.heads * (start + size))
         self._channels: dict[tuple[bool, bool], Channels] = {}
         self._null: FloatArray = np.zeros(of.heads * size)
@@ -237,6 +280,10 @@ class Chunk:
         if of.center:
             self._null = self._of_null(self.place_features, of.heads * size)
         self._weight = np.sqrt(of.squared_weights(self.draw))
+
+    def is_for(self, batch: GraphBatch) -> bool:
+        """Whether these are the channels of the graphs."""
+        return all(map(np.array_equal, self.keys, batch.channels(self.map.adjacency_channel)))
 
     def place_features(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
         """Write the columns of z that belong to these features, for the graphs of a piece, to their rows.
@@ -280,9 +327,8 @@ class Chunk:
         place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
 
     def _of_null(self, place_into: Callable[..., None], width: int) -> FloatArray:
-        null = GraphBatch.from_graphs([null_graph(*self.widths)])
         out = np.empty((1, width))
-        place_into(null, Piece(np.zeros(1, np.int64), False), out)
+        place_into(self._null_graph, Piece(np.zeros(1, np.int64), False), out)
         return np.asarray(out[0])
 
     def _through_heads(self, sums: FloatArray, columns: IntArray) -> FloatArray:
@@ -307,7 +353,7 @@ class Chunk:
         def channels(directed: bool) -> Channels:
             key = directed, hidden  # threads may do this twice, with the same result
             if key not in self._channels:
-                self._channels[key] = engine.channels(self.draw.groups, self.widths[0], directed, hidden)
+                self._channels[key] = engine.channels(self.draw.groups, len(self.keys.node), directed, hidden)
             return self._channels[key]
 
         sums = engine.piece_sums(batch, piece, channels)
@@ -318,3 +364,8 @@ class Chunk:
                 "scale the attributes, or use dtype='float64' or normalize=True"
             )
         return sums, next(iter(self._channels[key].columns for key in self._channels if key[1] == hidden))
+
+
+def _renumbered(message: str, members: IntArray) -> str:
+    """Return a message about a graph of a part with its number in the whole."""
+    return re.sub(r"^graph (\d+)", lambda found: f"graph {members[int(found[1])]}", message)

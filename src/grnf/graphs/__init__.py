@@ -1,6 +1,19 @@
 """A_g: the graph as a tensor. `Graph` is one graph, `GraphBatch` a ragged collection of them."""
 
+from grnf.graphs.batch import GraphBatch
+from grnf.graphs.channels import ADJACENCY, ChannelKeys, Codes, category_key, number_keys
 from grnf.graphs.checks import check_graphs
-from grnf.graphs.graph import Graph, GraphBatch, edge_channels, null_graph
+from grnf.graphs.graph import Graph, edge_channels, null_graph
 
-__all__ = ["Graph", "GraphBatch", "check_graphs", "edge_channels", "null_graph"]
+__all__ = [
+    "ADJACENCY",
+    "ChannelKeys",
+    "Codes",
+    "Graph",
+    "GraphBatch",
+    "category_key",
+    "check_graphs",
+    "edge_channels",
+    "null_graph",
+    "number_keys",
+]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from grnf.errors import GraphError
-from grnf.graphs.graph import Graph, GraphBatch
+from grnf.graphs.batch import GraphBatch
+from grnf.graphs.graph import Graph
 
 __all__ = ["check_graphs"]
 

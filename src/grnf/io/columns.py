@@ -19,6 +19,7 @@ from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "AnyCategory",
     "Categories",
     "Column",
     "Numbers",
@@ -162,33 +163,11 @@ def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
     return None
 
 
-Encoded: TypeAlias = tuple[FloatArray, BoolArray, BoolArray]
-"""The numbers, one row per entry; which entries are missing; which hold an unseen category. Both have 0s."""
-
-
 @dataclass(frozen=True)
 class Numbers:
     """A column of numbers (width 1) or of vectors."""
 
     width: int
-
-    def encode(self, values: npt.NDArray[Any], field: str) -> Encoded:
-        """Return the numbers as they are, 0 where one is missing."""
-        if values.dtype.kind not in "biuf":
-            if not all(is_missing(value) for value in values):
-                raise GraphError(f"the {field} holds {_example(values)}; it held numbers in fit")
-            return np.zeros((len(values), self.width)), np.ones(len(values), dtype=np.bool_), _nowhere(values)
-        matrix = values.reshape(len(values), -1).astype(np.float64)
-        if matrix.shape[1] != self.width:
-            raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {self.width} in fit")
-        if np.isfinite(matrix).all():
-            return matrix, _nowhere(values), _nowhere(values)
-        gaps = np.isnan(matrix)
-        matrix[gaps] = 0.0
-        if np.isinf(matrix).any():
-            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
-            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
-        return matrix, np.asarray(gaps.any(axis=1)), _nowhere(values)
 
     def __str__(self) -> str:
         return f"width {self.width}"
@@ -210,25 +189,21 @@ class Categories:
         """The place of each category."""
         return {value: index for index, value in enumerate(self.values)}
 
-    def encode(self, values: npt.NDArray[Any], field: str) -> Encoded:
-        """Return one-hot rows, zeros where the value is missing or unseen."""
-        if values.dtype.kind in "biuf" and not np.isnan(values).all():
-            raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
-        entries = values.astype(object)
-        codes = np.array([self.places.get(value, -1) for value in entries.tolist()], dtype=np.int64)
-        absent, unseen = _nowhere(values), codes < 0
-        for index in np.flatnonzero(unseen):
-            absent[index] = is_missing(entries[index])
-        one_hot = np.zeros((len(entries), self.width))
-        seen = np.flatnonzero(~unseen)
-        one_hot[seen, codes[seen]] = 1.0
-        return one_hot, absent, unseen & ~absent
-
     def __str__(self) -> str:
         return f"{self.width} categories"
 
 
-Column: TypeAlias = Numbers | Categories
+@dataclass(frozen=True)
+class AnyCategory:
+    """A column of categories without end: each is a channel of its own, known by its key."""
+
+    width = 0
+
+    def __str__(self) -> str:
+        return "categories"
+
+
+Column: TypeAlias = Numbers | Categories | AnyCategory
 
 
 @dataclass(frozen=True)
@@ -249,9 +224,9 @@ class Schema:
     def to_config(self) -> list[dict[str, Any]]:
         """Return what JSON can hold."""
         return [
-            {"name": name, "width": column.width}
-            if isinstance(column, Numbers)
-            else {"name": name, "categories": [_to_json(value, name) for value in column.values]}
+            {"name": name, "categories": [_to_json(value, name) for value in column.values]}
+            if isinstance(column, Categories)
+            else {"name": name, "width": column.width}
             for name, column in self.columns.items()
         ]
 
@@ -264,8 +239,9 @@ class Schema:
             if "categories" in entry:
                 columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
             else:
-                columns[name] = Numbers(int(entry["width"]))
-            if columns[name].width < 1:
+                width = int(entry["width"])
+                columns[name] = Numbers(width) if width else AnyCategory()
+            if columns[name].width < 0 or entry.get("categories") == []:
                 raise ValueError(f"column {name!r} has width {columns[name].width}")
         return cls(columns)
 
@@ -277,17 +253,24 @@ class Schema:
 class SchemaDraft:
     """A schema in the making. The first graph that has values in a column says what the column holds.
 
-    A graph that disagrees is not refused here but when it is encoded, where its number is known.
+    A graph that disagrees is not refused here but when it is encoded, where its number is known. In an `open`
+    schema categories are not remembered.
     """
 
+    open: bool = False
     widths: dict[str, int] = field(default_factory=dict)
     categories: dict[str, set[Hashable]] = field(default_factory=dict)
     empty_widths: dict[str, int] = field(default_factory=dict)
 
     def add(self, columns: Mapping[str, Any]) -> None:
-        """Take note of the columns of one graph."""
+        """Take note of the columns of one graph, or of a block."""
         for name, values in columns.items():
-            array = np.asarray(values)
+            known = getattr(values, "categories", None)
+            if known is not None:  # a column of a block
+                if known and name not in self.widths:
+                    self.categories.setdefault(name, set()).update(known)
+                continue
+            array = np.asarray(getattr(values, "values", values))
             if array.dtype.kind in "biuf":
                 self._add_numbers(name, array)
             elif name not in self.widths:
@@ -300,7 +283,7 @@ class SchemaDraft:
             name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
         }
         for name, values in self.categories.items():
-            columns[name] = Categories(tuple(sorted(values, key=_place)))
+            columns[name] = AnyCategory() if self.open else Categories(tuple(sorted(values, key=_place)))
         names = sorted(columns, key=lambda name: (name != first, name))
         return Schema({name: columns[name] for name in names})
 
@@ -312,6 +295,8 @@ class SchemaDraft:
             self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
 
     def _add_categories(self, name: str, array: npt.NDArray[Any]) -> None:
+        if self.open and name in self.categories:
+            return
         found = {value for value in set(array.tolist()) if not is_missing(value)}
         if found:
             self.categories.setdefault(name, set()).update(found)
@@ -349,15 +334,6 @@ def _place(value: Any) -> tuple[int, Any]:
     if isinstance(value, numbers.Real):
         return 0, value
     return (1, value) if isinstance(value, str) else (2, repr(value))
-
-
-def _nowhere(values: npt.NDArray[Any]) -> BoolArray:
-    return np.zeros(len(values), dtype=np.bool_)
-
-
-def _example(values: npt.NDArray[Any]) -> str:
-    value = next(value for value in values.astype(object).ravel() if not is_missing(value))
-    return f"{type(value).__name__} values such as {value!r:.60}"
 
 
 def _to_json(value: Hashable, column: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from grnf.rules import Real, checked
 from grnf.typing import FloatArray
 
 __all__ = ["CoefficientLaw", "Gaussian", "ScaleMixture"]
@@ -110,7 +111,7 @@ class Gaussian(CoefficientLaw):
     """
 
     def __init__(self, scale: float = 1.0) -> None:
-        self.scale = _checked_scale(scale)
+        self.scale: float = checked(scale, "scale", Real())
 
     @property
     def probabilities(self) -> dict[float, float]:  # noqa: D102
@@ -142,7 +143,7 @@ class ScaleMixture(CoefficientLaw):
     def __init__(self, probabilities: Mapping[float, float]) -> None:
         if not isinstance(probabilities, Mapping) or not probabilities:
             raise ValueError(f"probabilities must be a dict {{scale: probability}}; got {probabilities!r}")
-        values = {_checked_scale(scale): float(p) for scale, p in probabilities.items()}
+        values = {checked(scale, "scale", Real()): float(p) for scale, p in probabilities.items()}
         total = math.fsum(values.values())
         if not min(values.values()) >= 0 or abs(total - 1) > 1e-9:
             raise ValueError(f"probabilities must be >= 0 and sum to 1; got {dict(probabilities)}")
@@ -158,9 +159,3 @@ class ScaleMixture(CoefficientLaw):
     def __repr__(self) -> str:
         inside = ", ".join(f"{scale:g}: {p:.4g}" for scale, p in self.probabilities.items())
         return f"ScaleMixture({{{inside}}})"
-
-
-def _checked_scale(scale: Any) -> float:
-    if not (isinstance(scale, (int, float, np.floating, np.integer)) and 0 < scale < math.inf):
-        raise ValueError(f"scale must be a positive number; got {scale!r}")
-    return float(scale)

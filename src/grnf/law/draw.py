@@ -12,9 +12,24 @@ from typing import Any
 import numpy as np
 
 from grnf.basis import bell
+from grnf.rules import Instance, Int, OneOf, Rule, checked
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Draw", "OrderDraw", "draw_seed", "n_head_parameters", "n_parameters", "page_generator"]
+__all__ = [
+    "SEED_RULES",
+    "Draw",
+    "OrderDraw",
+    "draw_seed",
+    "n_head_parameters",
+    "n_parameters",
+    "page_generator",
+]
+
+SEED_RULES: tuple[Rule | str, ...] = (
+    OneOf(None),
+    Int(0),
+    Instance("a numpy Generator or RandomState", np.random.Generator, np.random.RandomState),
+)
 
 
 def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
@@ -70,7 +85,8 @@ class OrderDraw:
     def equivariant(self) -> FloatArray:
         """theta_F, linear part: shape (m, Bell(k + 2), F_h, F)."""
         stop = bell(self.k + 2) * self.hidden_channels * self.channels
-        return self.theta[:, :stop].reshape(-1, bell(self.k + 2), self.hidden_channels, self.channels)
+        shape = len(self.theta), bell(self.k + 2), self.hidden_channels, self.channels
+        return self.theta[:, :stop].reshape(shape)
 
     @property
     def equivariant_bias(self) -> FloatArray:
@@ -153,10 +169,11 @@ def _key(seed: int) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def page_generator(seed: int, page: int, stream: int = 0) -> np.random.Generator:
+def page_generator(seed: int, page: int, stream: int = 0, channel: int = 0) -> np.random.Generator:
     """Return the generator of one page; pages of one seed never overlap (2^192 numbers apart).
 
-    A page has streams of its own for what is drawn beside its features (2^128 numbers apart).
+    A page has streams of its own for what is drawn beside its features (2^128 numbers apart), and in one of
+    them a part for each channel, by its key (2^64 numbers apart).
 
     Examples
     --------
@@ -164,7 +181,7 @@ def page_generator(seed: int, page: int, stream: int = 0) -> np.random.Generator
     True
     """
     key = np.array(_key(seed), dtype=np.uint64)
-    counter = np.array([0, 0, stream, page], dtype=np.uint64)
+    counter = np.array([0, channel, stream, page], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
@@ -176,16 +193,11 @@ def draw_seed(random_state: Any) -> int:
     >>> draw_seed(42)
     42
     """
+    random_state = checked(random_state, "random_state", *SEED_RULES)
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state must be >= 0; got {random_state}")
-        return int(random_state)
+    if isinstance(random_state, int):
+        return random_state
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63 - 1))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise ValueError(
-        f"random_state must be None, an int >= 0, a numpy Generator or RandomState; got {random_state!r}"
-    )
+    return int(random_state.randint(2**31 - 1))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Categorical", "OrderLaw", "Restricted", "ShiftedPoisson", "as_order_law"]
@@ -203,13 +203,9 @@ def as_order_law(orders: OrderLaw | Mapping[int, float]) -> OrderLaw:
 
 
 def _checked_orders(orders: Iterable[int]) -> list[int]:
-    try:
-        checked = sorted({operator.index(k) for k in orders})
-    except TypeError:
-        raise ValueError(f"orders must be integers >= 1; got {orders!r}") from None
-    if not checked or checked[0] < 1:
-        raise ValueError(f"orders must be integers >= 1; got {checked}")
-    return checked
+    if not isinstance(orders, Iterable) or not (found := list(orders)):
+        raise ValueError(f"orders must be integers >= 1; got {orders!r}")
+    return sorted({checked(k, "an order of the law", Int(1)) for k in found})
 
 
 def _checked_real(value: Any, what: str) -> float:

@@ -3,7 +3,9 @@
 One seed defines an infinite sequence w_1, w_2, ... Features are drawn in pages of PAGE, each from its own
 counter-based stream, so any chunk of the sequence can be drawn alone: the first 512 features of M = 10,000
 are the features of M = 512, whatever the chunks in which they are drawn. What is drawn beside the features
-(strata, scales, further heads) has streams of its own, so it changes no number of a plain draw.
+(strata, scales, further heads) has streams of its own, so it changes no number of a plain draw; and so has
+every channel, by its key (see `grnf.graphs.channels`): its coefficients are the same whatever other channels
+there are. This is the law of independent coefficients with a channel for each category that may ever come.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
 from grnf.law.coefficients import CoefficientLaw, Gaussian
 from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters, page_generator
 from grnf.law.orders import OrderLaw, as_order_law
-from grnf.rules import Instance, Int, OneOf, Rule
-from grnf.typing import FloatArray, IntArray
+from grnf.rules import Instance, Int, Rule, checked
+from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["LAW_RULES", "SEED_RULES", "Law", "ParameterLaw", "parameter_law"]
+__all__ = ["LAW_RULES", "Law", "ParameterLaw", "parameter_law"]
 
 PAGE = 64
 """Features per random stream. A constant of the format: changing it changes every drawn number."""
@@ -28,7 +31,7 @@ PAGE = 64
 REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(PAGE)])
 """0 .. PAGE - 1 with their bits reversed."""
 
-STRATA, SCALES, HEADS = 1, 2, 3
+STRATA, SCALES, HEADS, CHANNELS = 1, 2, 3, 4
 """Streams of a page beside that of its features."""
 
 LARGEST_FEATURE = 100_000_000
@@ -68,7 +71,7 @@ class ParameterLaw:
     ) -> None:
         self.orders = as_order_law(orders)
         self.coefficients = Gaussian() if coefficients is None else coefficients
-        self.hidden_channels = hidden_channels
+        self.hidden_channels: int = checked(hidden_channels, "hidden_channels", Int(1))
         self.stratified = bool(stratified)
         self._last_orders: tuple[tuple[int, int] | None, IntArray] = (None, np.empty(0, dtype=np.int64))
 
@@ -77,14 +80,16 @@ class ParameterLaw:
         """Whether supp(P) is all of W, as Theorem 1 asks."""
         return self.orders.full_support and self.coefficients.full_support
 
-    def sample(self, n_features: int, *, channels: int, seed: int, start: int = 0, heads: int = 1) -> Draw:
+    def sample(
+        self, n_features: int, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
+    ) -> Draw:
         """Draw features w_start .. w_(start + n_features - 1) of the sequence that the seed defines.
 
         Parameters
         ----------
         n_features : int
-        channels : int
-            F, the number of channels of the graphs.
+        channels : array of uint64, or int
+            The keys of the F channels of the graphs; a number F stands for the keys 0 .. F - 1.
         seed : int
         start : int, default=0
         heads : int, default=1
@@ -93,7 +98,9 @@ class ParameterLaw:
         chosen = np.arange(start, start + n_features)
         return self.select(chosen, channels=channels, seed=seed, start=start, heads=heads)
 
-    def select(self, chosen: IntArray, *, channels: int, seed: int, start: int = 0, heads: int = 1) -> Draw:
+    def select(
+        self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
+    ) -> Draw:
         """Draw the features of these numbers, which must ascend; they become start, start + 1, ...
 
         Examples
@@ -102,12 +109,13 @@ class ParameterLaw:
         >>> law.select(np.array([4, 1000]), channels=1, seed=0).orders
         array([2, 1])
         """
+        keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
         parts: dict[int, list[OrderDraw]] = {}
         orders = np.empty(len(chosen), dtype=np.int64)
         for page in np.unique(chosen // PAGE):
             places = np.arange(*np.searchsorted(chosen, [page * PAGE, (page + 1) * PAGE]))
             wanted = chosen[places] - page * PAGE
-            for group in self._sample_page(seed, int(page), int(wanted[-1]) + 1, channels, heads):
+            for group in self._sample_page(seed, int(page), int(wanted[-1]) + 1, keys, heads):
                 kept = np.flatnonzero(np.isin(group.features, wanted))
                 if len(kept):
                     found = places[np.searchsorted(wanted, group.features[kept])]
@@ -187,14 +195,14 @@ class ParameterLaw:
             uniform = ((REVERSED ^ shift) + uniform) / PAGE
         return self.orders.quantile(uniform)
 
-    def _sample_page(self, seed: int, page: int, count: int, channels: int, heads: int) -> list[OrderDraw]:
+    def _sample_page(self, seed: int, page: int, count: int, keys: Keys, heads: int) -> list[OrderDraw]:
         """Draw the first `count` features of a page, one group per order."""
         generator = page_generator(seed, page)
         all_orders = self._page_orders(generator, seed, page)
         orders = all_orders[:count]
-        hidden = self.hidden_channels
-        present = {int(k): n_parameters(int(k), channels, hidden) for k in np.unique(orders)}
-        for k, size in present.items():
+        hidden, channels = self.hidden_channels, len(keys)
+        for k in np.unique(orders):
+            size = n_parameters(int(k), channels, hidden)
             if size > LARGEST_FEATURE:
                 raise OrderTooLargeError(
                     f"a feature of order {k} was drawn from {self.orders!r}; on {channels} channels it has "
@@ -202,21 +210,38 @@ class ParameterLaw:
                     "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
                 )
         scales = self.coefficients.scales(page_generator(seed, page, SCALES).random(PAGE)[:count])
-        ends = np.cumsum([present[int(k)] for k in orders])
-        flat = generator.standard_normal(int(ends[-1]))
-        # one head of all features of the page after the other, so that more of either change none
-        head_ends = np.cumsum([n_head_parameters(int(k), hidden) for k in all_orders])
-        more = page_generator(seed, page, HEADS).standard_normal((heads - 1, int(head_ends[-1])))
+        # what is drawn for a feature follows on what is drawn for those before it, so that more change none
+        linear = _Places([bell(int(k) + 2) * hidden for k in orders])
+        rest = _Places([n_parameters(int(k), 0, hidden) for k in orders])
+        more = _Places([n_head_parameters(int(k), hidden) for k in all_orders])
+        of_channels = np.empty((channels, linear.total))
+        for row, key in zip(of_channels, keys.tolist(), strict=True):
+            page_generator(seed, page, CHANNELS, key).standard_normal(out=row)
+        biases = generator.standard_normal(rest.total)
+        heads_drawn = page_generator(seed, page, HEADS).standard_normal((heads - 1, more.total))
         groups = []
-        for k, size in present.items():
+        for k in np.unique(orders):
             (members,) = np.nonzero(orders == k)
             scale = scales[members, np.newaxis]
-            theta = scale * flat[(ends[members] - size)[:, np.newaxis] + np.arange(size)]
-            head_size = n_head_parameters(k, hidden)
-            places = (head_ends[members] - head_size)[:, np.newaxis] + np.arange(head_size)
-            more_heads = scale[:, np.newaxis] * more[:, places].swapaxes(0, 1) if heads > 1 else None
-            groups.append(OrderDraw(k, members, theta, channels, hidden, more_heads))
+            equivariant = of_channels[:, linear.of(members)].transpose(1, 2, 0).reshape(len(members), -1)
+            theta = scale * np.concatenate([equivariant, biases[rest.of(members)]], axis=1)
+            drawn = heads_drawn[:, more.of(members)].swapaxes(0, 1)
+            more_heads = scale[:, np.newaxis] * drawn if heads > 1 else None
+            groups.append(OrderDraw(int(k), members, theta, channels, hidden, more_heads))
         return groups
+
+
+class _Places:
+    """Where the numbers of each feature of a page stand in a stream: one after the other."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self._sizes, self._ends = sizes, np.cumsum(sizes)
+        self.total = int(self._ends[-1])
+
+    def of(self, members: IntArray) -> IntArray:
+        """Return the places of the numbers of features of one order, a row for each."""
+        size = self._sizes[members[0]]
+        return np.asarray((self._ends[members] - size)[:, np.newaxis] + np.arange(size))
 
 
 def _joined(groups: list[OrderDraw]) -> OrderDraw:
@@ -238,11 +263,6 @@ Law = OrderLaw | ParameterLaw | Mapping[int, float]
 LAW_RULES: tuple[Rule | str, ...] = (
     Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping),
     "For one order k alone write {k: 1.0}",
-)
-SEED_RULES: tuple[Rule | str, ...] = (
-    OneOf(None),
-    Int(0),
-    Instance("a numpy Generator or RandomState", np.random.Generator, np.random.RandomState),
 )
 
 

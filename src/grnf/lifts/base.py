@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.rules import OneOf, Table, checked_parameters
 from grnf.samples import encoded_samples, first_samples
@@ -73,14 +74,13 @@ class NodeLift(Lift):
     """A lift that adds node attributes."""
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
-        columns = [self._columns(piece) for piece in pieces(batch)]
-        return GraphBatch(
-            node_ptr=batch.node_ptr,
-            edge_ptr=batch.edge_ptr,
-            edges=batch.edges,
-            node_attr=np.hstack([batch.node_attr, np.concatenate(columns)]),
-            edge_attr=batch.edge_attr,
-            directed=batch.directed,
+        columns = np.concatenate([self._columns(piece) for piece in pieces(batch)])
+        name = f"{type(self).__name__} after {batch.node_width}"  # a lift may come twice in a chain
+        keys = number_keys("node", columns.shape[1], name)
+        return replace(
+            batch,
+            node_attr=np.hstack([batch.node_attr, columns]),
+            node_keys=np.concatenate([batch.node_keys, keys]),
         )
 
     def _columns(self, batch: GraphBatch) -> FloatArray:

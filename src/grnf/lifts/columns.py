@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -89,13 +90,10 @@ class Standardize(Lift):
         return mean, scale
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
-        return GraphBatch(
-            node_ptr=batch.node_ptr,
-            edge_ptr=batch.edge_ptr,
-            edges=batch.edges,
+        return replace(
+            batch,
             node_attr=(batch.node_attr - self.node_mean_) / self.node_scale_,
             edge_attr=(batch.edge_attr - self.edge_mean_) / self.edge_scale_,
-            directed=batch.directed,
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import Lift, pieces
 from grnf.lifts.dense import dense_blocks
@@ -27,6 +28,11 @@ class _PairLift(Lift):
     pairs: str
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        if batch.edge_codes.values.shape[1]:
+            raise GraphError(
+                f"{type(self).__name__} adds edges, for which open categories of edges have no value: encode "
+                "them with unseen='ignore' or unseen='error'"
+            )
         done = [self._piece(piece) for piece in pieces(batch)]
         counts = np.concatenate([np.diff(piece.edge_ptr) for piece in done])
         return GraphBatch(
@@ -36,6 +42,8 @@ class _PairLift(Lift):
             node_attr=batch.node_attr,
             edge_attr=np.concatenate([piece.edge_attr for piece in done]),
             directed=batch.directed,
+            node_keys=batch.node_keys,
+            node_codes=batch.node_codes,
         )
 
     def _piece(self, batch: GraphBatch) -> GraphBatch:

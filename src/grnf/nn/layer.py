@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from grnf.activations import get_activation
 from grnf.basis import check_basis
+from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, draw_seed, importance_weights, parameter_law
 from grnf.law.draw import n_head_parameters, n_parameters
@@ -18,6 +19,7 @@ from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
 from grnf.nn.sums import Settings, feature_sums
 from grnf.rules import Int, checked
+from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]
 
@@ -111,9 +113,9 @@ class GRNFLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_basis(basis)
-        self.out_features = _whole(out_features, 1, "out_features")
-        self.node_channels = _whole(node_channels, 0, "node_channels")
-        self.edge_channels = _whole(edge_channels, 0, "edge_channels")
+        self.out_features = checked(out_features, "out_features", Int(1))
+        self.node_channels = checked(node_channels, "node_channels", Int(0))
+        self.edge_channels = checked(edge_channels, "edge_channels", Int(0))
         self.hidden_channels = checked(hidden_channels, "hidden_channels", Int(1))
         self.heads, self.stratified = checked(heads, "heads", Int(1)), bool(stratified)
         if self.out_features % self.heads:
@@ -132,7 +134,7 @@ class GRNFLayer(nn.Module):
         self.seed = _seed(random_state)
         self._hidden_code = get_activation(hidden_activation).code
         self._outer_code = get_activation(activation).code
-        self._channels = self.node_channels + channels_of_edges(self.edge_channels, self.adjacency_channel)
+        self._keys = _keys_by_index(self.node_channels, self.edge_channels, self.adjacency_channel)
         self._make(device, dtype)
         self.reset_parameters()
 
@@ -159,7 +161,8 @@ class GRNFLayer(nn.Module):
             raise ValueError("the layer draws its features itself, so one with chosen features cannot be had")
         shared = ("heads", "hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
-        return cls(
+        grnf.encoder_.require_closed("the layer takes numbers")
+        layer = cls(
             grnf.n_components_,
             grnf.node_width_,
             grnf.edge_width_,
@@ -170,11 +173,14 @@ class GRNFLayer(nn.Module):
             **params,
             **settings,
         )
+        layer._keys = grnf.encoder_.channels(layer.adjacency_channel).all  # columns may have names there
+        layer.reset_parameters()
+        return layer
 
     def reset_parameters(self) -> None:
         """Draw the coefficients again from `seed`, and set the weights to p / p-bar."""
         draw = self.proposal.sample(
-            self.out_features // self.heads, channels=self._channels, seed=self.seed, heads=self.heads
+            self.out_features // self.heads, channels=self._keys, seed=self.seed, heads=self.heads
         )
         ratio = importance_weights(self.target, self.proposal, draw)
         drawn = {group.k: group for group in draw.groups}
@@ -314,7 +320,7 @@ class GRNFLayer(nn.Module):
             return
         self._head_sizes[k] = n_head_parameters(k, self.hidden_channels)
         shapes: dict[str, tuple[int, ...]]
-        shapes = {f"theta_{k}": (0, n_parameters(k, self._channels, self.hidden_channels))}
+        shapes = {f"theta_{k}": (0, n_parameters(k, len(self._keys), self.hidden_channels))}
         if self.heads > 1:
             shapes[f"heads_{k}"] = (0, self.heads - 1, self._head_sizes[k])
         for name, shape in shapes.items():
@@ -360,14 +366,19 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def _whole(value: Any, least: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}; got {value!r}")
-    return value
-
-
 def _seed(random_state: Any) -> int:
     """Return a seed; without a `random_state`, or with a generator of torch, torch draws it."""
     if random_state is None or isinstance(random_state, torch.Generator):
         return int(torch.randint(2**62, (), generator=random_state))
     return draw_seed(random_state)
+
+
+def _keys_by_index(node_channels: int, edge_channels: int, adjacency_channel: bool) -> Keys:
+    """Return what the channels are: columns of x, the adjacency, columns of edge_attr, as for `GRNF`."""
+    adjacency = [ADJACENCY] * (channels_of_edges(edge_channels, adjacency_channel) - edge_channels)
+    own = (
+        number_keys("node", node_channels),
+        np.array(adjacency, np.uint64),
+        number_keys("edge", edge_channels),
+    )
+    return np.concatenate(own)

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.graphs import GraphBatch
+from grnf.graphs import GraphBatch, category_key, number_keys
+from grnf.graphs.channels import Item
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.tu_arcs import OF_EDGES, Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]
 
@@ -55,8 +56,8 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     data = _together(list(_parts(Source(path), "raise")))
     if not node_attributes:
         data.tables.pop("node_attributes", None)
-    node_attr, node_columns = _one_hot(data.tables, "node", data.node_ptr[-1])
-    edge_attr, edge_columns = _one_hot(data.tables, "edge", len(data.edges))
+    node_attr, node_columns, node_keys = _one_hot(data.tables, "node", data.node_ptr[-1])
+    edge_attr, edge_columns, edge_keys = _one_hot(data.tables, "edge", len(data.edges))
     batch = GraphBatch(
         node_ptr=data.node_ptr,
         edge_ptr=data.edge_ptr,
@@ -64,6 +65,8 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
         node_attr=node_attr,
         edge_attr=edge_attr,
         directed=np.full(len(data.node_ptr) - 1, data.directed),
+        node_keys=node_keys,
+        edge_keys=edge_keys,
     )
     return TUData(batch, data.tables.get("y"), node_columns, edge_columns)
 
@@ -257,14 +260,16 @@ def _has_one_way(table: Table, first: int, end: int) -> bool:
     )
 
 
-def _one_hot(tables: Table, item: str, count: int) -> tuple[FloatArray, list[str]]:
+def _one_hot(tables: Table, item: Item, count: int) -> tuple[FloatArray, list[str], Keys]:
     parts = [tables.get(f"{item}_attributes", np.empty((count, 0)))]
     names = [f"attribute{column}" for column in range(parts[0].shape[1])]
+    keys = number_keys(item, len(names), "attributes").tolist()
     for column, entries in enumerate(tables.get(f"{item}_labels", np.empty((count, 0))).T):
         values = np.array(sorted(np.unique(entries), key=str), dtype=np.int64)
         parts.append((entries[:, np.newaxis] == values).astype(np.float64))
         names += [f"label{column or ''}={value}" for value in values]
-    return np.hstack(parts), names
+        keys += [category_key(item, f"label{column or ''}", int(value)) for value in values]
+    return np.hstack(parts), names, np.array(keys, dtype=np.uint64)
 
 
 def _columns(tables: Table, item: str) -> Table:

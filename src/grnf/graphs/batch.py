@@ -1,0 +1,290 @@
+"""Many attributed graphs as ragged arrays with offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.errors import GraphError
+from grnf.graphs.channels import ADJACENCY, ChannelKeys, Codes, Item, number_keys
+from grnf.graphs.graph import Graph, edge_channels
+from grnf.typing import BoolArray, FloatArray, IntArray, Keys
+
+__all__ = ["GraphBatch", "ragged_indices"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphBatch:
+    """A collection of graphs of one kind (equal widths of attributes), concatenated.
+
+    Parameters
+    ----------
+    node_ptr, edge_ptr : array of int, shape (n_graphs + 1,)
+        Graph g has nodes node_ptr[g] .. node_ptr[g + 1] - 1 and edges edge_ptr[g] .. edge_ptr[g + 1] - 1.
+    edges : array of int, shape (n_edges, 2)
+        Edges as listed by each graph, in the graph's own numbering of its nodes.
+    node_attr : array, shape (n_nodes, node_width)
+    edge_attr : array, shape (n_edges, edge_width)
+    directed : array of bool, shape (n_graphs,)
+    node_keys, edge_keys : array of uint64, optional
+        What the columns of the attributes are, see `grnf.graphs.channels`; by default numbers without a name.
+    node_codes, edge_codes : Codes, optional
+        Categories beside the numbers: each is a channel of its own, 1 where an item is of it.
+
+    Examples
+    --------
+    >>> batch = GraphBatch.from_graphs([Graph(2, [(0, 1)]), Graph(3, [])])
+    >>> batch, batch[1]
+    (GraphBatch(2 graphs, 5 nodes, 1 edges, node_width=0, edge_width=0), \
+Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
+    """
+
+    node_ptr: IntArray
+    edge_ptr: IntArray
+    edges: IntArray
+    node_attr: FloatArray
+    edge_attr: FloatArray
+    directed: BoolArray
+    node_keys: Keys = None  # type: ignore[assignment]
+    edge_keys: Keys = None  # type: ignore[assignment]
+    node_codes: Codes = None  # type: ignore[assignment]
+    edge_codes: Codes = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        items: tuple[tuple[Item, FloatArray], ...] = (("node", self.node_attr), ("edge", self.edge_attr))
+        for item, values in items:
+            if getattr(self, f"{item}_keys") is None:
+                object.__setattr__(self, f"{item}_keys", number_keys(item, values.shape[1]))
+            if getattr(self, f"{item}_codes") is None:
+                object.__setattr__(self, f"{item}_codes", Codes.none(len(values)))
+            keys, codes = getattr(self, f"{item}_keys"), getattr(self, f"{item}_codes")
+            if len(keys) != values.shape[1] or len(codes.values) != len(values):
+                raise ValueError(
+                    f"{item}_attr of shape {values.shape} has {len(keys)} keys and {len(codes.values)} rows "
+                    "of codes"
+                )
+
+    @classmethod
+    def from_graphs(
+        cls,
+        graphs: Sequence[Graph],
+        *,
+        node_width: int | None = None,
+        edge_width: int | None = None,
+        caller: str = "X",
+    ) -> GraphBatch:
+        """Concatenate graphs, checking that their attributes have one width.
+
+        A graph with no nodes (edges) agrees with any width of node (edge) attributes, so that a molecule
+        of one atom needs no empty array of bonds.
+        """
+        if any(g.node_keys is not None for g in graphs):
+            graphs = _with_common_channels(graphs)
+        node_width = _common_width([(g.node_width, g.n_nodes) for g in graphs], node_width, "node", caller)
+        edge_width = _common_width([(g.edge_width, g.n_edges) for g in graphs], edge_width, "edge", caller)
+        return cls(
+            node_ptr=_offsets([g.n_nodes for g in graphs]),
+            edge_ptr=_offsets([g.n_edges for g in graphs]),
+            edges=_joined_edges(graphs),
+            node_attr=_stacked([g.node_attr for g in graphs], sum(g.n_nodes for g in graphs), node_width),
+            edge_attr=_stacked([g.edge_attr for g in graphs], sum(g.n_edges for g in graphs), edge_width),
+            directed=np.array([g.directed for g in graphs], dtype=np.bool_),
+            node_keys=graphs[0].node_keys if graphs else None,  # type: ignore[arg-type]
+            edge_keys=graphs[0].edge_keys if graphs else None,  # type: ignore[arg-type]
+        )
+
+    @property
+    def node_width(self) -> int:
+        """Number of node attributes."""
+        return int(self.node_attr.shape[1])
+
+    @property
+    def edge_width(self) -> int:
+        """Number of edge attributes, the adjacency not counted."""
+        return int(self.edge_attr.shape[1])
+
+    def channels(self, adjacency_channel: bool = True) -> ChannelKeys:
+        """Return the channels of the tensors: numbers, then categories; of edges the adjacency first."""
+        width = self.edge_width + self.edge_codes.values.shape[1]
+        adjacency = [ADJACENCY] if edge_channels(width, adjacency_channel) > width else []
+        return ChannelKeys(
+            np.concatenate([self.node_keys, self.node_codes.keys]),
+            np.concatenate([np.array(adjacency, np.uint64), self.edge_keys, self.edge_codes.keys]),
+        )
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of nodes of each graph."""
+        return np.diff(self.node_ptr)
+
+    def require_widths(self, node_width: int | None, edge_width: int | None, caller: str = "X") -> None:
+        """Raise a `GraphError` unless the attributes have these widths."""
+        for item, found, wanted in (
+            ("node", self.node_width, node_width),
+            ("edge", self.edge_width, edge_width),
+        ):
+            if wanted is not None and found != wanted:
+                raise GraphError(_width_message(caller, 0, item, found, wanted))
+
+    def take(self, indices: npt.ArrayLike) -> GraphBatch:
+        """Return the graphs of these numbers, in that order."""
+        index = np.asarray(indices, dtype=np.int64)
+        nodes = ragged_indices(self.node_ptr, index)
+        edges = ragged_indices(self.edge_ptr, index)
+        return GraphBatch(
+            node_ptr=_offsets(np.diff(self.node_ptr)[index]),
+            edge_ptr=_offsets(np.diff(self.edge_ptr)[index]),
+            edges=self.edges[edges],
+            node_attr=self.node_attr[nodes],
+            edge_attr=self.edge_attr[edges],
+            directed=self.directed[index],
+            node_keys=self.node_keys,
+            edge_keys=self.edge_keys,
+            node_codes=self.node_codes.take(nodes),
+            edge_codes=self.edge_codes.take(edges),
+        )
+
+    def with_used_codes(self) -> GraphBatch:
+        """Return the same graphs without the channels of categories that none of them has."""
+        return replace(self, node_codes=self.node_codes.used(), edge_codes=self.edge_codes.used())
+
+    def with_codes_among(self, node_keys: Keys, edge_keys: Keys) -> GraphBatch:
+        """Return the same graphs with these channels of categories beside their own."""
+        node_codes, edge_codes = self.node_codes, self.edge_codes
+        if node_codes.values.shape[1]:
+            node_codes = node_codes.among(np.union1d(node_codes.keys, node_keys))
+        if edge_codes.values.shape[1]:
+            edge_codes = edge_codes.among(np.union1d(edge_codes.keys, edge_keys))
+        return replace(self, node_codes=node_codes, edge_codes=edge_codes)
+
+    def null(self) -> GraphBatch:
+        """Return 0_g, the graph with one node and a tensor of zeros, with the channels of these graphs."""
+        return replace(
+            self,
+            node_ptr=np.array([0, 1]),
+            edge_ptr=np.array([0, 0]),
+            edges=np.empty((0, 2), np.int64),
+            node_attr=np.zeros((1, self.node_width)),
+            edge_attr=np.empty((0, self.edge_width)),
+            directed=np.zeros(1, np.bool_),
+            node_codes=Codes(np.full((1, self.node_codes.values.shape[1]), -1), self.node_codes.keys),
+            edge_codes=self.edge_codes.take(slice(0, 0)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.directed)
+
+    def __getitem__(self, index: int) -> Graph:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"graph {index} of {len(self)}")
+        index %= len(self)
+        nodes = slice(self.node_ptr[index], self.node_ptr[index + 1])
+        edges = slice(self.edge_ptr[index], self.edge_ptr[index + 1])
+        node_attr, node_keys = _dense(self.node_attr[nodes], self.node_keys, self.node_codes.take(nodes))
+        edge_attr, edge_keys = _dense(self.edge_attr[edges], self.edge_keys, self.edge_codes.take(edges))
+        graph = Graph(
+            int(nodes.stop - nodes.start),
+            self.edges[edges],
+            node_attr if len(node_keys) else None,
+            edge_attr if len(edge_keys) else None,
+            bool(self.directed[index]),
+        )
+        unnamed = number_keys("node", self.node_width), number_keys("edge", self.edge_width)
+        if np.array_equal(node_keys, unnamed[0]) and np.array_equal(edge_keys, unnamed[1]):
+            return graph
+        return graph._named(node_keys, edge_keys)
+
+    def __iter__(self) -> Iterator[Graph]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphBatch({len(self)} graphs, {self.node_ptr[-1]} nodes, {self.edge_ptr[-1]} edges, "
+            f"node_width={self.node_width}, edge_width={self.edge_width})"
+        )
+
+
+def _dense(values: FloatArray, keys: Keys, codes: Codes) -> tuple[FloatArray, Keys]:
+    """Return numbers and the categories that occur side by side, and what the columns are."""
+    codes = codes.used()
+    if not len(codes.keys):
+        return values, keys
+    rows, columns = np.nonzero(codes.values >= 0)
+    one_hot = np.zeros((len(values), len(codes.keys)))
+    one_hot[rows, codes.values[rows, columns]] = 1.0
+    return np.hstack([values, one_hot]), np.concatenate([keys, codes.keys])
+
+
+def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
+    """Return the same graphs with a column for each channel that any of them has."""
+    items: tuple[Item, ...] = ("node", "edge")
+    given = {
+        item: [
+            number_keys(item, width) if keys is None else keys
+            for keys, width in ((getattr(g, f"{item}_keys"), getattr(g, f"{item}_width")) for g in graphs)
+        ]
+        for item in items
+    }
+    common = {
+        item: np.array(list(dict.fromkeys(np.concatenate(given[item]).tolist())), np.uint64) for item in items
+    }
+    found = []
+    for index, graph in enumerate(graphs):
+        attributes: dict[str, FloatArray | None] = {}
+        for item in items:
+            values = np.zeros((graph.n_nodes if item == "node" else graph.n_edges, len(common[item])))
+            places = {key: place for place, key in enumerate(common[item].tolist())}
+            own = getattr(graph, f"{item}_attr")
+            if own is not None:
+                values[:, [places[key] for key in given[item][index].tolist()]] = own
+            attributes[f"{item}_attr"] = values if len(common[item]) else None
+        same = Graph(graph.n_nodes, graph.edges, **attributes, directed=graph.directed)
+        found.append(same._named(common["node"], common["edge"]))
+    return found
+
+
+def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
+    edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
+    return np.ascontiguousarray(edges)  # the loops are compiled for one layout
+
+
+def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, caller: str) -> int:
+    """Return the width that all graphs have; `found` holds (width, number of items) of each graph."""
+    for index, (width, count) in enumerate(found):
+        if count == 0 and width == 0:
+            continue
+        if wanted is None:
+            wanted = width
+        elif width != wanted:
+            raise GraphError(_width_message(caller, index, item, width, wanted))
+    return wanted or 0
+
+
+def _width_message(caller: str, index: int, item: str, found: int, wanted: int) -> str:
+    return (
+        f"{caller}[{index}].{item}_attr has {found} column{'s' * (found != 1)}; "
+        f"{wanted} expected, as in the graphs before it (all graphs need the same attributes)"
+    )
+
+
+def _offsets(counts: Any) -> IntArray:
+    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ptr[1:])
+    return ptr
+
+
+def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArray:
+    if width == 0:
+        return np.empty((count, 0))
+    return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
+
+
+def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
+    """Return the positions of the items of the graphs `index`, one after the other."""
+    counts = np.diff(ptr)[index]
+    starts = np.repeat(ptr[index] - _offsets(counts)[:-1], counts)
+    return starts + np.arange(len(starts))

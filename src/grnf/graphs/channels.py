@@ -1,0 +1,133 @@
+"""What a channel of A is, as a 64-bit key: of numbers column and place, of a category column and name.
+
+Random coefficients are drawn by key, so a channel has the same ones wherever it occurs, whatever channels
+stand beside it. There is one for each category that may ever come: a vocabulary without end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.typing import IntArray, Keys
+
+__all__ = ["ADJACENCY", "ChannelKeys", "Codes", "Item", "category_key", "number_keys"]
+
+Item: TypeAlias = Literal["node", "edge"]
+UNNAMED = {"node": "x", "edge": "edge_attr"}
+"""What the columns of numbers without a name are called, so that every door agrees."""
+
+
+def _key(*words: str) -> int:
+    text = "".join(f"{len(word)}:{word}" for word in words)  # lengths: no two lists of words are one text
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+ADJACENCY = _key("adjacency")
+
+
+@lru_cache(maxsize=256)
+def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
+    """Return the keys of the entries of a column of numbers; by default of the one without a name.
+
+    Examples
+    --------
+    >>> number_keys("node", 3, "charge")[:2] == number_keys("node", 2, "charge")
+    array([ True,  True])
+    """
+    name = UNNAMED[item] if column is None else column
+    keys = np.array([_key(item, name, "number", str(i)) for i in range(width)], dtype=np.uint64)
+    keys.setflags(write=False)
+    return keys
+
+
+def category_key(item: Item, column: str, category: Hashable) -> int:
+    """Return the key of a category of a column. A number is the same category as the text of it.
+
+    Examples
+    --------
+    >>> category_key("node", "symbol", 6) == category_key("node", "symbol", "6")
+    True
+    >>> category_key("node", "symbol", "C") == category_key("edge", "symbol", "C")
+    False
+    """
+    return _key(item, column, "category", _text(category))
+
+
+def _text(category: Any) -> str:
+    if isinstance(category, str):
+        return str(category)
+    if isinstance(category, bytes):
+        return category.decode("utf-8", "replace")
+    if isinstance(category, numbers.Real):
+        number = float(category)
+        return str(int(category)) if number.is_integer() else repr(number)  # type: ignore[call-overload]
+    if isinstance(category, tuple | frozenset):
+        texts = [_text(entry) for entry in category]
+        return repr(texts if isinstance(category, tuple) else sorted(texts))
+    if getattr(type(category), "__repr__", None) is object.__repr__:
+        raise GraphError(
+            f"a category is a {type(category).__name__}, which does not say what it is; use text in its place"
+        )
+    return repr(category)
+
+
+class Codes(NamedTuple):
+    """Categories of nodes or edges: rows of numbers of keys, one column for each column of categories.
+
+    Parameters
+    ----------
+    values : array of int, shape (n_items, n_columns)
+        The place of each category in `keys`; -1 where there is none.
+    keys : array of uint64, ascending
+        One channel each. Keys that no item has may be among them.
+    """
+
+    values: IntArray
+    keys: Keys
+
+    @classmethod
+    def none(cls, count: int) -> Codes:
+        """Return the categories of so many items without any column of them."""
+        return cls(np.empty((count, 0), np.int64), np.empty(0, np.uint64))
+
+    def take(self, rows: Any) -> Codes:
+        """Return those of some items."""
+        return Codes(self.values[rows], self.keys)
+
+    def used(self) -> Codes:
+        """Return the same without keys that no item has."""
+        present = np.zeros(len(self.keys) + 1, np.bool_)
+        present[self.values] = True  # -1 is the last place
+        present[-1] = False
+        places = np.cumsum(present) - 1
+        places[-1] = -1
+        return Codes(places[self.values], self.keys[present[:-1]])
+
+    def among(self, keys: Keys) -> Codes:
+        """Return the same with other keys, which must be ascending and hold all of these."""
+        if len(keys) == len(self.keys):
+            return self
+        places = np.append(np.searchsorted(keys, self.keys), -1)
+        return Codes(places[self.values], keys)
+
+
+class ChannelKeys(NamedTuple):
+    """The channels of A: those of nodes (numbers, then categories), those of edges (adjacency first)."""
+
+    node: Keys
+    edge: Keys
+
+    @property
+    def all(self) -> Keys:
+        """All of them, in the order of the tensor."""
+        return np.concatenate([self.node, self.edge])
+
+    def __len__(self) -> int:  # the number of channels, not of fields
+        return len(self.node) + len(self.edge)

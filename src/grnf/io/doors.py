@@ -1,0 +1,160 @@
+"""Lists of graphs of one library, walked over once: nodes and edges go straight into the columns of a block.
+
+Converting graph by graph makes a dozen small arrays for each; here there is one list per column of a block,
+and one array of it at the end. What cannot be read so goes the careful way, graph by graph by
+`grnf.io.to_raw`, which gives the same columns and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.io.batch import RawBatch, RawColumn
+from grnf.io.columns import as_column, is_missing
+from grnf.io.from_libraries import IGRAPH_IDS
+from grnf.io.raw import RawGraph
+from grnf.typing import BoolArray, IntArray
+
+__all__ = ["block_of_objects"]
+
+NUMBERS = {int, float, bool}
+NOTHING = type(None)
+
+
+def block_of_objects(graphs: Sequence[Any]) -> RawBatch | None:
+    """Return the graphs of a list as a block, or None if they must be looked at one by one."""
+    kinds = set(map(type, graphs))
+    if len(kinds) != 1:
+        return None
+    make = _door(kinds.pop())
+    if make is None:
+        return None
+    try:
+        return make(graphs)
+    except (GraphError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _door(kind: type) -> Callable[[Sequence[Any]], RawBatch] | None:
+    """Return what reads lists of this class, seen from its package, so that no library is imported."""
+    if kind is RawGraph:
+        return RawBatch.of
+    package = kind.__module__.partition(".")[0]
+    if package == "networkx" and hasattr(kind, "is_directed"):
+        return _of_networkx
+    if package == "igraph" and hasattr(kind, "get_edgelist"):
+        return _of_igraph
+    return None
+
+
+def _of_networkx(graphs: Sequence[Any]) -> RawBatch:
+    ends: list[int] = []
+    node_rows: list[Mapping[Any, Any]] = []
+    edge_rows: list[Mapping[Any, Any]] = []
+    n_nodes, n_edges = [], []
+    for graph in graphs:
+        number = {}
+        for place, (node, row) in enumerate(graph.nodes(data=True)):
+            number[node] = place
+            node_rows.append(row)
+        before = len(edge_rows)
+        for source, target, row in graph.edges(data=True):
+            ends.append(number[source])
+            ends.append(number[target])
+            edge_rows.append(row)
+        n_nodes.append(len(number))
+        n_edges.append(len(edge_rows) - before)
+    node_ptr, edge_ptr = _offsets(n_nodes), _offsets(n_edges)
+    return RawBatch(
+        node_ptr,
+        edge_ptr,
+        np.array(ends, dtype=np.int64).reshape(-1, 2),
+        _columns_of_rows(node_rows, node_ptr),
+        _columns_of_rows(edge_rows, edge_ptr),
+        np.array([graph.is_directed() for graph in graphs], np.bool_),
+        [str(graph.name) or None for graph in graphs],
+        [graph.graph.get("y") for graph in graphs],
+    )
+
+
+def _of_igraph(graphs: Sequence[Any]) -> RawBatch:
+    node_ptr = _offsets([graph.vcount() for graph in graphs])
+    edge_ptr = _offsets([graph.ecount() for graph in graphs])
+    ends = chain.from_iterable(chain.from_iterable(graph.get_edgelist() for graph in graphs))
+    return RawBatch(
+        node_ptr,
+        edge_ptr,
+        np.fromiter(ends, np.int64, 2 * int(edge_ptr[-1])).reshape(-1, 2),
+        _columns_of_sequences([graph.vs for graph in graphs], node_ptr, IGRAPH_IDS),
+        _columns_of_sequences([graph.es for graph in graphs], edge_ptr, ()),
+        np.array([graph.is_directed() for graph in graphs], np.bool_),
+        [None] * len(graphs),
+        [None] * len(graphs),
+    )
+
+
+def _columns_of_sequences(sequences: list[Any], ptr: IntArray, ids: tuple[str, ...]) -> dict[str, RawColumn]:
+    """Return the attributes of vertices or edges of igraph."""
+    attributes = [sequence.attributes() for sequence in sequences]
+    columns = {}
+    for name in dict.fromkeys(chain.from_iterable(attributes)):
+        if name in ids:
+            continue
+        absent = np.array([name not in own for own in attributes], np.bool_)
+        values: list[Any] = []
+        for sequence, lacks, count in zip(sequences, absent.tolist(), np.diff(ptr).tolist(), strict=True):
+            values += [None] * count if lacks else sequence[name]
+        columns[name] = _column(values, absent)
+    return columns
+
+
+def _columns_of_rows(rows: list[Mapping[Any, Any]], ptr: IntArray) -> dict[str, RawColumn]:
+    """Return the columns of dictionaries, one for each key that any of them has."""
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    if len({str(key) for key in keys}) < len(keys):
+        raise GraphError("two attributes have one name when written as text")
+    columns = {}
+    for key in keys:
+        try:
+            values, absent = [row[key] for row in rows], None
+        except KeyError:
+            values = [row.get(key) for row in rows]
+            has = np.append(0, np.cumsum([key in row for row in rows]))
+            absent = np.asarray(has[ptr[1:]] == has[ptr[:-1]])
+        columns[str(key)] = _column(values, absent)
+    return columns
+
+
+def _column(values: list[Any], absent: BoolArray | None) -> RawColumn:
+    """Return a column of values of one kind."""
+    absent = None if absent is None or not absent.any() else absent
+    kinds = set(map(type, values))
+    if kinds <= NUMBERS:
+        return RawColumn(np.array(values, dtype=np.float64), None, absent)
+    if kinds <= {str, NOTHING} and str in kinds:
+        return _coded(values, absent)
+    array = as_column(values)
+    if array.dtype != object:
+        return RawColumn(array, None, absent)
+    if kinds & NUMBERS and str in kinds:
+        raise GraphError("numbers in some graphs and text in others: the first graph decides")
+    return _coded(array.tolist(), absent)
+
+
+def _coded(values: Iterable[Any], absent: BoolArray | None) -> RawColumn:
+    values = list(values)
+    table = {value: -1 if is_missing(value) else 0 for value in dict.fromkeys(values)}
+    known = tuple(value for value, code in table.items() if code == 0)
+    table.update(zip(known, range(len(known)), strict=True))
+    return RawColumn(np.fromiter(map(table.__getitem__, values), np.int64, len(values)), known, absent)
+
+
+def _offsets(counts: list[int]) -> IntArray:
+    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ptr[1:])
+    return ptr
