@@ -104,8 +104,13 @@ def test_fit_sees_all_graphs_and_holds_few(monkeypatch):
             yield RawGraph(3, np.array([[0, 1]]), {"kind": kinds, "x": np.zeros((3, 2))}, graph_id=str(n))
         yield RawGraph(3, np.array([[0, 1]]), edge_columns={"weight": np.ones(1)}, graph_id="weighted")
 
-    fit_stream(GRNF(4, random_state=0), stream())
+    fit_stream(GRNF(4, random_state=0, unseen="error"), stream())
     assert [graph.graph_id for graph in held] == ["0", "1234", "weighted"]
+    held.clear()
+    read = iter(stream())
+    fit_stream(GRNF(4, random_state=0), read)  # names and kinds of columns are all that there is to learn
+    assert [graph.graph_id for graph in held] == ["0"]
+    assert int(next(read).graph_id) < 1100
 
 
 def test_streams_may_hold_graphs_of_any_kind():

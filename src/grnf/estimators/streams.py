@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
+from grnf.io.batch import RawBatch
+from grnf.io.columns import is_missing
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.io.vectors.blocks import VectorBlock
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from grnf.estimators.transformer import GRNF
 
 __all__ = ["embed_stream", "fit_stream"]
+
+FIRST = 1024
+"""Graphs that show the names and kinds of columns of an open vocabulary."""
 
 
 def embed_stream(
@@ -42,7 +46,8 @@ def embed_stream(
     transformer : GRNF or ReweightedGRNF
         Fitted; it is not changed.
     X : iterable of graphs
-        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read.
+        Of any kind that `GRNF` takes, and `BadGraph` for those that could not be read; or blocks of them, as
+        `grnf.io.read_blocks` yields them.
     block_size : int, default=1024
         Graphs per block, bad ones included; no more are held at once.
     start : int, default=0
@@ -61,25 +66,54 @@ def embed_stream(
     ['2'] (1, 8) [3]
     ['4'] (1, 8) []
     """
-    block_size = checked(block_size, "block_size", Int(1))
     policy = transformer.on_error if on_error is None else on_error
-    stream = iter(graph_objects(X))
-    while graphs := list(islice(stream, block_size)):
-        names = [getattr(graph, "graph_id", None) for graph in graphs]
+    for graphs in _blocks(X, checked(block_size, "block_size", Int(1))):
+        names = _names(graphs)
         ids = [str(start + place if name is None else name) for place, name in enumerate(names)]
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
             raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
-        y = [getattr(graphs[place], "y", None) for place in embedding.rows]
-        yield VectorBlock([ids[place] for place in embedding.rows], y, embedding.vectors), bad
+        y = graphs.y if isinstance(graphs, RawBatch) else [getattr(graph, "y", None) for graph in graphs]
+        rows = embedding.rows.tolist()
+        yield (
+            VectorBlock([ids[place] for place in rows], [y[place] for place in rows], embedding.vectors),
+            bad,
+        )
         start += len(graphs)
 
 
-def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:
-    """Fit on all graphs of a stream, by way of the few that show all attributes and categories there are.
+def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]:
+    """Yield the blocks that a stream is made of; single graphs are gathered to blocks of that size."""
+    waiting: list[Any] = []
+    for item in graph_objects(X):
+        if isinstance(item, RawBatch | list):
+            if waiting:
+                yield waiting
+                waiting = []
+            if len(item):
+                yield item
+            continue
+        waiting.append(item)
+        if len(waiting) == block_size:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
-    Graphs that cannot be used have no say; what becomes of them is decided when they are embedded. With
+
+def _names(graphs: RawBatch | list[Any]) -> Sequence[str | None]:
+    if isinstance(graphs, RawBatch):
+        return graphs.graph_ids
+    return [getattr(graph, "graph_id", None) for graph in graphs]
+
+
+def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:
+    """Fit on a stream of graphs, or of blocks of them.
+
+    With an open vocabulary there is no more to learn than names and kinds of columns, so only the first
+    graphs are looked at. A closed one is learned from all, by way of the few that show all categories there
+    are. Graphs that cannot be used have no say; what becomes of them is decided when they are embedded. With
     `on_error` other than "raise", neither have those whose attributes disagree with the others.
 
     Examples
@@ -89,23 +123,27 @@ def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None 
     8
     """
     reasons: list[str] = []
-    telling = list(_telling(X, reasons))
+    telling = list(_telling(X, reasons, transformer.unseen == "open"))
     if not telling:
         raise GraphError("there is no graph that can be used" + "".join(f": {why}" for why in reasons))
     transformer._fit_samples(telling, None, on_error)
     return transformer
 
 
-def _telling(X: Iterable[Any], reasons: list[str]) -> Iterator[RawGraph]:
+def _telling(X: Iterable[Any], reasons: list[str], kinds_alone: bool) -> Iterator[RawGraph]:
     """Yield the graphs that show an attribute or a category for the first time, or else the first graph.
 
-    `reasons` gets that of the first bad one.
+    `reasons` gets that of the first bad one. Where kinds of columns are all that is asked for, the first
+    `FIRST` graphs are enough.
     """
     seen: set[Any] = set()
-    for graph in graph_objects(X):
+    for place, graph in enumerate(_graphs(X)):
+        if kinds_alone and seen and place >= FIRST:
+            return
         try:
             raw = graph if isinstance(graph, RawGraph) else to_raw(graph)
-            shown = {"a graph", *_shown("node", raw.node_columns), *_shown("edge", raw.edge_columns)}
+            columns = (("node", raw.node_columns), ("edge", raw.edge_columns))
+            shown = {"a graph"}.union(*(_shown(what, own, kinds_alone) for what, own in columns))
             if not shown <= seen:
                 Graph(raw.n_nodes, raw.edges)
                 seen |= shown
@@ -114,11 +152,19 @@ def _telling(X: Iterable[Any], reasons: list[str]) -> Iterator[RawGraph]:
             reasons += [] if reasons else [str(error)]
 
 
-def _shown(what: str, columns: Mapping[str, Any]) -> Iterator[Any]:
+def _graphs(X: Iterable[Any]) -> Iterator[Any]:
+    for item in graph_objects(X):
+        yield from item if isinstance(item, RawBatch | list) else [item]
+
+
+def _shown(what: str, columns: Mapping[str, Any], kinds_alone: bool) -> Iterator[Any]:
     """Yield what the columns of a graph tell: names, types and widths, and categories."""
     for name, values in columns.items():
         array = np.asarray(values)
         if array.dtype.kind in "fiub":
             yield what, name, "numbers", array.shape[1:]
+        elif array.size and kinds_alone:
+            if not all(map(is_missing, array.ravel())):
+                yield what, name, "category"
         elif array.size:
             yield from ((what, name, "category", value) for value in set(array.ravel().tolist()))

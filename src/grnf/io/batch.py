@@ -7,7 +7,7 @@ once per column of a block, not per graph. One graph is a view of it, a `RawGrap
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -18,10 +18,10 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.graphs.batch import ragged_indices
 from grnf.io.columns import check_columns, is_missing
-from grnf.io.raw import RawGraph
+from grnf.io.raw import BadGraph, RawGraph
 from grnf.typing import BoolArray, IntArray
 
-__all__ = ["RawBatch", "RawColumn"]
+__all__ = ["RawBatch", "RawColumn", "joined"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,8 @@ class RawBatch:
     graph_ids : sequence of str or None
     y : sequence
         Labels or targets, None where there is none.
+    bad : mapping from int to str
+        Places and reasons of graphs that could not be read; they stand here without nodes.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class RawBatch:
     directed: BoolArray
     graph_ids: Sequence[str | None]
     y: Sequence[Any]
+    bad: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
@@ -121,12 +124,13 @@ class RawBatch:
             self.directed[index],
             [self.graph_ids[i] for i in index],
             [self.y[i] for i in index],
+            {place: self.bad[i] for place, i in enumerate(index.tolist()) if i in self.bad},
         )
 
     def __len__(self) -> int:
         return len(self.directed)
 
-    def __getitem__(self, index: int) -> RawGraph:
+    def __getitem__(self, index: int) -> RawGraph:  # of a bad one, a graph without nodes
         if not -len(self) <= index < len(self):
             raise IndexError(f"graph {index} of {len(self)}")
         index %= len(self)
@@ -142,14 +146,53 @@ class RawBatch:
             self.y[index],
         )
 
-    def __iter__(self) -> Iterator[RawGraph]:
-        return (self[index] for index in range(len(self)))
+    def __iter__(self) -> Iterator[RawGraph | BadGraph]:
+        for index in range(len(self)):
+            reason = self.bad.get(index)
+            yield self[index] if reason is None else BadGraph(self.graph_ids[index], index, reason)
 
     def __repr__(self) -> str:
         return (
             f"RawBatch({len(self)} graphs, {self.node_ptr[-1]} nodes, {self.edge_ptr[-1]} edges, "
             f"node_columns={list(self.node_columns)}, edge_columns={list(self.edge_columns)})"
         )
+
+
+def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Mapping[int, str]) -> RawBatch:
+    """Put blocks together whose graphs belong to these places; those that are in none are bad."""
+    if len(parts) == 1 and len(parts[0][0]) == count and not bad:
+        return parts[0][1]
+    if len(parts) == 1:  # bad graphs among good ones
+        places, batch = list(parts[0][0]), parts[0][1]
+        n_nodes, n_edges = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        n_nodes[places], n_edges[places] = np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
+        ids, y = np.full(count, None, dtype=object), np.full(count, None, dtype=object)
+        directed = np.zeros(count, np.bool_)
+        ids[places], y[places], directed[places] = batch.graph_ids, batch.y, batch.directed
+        return RawBatch(
+            _offsets(n_nodes),
+            _offsets(n_edges),
+            batch.edges,
+            {name: _spread(column, places, count) for name, column in batch.node_columns.items()},
+            {name: _spread(column, places, count) for name, column in batch.edge_columns.items()},
+            directed,
+            ids.tolist(),
+            y.tolist(),
+            dict(bad),
+        )
+    graphs = [RawGraph(0, np.empty((0, 2), np.int64))] * count
+    for own, batch in parts:
+        for index, place in enumerate(own):
+            graphs[place] = batch[index]
+    return replace(RawBatch.of(graphs), bad=dict(bad))
+
+
+def _spread(column: RawColumn, places: Sequence[int], count: int) -> RawColumn:
+    if column.absent is None:
+        return column
+    absent = np.zeros(count, np.bool_)
+    absent[list(places)] = column.absent
+    return RawColumn(column.values, column.categories, absent)
 
 
 def _of_graph(columns: Mapping[str, RawColumn], rows: slice, index: int) -> dict[str, Any]:

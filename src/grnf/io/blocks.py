@@ -199,8 +199,8 @@ def _check_edges(batch: RawBatch) -> None:
         return
     sizes = np.repeat(np.diff(batch.node_ptr), np.diff(batch.edge_ptr))
     if batch.edges.min() < 0 or (batch.edges >= sizes[:, np.newaxis]).any():
-        for raw in batch:
-            Graph(raw.n_nodes, raw.edges)  # says which
+        for index in range(len(batch)):
+            Graph(batch[index].n_nodes, batch[index].edges)  # says which
 
 
 def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:

@@ -17,6 +17,7 @@ from grnf.errors import GraphError
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.columns import as_column, is_missing
 from grnf.io.from_libraries import IGRAPH_IDS
+from grnf.io.molecule_blocks import block_of_molecules, block_of_smiles
 from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, IntArray
 
@@ -44,7 +45,11 @@ def _door(kind: type) -> Callable[[Sequence[Any]], RawBatch] | None:
     """Return what reads lists of this class, seen from its package, so that no library is imported."""
     if kind is RawGraph:
         return RawBatch.of
+    if issubclass(kind, str):
+        return block_of_smiles
     package = kind.__module__.partition(".")[0]
+    if package == "rdkit" and hasattr(kind, "GetAtoms"):
+        return block_of_molecules
     if package == "networkx" and hasattr(kind, "is_directed"):
         return _of_networkx
     if package == "igraph" and hasattr(kind, "get_edgelist"):

@@ -134,14 +134,17 @@ class AttributeEncoder:
         """
         errors: list[tuple[int, str]] = []
         rows = list(range(len(graphs)))
+        if isinstance(graphs, RawBatch) and graphs.bad:
+            rows = [row for row in rows if row not in graphs.bad]
+            batch, kept, errors = self.encode_batch(graphs.take(rows))
+            errors = sorted([*((rows[row], why) for row, why in errors), *graphs.bad.items()])
+            return batch, [rows[row] for row in kept], errors
         try:
             return self._encoded(_as_batch(graphs)), rows, errors
         except GraphError:
             rows = list(self._good(graphs, rows, errors))
-        kept = (
-            graphs.take(rows) if isinstance(graphs, RawBatch) else RawBatch.of([graphs[row] for row in rows])
-        )
-        return self._encoded(kept), rows, errors
+        usable = graphs.take(rows) if isinstance(graphs, RawBatch) else [graphs[row] for row in rows]
+        return self._encoded(_as_batch(usable)), rows, errors
 
     def _good(
         self, graphs: Sequence[RawGraph] | RawBatch, rows: list[int], errors: list[tuple[int, str]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 
-__all__ = ["raw_from_mol", "raw_from_smiles", "smiles_from_raw"]
+__all__ = ["molecule_of_smiles", "quiet_rdkit", "raw_from_mol", "raw_from_smiles", "smiles_from_raw"]
 
 
 def raw_from_mol(mol: Any) -> RawGraph:
@@ -43,19 +45,31 @@ def raw_from_mol(mol: Any) -> RawGraph:
 
 def raw_from_smiles(smiles: str) -> RawGraph:
     """Read a SMILES string with RDKit and convert the molecule."""
+    return raw_from_mol(molecule_of_smiles(smiles))
+
+
+def molecule_of_smiles(smiles: str) -> Any:
+    """Read a SMILES string with RDKit, or say why it is none."""
+    with quiet_rdkit(smiles) as chem:
+        if not smiles.strip():
+            raise GraphError("an empty string is no molecule")
+        mol = chem.MolFromSmiles(smiles)
+        if mol is None:
+            raise GraphError(f"{_shown(smiles)} is no SMILES of a molecule: {_problem(chem, smiles)}")
+    return mol
+
+
+@contextmanager
+def quiet_rdkit(smiles: str) -> Iterator[Any]:
+    """Give the module rdkit.Chem, which writes nothing meanwhile; `smiles` is what it is wanted for."""
     try:
         from rdkit import Chem, rdBase
     except ImportError:
         raise GraphError(
             f"the string {_shown(smiles)} is read as SMILES, which needs RDKit: pip install 'grnf[chem]'"
         ) from None
-    if not smiles.strip():
-        raise GraphError("an empty string is no molecule")
     with rdBase.BlockLogs():
-        mol = Chem.MolFromSmiles(smiles)
-        if mol is None:
-            raise GraphError(f"{_shown(smiles)} is no SMILES of a molecule: {_problem(Chem, smiles)}")
-    return raw_from_mol(mol)
+        yield Chem
 
 
 def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
+from grnf.io.batch import RawBatch
 from grnf.io.columns import check_columns
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse, raw_from_tuple
 from grnf.io.from_libraries import raw_from_igraph, raw_from_networkx, raw_from_rustworkx
@@ -100,7 +101,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         return graphs_from_tables(graphs)
     if isinstance(graphs, tuple) and len(graphs) == 2 and is_edge_table(graphs[0]):
         return graphs_from_tables(*graphs)
-    if isinstance(graphs, (GraphBatch, list, tuple)):
+    if isinstance(graphs, (GraphBatch, RawBatch, list, tuple)):
         return graphs
     roots = _roots(type(graphs))
     if isinstance(graphs, np.ndarray) or ("torch" in roots and hasattr(graphs, "is_floating_point")):

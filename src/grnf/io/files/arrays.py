@@ -11,20 +11,23 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.io.batch import RawBatch
 from grnf.io.files.archives import Member, new_member, open_archive
 from grnf.io.files.npy_stream import ArrayStream
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.records import Block, OnError, each_record
+from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["read_npz", "write_npz"]
+__all__ = ["read_npz", "read_npz_blocks", "write_npz"]
 
 COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "edge_texts", "y_size")
 FLAGS = ("directed", "graph_id", "grnf_columns")
@@ -32,6 +35,9 @@ LONG = ("edges", "node_feat", "edge_attr", "node_text", "edge_text", "y")
 KINDS = {"node_feat": "f", "edge_attr": "f", "y": "f", "directed": "b", "text": "u"}
 AT_ONCE = 4096
 """Graphs whose numbers of nodes and edges are in memory at a time."""
+
+BLOCK, NUMBERS = 1024, 2**21
+"""Graphs, and entries of all arrays, that are in memory at a time."""
 
 IN_MEMORY = 2**20
 """Bytes of a temporary file below which there is none."""
@@ -113,6 +119,21 @@ def _kind(key: str) -> str:
 
 def read_npz(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of an npz file that `write_graphs` wrote, some numbers of each array at a time."""
+    for chunk in _chunks(source):
+        yield from chunk.graphs(on_error)
+
+
+def read_npz_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+    """Yield the graphs of an npz file as blocks; graphs with columns of their own one by one."""
+    layouts = Layouts()
+    for chunk in _chunks(source):
+        try:
+            yield chunk.block(layouts)
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+            yield list(chunk.graphs(on_error))
+
+
+def _chunks(source: Source) -> Iterator[_Chunk]:
     name = str(source)
     with source.open_seekable() as file, open_archive(file, name) as archive, ExitStack() as stack:
         members = set(archive.namelist())
@@ -134,11 +155,84 @@ def read_npz(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGrap
         streams = {key: opened(key) for key in (*COUNTS, *FLAGS, *LONG)}
         _check_lengths(streams, {key: opened(key) for key in COUNTS}, name)
         texts = _Texts(opened("text"), opened("text_ends"), name, stack)
+        first, n_graphs = 0, streams["num_nodes"].length
+        while first < n_graphs:
+            counts = {key: streams[key].take(min(AT_ONCE, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
+            sizes = _sizes(counts)
+            for some in _runs(np.sum(list(sizes.values()), axis=0)):
+                long = {key: streams[key].take(int(sizes[key][some].sum())) for key in LONG}
+                own = {key: values[some] for key, values in counts.items()}
+                yield _Chunk(name, first + some.start, own, long, texts)
+            first += len(counts["num_nodes"])
+
+
+def _runs(sizes: Any) -> Iterator[slice]:
+    """Cut graphs into runs of about `NUMBERS` entries each, one graph at least."""
+    ends, start = np.cumsum(sizes), 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + NUMBERS, side="right")))
+        yield slice(start, min(stop, start + BLOCK))
+        start = min(stop, start + BLOCK)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """What some graphs, from number `first` on, have of each array."""
+
+    name: str
+    first: int
+    counts: dict[str, Any]
+    long: dict[str, Any]
+    texts: _Texts
+
+    def graphs(self, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+        """Yield the graphs one by one."""
         records = (
-            (f"{source}, graph {index}", texts.get(row["graph_id"]), row)
-            for index, row in enumerate(_rows(streams))
+            (f"{self.name}, graph {self.first + index}", self.texts.get(row["graph_id"]), row)
+            for index, row in enumerate(self._rows())
         )
-        yield from each_record(records, lambda row: graph_of_row(_with_texts(row, texts)), on_error)
+        graphs = each_record(records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error)
+        for graph in graphs:
+            yield replace(graph, index=graph.index + self.first) if isinstance(graph, BadGraph) else graph
+
+    def block(self, layouts: Layouts) -> RawBatch:
+        """Return the graphs column by column, if all have the same columns."""
+        counts, long = self.counts, self.long
+        widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
+        if any(len(found) > 1 for found in widths.values()):
+            raise GraphError("the graphs have several widths")
+        codes = counts["grnf_columns"].tolist()
+        described = {code: layouts.get(self.texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
+        n_nodes, n_edges = (counts[key].astype(np.int64) for key in ("num_nodes", "num_edges"))
+        return RowBlock(
+            [described[code] for code in codes],
+            n_nodes,
+            n_edges,
+            long["edges"].reshape(-1, 2),
+            long["node_feat"].reshape(int(n_nodes.sum()), widths["node_width"].pop()),
+            long["edge_attr"].reshape(int(n_edges.sum()), widths["edge_width"].pop()),
+            self._texts_of("node_text"),
+            self._texts_of("edge_text"),
+            counts["directed"],
+            [self.texts.lookup(code, "graph_id") for code in counts["graph_id"].tolist()],
+            counts["y_size"],
+            long["y"],
+        ).batch()
+
+    def _texts_of(self, key: str) -> Texts:
+        present, codes = np.unique(self.long[key], return_inverse=True)
+        found = [self.texts.lookup(code, key) for code in present.tolist()]
+        missing = int(len(present) > 0 and present[0] < 0)  # -1 stands for no text
+        return Texts(codes - missing, [text for text in found[missing:] if text is not None])
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        sizes = {key: np.append(0, np.cumsum(values)).tolist() for key, values in _sizes(self.counts).items()}
+        columns = {key: values.tolist() for key, values in self.counts.items()}
+        for index in range(len(columns["num_nodes"])):
+            row = {key: values[index] for key, values in columns.items()}
+            row.update((key, self.long[key][sizes[key][index] : sizes[key][index + 1]]) for key in LONG)
+            yield row
 
 
 def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStream], name: str) -> None:
@@ -170,20 +264,6 @@ def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
         "edge_text": edges * counts["edge_texts"],
         "y": counts["y_size"],
     }
-
-
-def _rows(streams: dict[str, ArrayStream]) -> Iterator[dict[str, Any]]:
-    """Yield what each graph has of each array."""
-    left = streams["num_nodes"].length
-    while left:
-        block = {key: streams[key].take(min(AT_ONCE, left)) for key in (*COUNTS, *FLAGS)}
-        sizes = {key: values.tolist() for key, values in _sizes(block).items()}
-        columns = {key: values.tolist() for key, values in block.items()}
-        for index in range(len(columns["num_nodes"])):
-            row = {key: values[index] for key, values in columns.items()}
-            row.update((key, streams[key].take(sizes[key][index])) for key in LONG)
-            yield row
-        left -= len(columns["num_nodes"])
 
 
 class _Texts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grnf.io.files.arrays import read_npz, write_npz
+from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import read_edge_table
 from grnf.io.files.edge_table_write import changed_in_tables, write_edge_table
@@ -25,8 +25,9 @@ from grnf.io.files.molecules import (
     write_smiles_lines,
 )
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
-from grnf.io.files.parquet import read_parquet, write_parquet
-from grnf.io.files.tu import read_tu_graphs
+from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
+from grnf.io.files.records import Block
+from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
 from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
@@ -65,6 +66,8 @@ class Format:
         changes(graph) names what comes back as something else from among all that is kept.
     reorder : callable, optional
         reorder(graph) numbers the nodes as its writer does, where that is not the order that they have.
+    blocks : callable, optional
+        blocks(source, on_error=...) yields the graphs column by column, some at a time.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Format:
     path_writer: Callable[[Path, Iterator[RawGraph]], None] | None = None
     changes: Callable[[RawGraph], list[str]] | None = None
     reorder: Callable[[RawGraph], RawGraph] | None = None
+    blocks: Callable[..., Iterator[Block]] | None = None
 
     @property
     def can_read(self) -> bool:
@@ -109,6 +113,7 @@ FORMATS: dict[str, Format] = _table(
         (".parquet", ".pq"),
         read_parquet,
         writer=write_parquet,
+        blocks=read_parquet_blocks,
         carries=EVERYTHING,
         text=False,
     ),
@@ -118,6 +123,7 @@ FORMATS: dict[str, Format] = _table(
         (".npz",),
         read_npz,
         writer=write_npz,
+        blocks=read_npz_blocks,
         carries=EVERYTHING,
         text=False,
     ),
@@ -220,6 +226,7 @@ FORMATS: dict[str, Format] = _table(
         (".zip",),
         read_tu_graphs,
         writer=write_tu,
+        blocks=read_tu_blocks,
         carries=frozenset({"directed", "y"}),
         text=False,
         fits=fits_tu,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import IO, Any, NamedTuple
@@ -10,12 +11,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.records import Block, OnError, each_record
+from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["batches", "guest", "open_parquet", "read_parquet", "write_parquet"]
+__all__ = ["batches", "guest", "open_parquet", "read_parquet", "read_parquet_blocks", "write_parquet"]
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
@@ -30,6 +32,21 @@ NUMBERS_PER_GROUP = 10**7
 
 def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
+    for first, batch in _row_batches(source):
+        yield from _graphs(source, first, batch, on_error)
+
+
+def read_parquet_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+    """Yield the graphs of a Parquet file as blocks; rows that are not of our own making one by one."""
+    layouts = Layouts()
+    for first, batch in _row_batches(source):
+        try:
+            yield _row_block(batch, layouts).batch()
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
+            yield list(_graphs(source, first, batch, on_error))
+
+
+def _row_batches(source: Source) -> Iterator[tuple[int, Any]]:
     with source.open_seekable() as file:
         table = open_parquet(file, str(source))
         names = [name for name in FIELDS if name in table.schema_arrow.names]
@@ -38,11 +55,69 @@ def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[Raw
                 f"{source} has no column edge_index but {table.schema_arrow.names}; for SMILES or a table of "
                 "edges give format='smiles' or format='edge-table'"
             )
-        records = (
-            (f"{source}, row {number}", row.graph_id(), row)
-            for number, row in enumerate(_rows(table, names, str(source)))
-        )
-        yield from each_record(records, lambda row: graph_of_row(row.values()), on_error)
+        first = 0
+        for batch in batches(table, names, str(source)):
+            yield first, batch
+            first += batch.num_rows
+
+
+def _graphs(source: Source, first: int, batch: Any, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+    records = (
+        (f"{source}, row {first + number}", row.graph_id(), row) for number, row in enumerate(_rows(batch))
+    )
+    for graph in each_record(records, lambda row: graph_of_row(row.values()), on_error):
+        yield replace(graph, index=graph.index + first) if isinstance(graph, BadGraph) else graph
+
+
+def _row_block(batch: Any, layouts: Layouts) -> RowBlock:
+    """Return rows of our own making column by column."""
+    columns = {name: batch.column(name) for name in FIELDS}
+    if any(columns[name].null_count for name in FIELDS if name != "graph_id"):
+        raise GraphError("a value is missing")
+    n_nodes = columns["num_nodes"].to_numpy()
+    index, index_widths = _lists(columns["edge_index"])
+    pairs = np.diff(columns["edge_index"].offsets.to_numpy())
+    if (pairs != 2).any():
+        raise GraphError("edge_index must be two lists")
+    n_arcs = index_widths[0::2].astype(np.int64)
+    if (index_widths[1::2] != n_arcs).any():
+        raise GraphError("edge_index must be two lists of one length")
+    starts = np.repeat(np.cumsum(2 * n_arcs) - 2 * n_arcs - (np.cumsum(n_arcs) - n_arcs), n_arcs)
+    source = starts + np.arange(len(starts))
+    return RowBlock(
+        [layouts.get(text) for text in columns["grnf_columns"].to_pylist()],
+        n_nodes,
+        n_arcs,
+        np.column_stack([index[source], index[source + np.repeat(n_arcs, n_arcs)]]),
+        _numbers(columns["node_feat"], n_nodes),
+        _numbers(columns["edge_attr"], n_arcs),
+        _texts(columns["node_text"]),
+        _texts(columns["edge_text"]),
+        columns["directed"].to_numpy(zero_copy_only=False),
+        columns["graph_id"].to_pylist(),
+        np.diff(columns["y"].offsets.to_numpy()),
+        columns["y"].flatten().to_numpy(zero_copy_only=False),
+    )
+
+
+def _lists(column: Any) -> tuple[Any, Any]:
+    """Return the entries of lists of lists one after the other, and the lengths of the inner lists."""
+    inner = column.flatten()
+    if inner.null_count or inner.flatten().null_count:
+        raise GraphError("a value is missing")
+    return inner.flatten().to_numpy(zero_copy_only=False), np.diff(inner.offsets.to_numpy())
+
+
+def _numbers(column: Any, counts: Any) -> Any:
+    values, widths = _lists(column)
+    if (np.diff(column.offsets.to_numpy()) != counts).any() or len(set(widths.tolist())) > 1:
+        raise GraphError("rows of several widths")
+    return values.reshape(len(widths), int(widths[0]) if len(widths) else 0)
+
+
+def _texts(column: Any) -> Texts:
+    found = column.flatten().flatten().dictionary_encode()
+    return Texts(found.indices.fill_null(-1).to_numpy().astype(np.int64), found.dictionary.to_pylist())
 
 
 def open_parquet(file: IO[bytes], name: str) -> Any:
@@ -91,11 +166,10 @@ class _Row(NamedTuple):
         return None if name is None else str(name)
 
 
-def _rows(table: Any, names: list[str], name: str) -> Iterator[_Row]:
-    for batch in batches(table, names, name):
-        cells = {name: _cells(batch.column(name)) for name in names}
-        for index in range(batch.num_rows):
-            yield _Row(cells, index)
+def _rows(batch: Any) -> Iterator[_Row]:
+    cells = {name: _cells(batch.column(name)) for name in batch.schema.names}
+    for index in range(batch.num_rows):
+        yield _Row(cells, index)
 
 
 def _cells(column: Any) -> Callable[[int], Any]:

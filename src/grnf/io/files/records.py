@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from grnf.errors import GraphError
+from grnf.io.batch import RawBatch
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["OnError", "each_record", "line_records", "to_the_end"]
+__all__ = ["Block", "OnError", "each_record", "line_records", "to_the_end"]
 
 T = TypeVar("T")
 OnError = Literal["raise", "yield"]
+Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
+"""Some graphs of a file: column by column, or where that cannot be one by one."""
 
 
 def each_record(

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,13 @@ from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
-from grnf.io.files.records import OnError, to_the_end
+from grnf.io.files.records import Block, OnError, to_the_end
 from grnf.io.files.streams import Source, deliver, open_sink
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
 
-__all__ = ["guess_format", "read_graphs", "write_graphs"]
+__all__ = ["guess_format", "read_blocks", "read_graphs", "write_graphs"]
 
 
 def read_graphs(
@@ -64,6 +65,52 @@ def read_graphs(
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
+
+
+def read_blocks(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    on_error: OnError = "raise",
+    block_size: int = 1024,
+    **options: Any,
+) -> Iterator[Block]:
+    r"""Yield the graphs of a file some at a time: as a `RawBatch` where its format is made of columns.
+
+    It is what `read_graphs` yields, many times faster for TU sets, npz and Parquet. Other formats give lists.
+
+    Parameters
+    ----------
+    path, format, on_error, **options : as in `read_graphs`
+    block_size : int, default=1024
+        Graphs in a list; column-wise formats have their own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.npz"
+    >>> write_graphs(path, [RawGraph(3, np.array([[0, 1]])), RawGraph(2, np.array([[1, 0]]))])
+    >>> list(read_blocks(path))
+    [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
+    """
+    source = Source(path)
+    entry = None
+    if not source.is_stdin and source.path.exists():
+        entry = _format(guess_format(path) if format is None else format)
+    if entry is None or entry.blocks is None or options or (source.is_folder and entry.name != "tu"):
+        graphs = read_graphs(path, format=format, on_error=on_error, **options)
+        while some := list(islice(graphs, block_size)):
+            yield some
+        return
+    count = 0
+    try:
+        for block in entry.blocks(source, on_error=on_error):
+            yield block
+            count += len(block)
+    except GraphError:
+        if on_error == "raise":
+            raise
+        yield list(islice(read_graphs(path, format=entry.name, on_error="yield"), count, None))
 
 
 def _format(name: str) -> Format:

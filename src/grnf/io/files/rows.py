@@ -21,7 +21,7 @@ from grnf.io.columns import undirected_once
 from grnf.io.raw import RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["graph_of_row", "row_of_graph"]
+__all__ = ["graph_of_row", "row_of_graph", "typed_numbers", "unpacked_y"]
 
 EXACT = 2**53
 """Whole numbers up to this size are exact as float64; larger ones are stored as text."""
@@ -220,7 +220,7 @@ def _named(
             edge_attr = edge_attr[:n_edges]
         node_columns = _unpacked(layout, "node", n_nodes, node_feat, row.get("node_text") or [])
         edge_columns = _unpacked(layout, "edge", n_edges, edge_attr, row.get("edge_text") or [])
-        y = _unpacked_y(layout["y"], row.get("y"))
+        y = unpacked_y(layout["y"], row.get("y"))
     except GraphError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -250,18 +250,19 @@ def _unpacked(
         if block.shape[1] != stop - start and count:
             raise GraphError(f"{item} column {name!r} is said to stand at {start}:{stop}, beyond the numbers")
         block = block.reshape(count, stop - start)
-        found[position] = name, _typed(block[:, 0] if width is None else block, dtype)
+        found[position] = name, typed_numbers(block[:, 0] if width is None else block, dtype)
         start = stop
     for (position, name, kind), entries in zip(layout[f"{item}_texts"], texts, strict=True):
         column = np.empty(len(entries), dtype=object)
         column[:] = list(entries)
         if kind != "text":
             column[:] = [None if entry is None else _hashable(json.loads(entry)) for entry in entries]
-        found[position] = name, column if kind in ("text", "json") else _typed(column, kind)
+        found[position] = name, column if kind in ("text", "json") else typed_numbers(column, kind)
     return {str(name): values for _, (name, values) in sorted(found.items())}
 
 
-def _typed(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+def typed_numbers(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+    """Return numbers in the type that they had."""
     wanted = np.dtype(dtype)
     if wanted.kind not in "biuf" or wanted.itemsize > 16 or wanted.shape:
         raise GraphError(f"columns of type {dtype!r} are not read")
@@ -274,11 +275,12 @@ def _hashable(value: Any) -> Any:
     return tuple(_hashable(entry) for entry in value) if isinstance(value, list) else value
 
 
-def _unpacked_y(layout: Any, y: Any) -> Any:
+def unpacked_y(layout: Any, y: Any) -> Any:
+    """Return the target of a row."""
     if layout is None:
         return None
     if isinstance(layout, dict):
         return layout["json"]
     dtype, shape = layout
-    array = _typed(np.asarray(y, dtype=np.float64), dtype).reshape(shape)
+    array = typed_numbers(np.asarray(y, dtype=np.float64), dtype).reshape(shape)
     return array if shape else array.item()

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
-from grnf.io.files.records import OnError, each_record
+from grnf.io.batch import RawBatch, RawColumn
+from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.tu_arcs import OF_EDGES, Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
@@ -86,6 +88,35 @@ def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[R
                 yield f"{source}, graph {number + 1}", str(number + 1), content
 
     yield from each_record(records(), lambda content: _graph(*content), on_error)
+
+
+def read_tu_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+    """Yield the graphs of a TU set as blocks; one with faults graph by graph."""
+    for data in _parts(source, on_error):
+        count, first = len(data.node_ptr) - 1, data.first
+        if data.faults:
+            yield list(islice(read_tu_graphs(source, on_error=on_error), first, first + count))
+            continue
+        yield RawBatch(
+            data.node_ptr,
+            data.edge_ptr,
+            data.edges,
+            _raw_columns(data.tables, "node"),
+            _raw_columns(data.tables, "edge"),
+            np.full(count, data.directed),
+            [str(first + index + 1) for index in range(count)],
+            data.tables["y"].tolist() if "y" in data.tables else [None] * count,
+        )
+
+
+def _raw_columns(tables: Table, item: str) -> dict[str, RawColumn]:
+    columns = {}
+    for index, entries in enumerate(tables.get(f"{item}_labels", np.empty((0, 0))).T):
+        values, codes = np.unique(entries, return_inverse=True)
+        columns[f"label{index or ''}"] = RawColumn(codes, tuple(map(str, values.tolist())))
+    if f"{item}_attributes" in tables:
+        columns["attributes"] = RawColumn(tables[f"{item}_attributes"])
+    return columns
 
 
 def _graph(data: _Set, index: int) -> RawGraph:
@@ -239,7 +270,8 @@ def _once(table: Table, first: int, end: int) -> Table:
             keys, rows = np.unique(keys, return_index=True)
             values = {name: entries[rows] for name, entries in values.items()}
         else:
-            keys = np.unique(keys)
+            keys = np.sort(keys)  # np.unique would hash
+            keys = keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
         source, target = np.divmod(keys, max(end - first, 1))
     return {"source": source, "target": target, **values}
 
