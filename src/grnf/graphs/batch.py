@@ -14,7 +14,7 @@ from grnf.graphs.channels import ADJACENCY, ChannelKeys, Codes, Item, number_key
 from grnf.graphs.graph import Graph, edge_channels
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["GraphBatch", "ragged_indices"]
+__all__ = ["GraphBatch", "offsets", "ragged_indices"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,8 +87,8 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         node_width = _common_width([(g.node_width, g.n_nodes) for g in graphs], node_width, "node", caller)
         edge_width = _common_width([(g.edge_width, g.n_edges) for g in graphs], edge_width, "edge", caller)
         return cls(
-            node_ptr=_offsets([g.n_nodes for g in graphs]),
-            edge_ptr=_offsets([g.n_edges for g in graphs]),
+            node_ptr=offsets([g.n_nodes for g in graphs]),
+            edge_ptr=offsets([g.n_edges for g in graphs]),
             edges=_joined_edges(graphs),
             node_attr=_stacked([g.node_attr for g in graphs], sum(g.n_nodes for g in graphs), node_width),
             edge_attr=_stacked([g.edge_attr for g in graphs], sum(g.n_edges for g in graphs), edge_width),
@@ -136,8 +136,8 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         nodes = ragged_indices(self.node_ptr, index)
         edges = ragged_indices(self.edge_ptr, index)
         return GraphBatch(
-            node_ptr=_offsets(np.diff(self.node_ptr)[index]),
-            edge_ptr=_offsets(np.diff(self.edge_ptr)[index]),
+            node_ptr=offsets(np.diff(self.node_ptr)[index]),
+            edge_ptr=offsets(np.diff(self.edge_ptr)[index]),
             edges=self.edges[edges],
             node_attr=self.node_attr[nodes],
             edge_attr=self.edge_attr[edges],
@@ -271,7 +271,8 @@ def _width_message(caller: str, index: int, item: str, found: int, wanted: int) 
     )
 
 
-def _offsets(counts: Any) -> IntArray:
+def offsets(counts: Any) -> IntArray:
+    """Return where items begin that come so many at a time, and their number at the end."""
     ptr = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=ptr[1:])
     return ptr
@@ -286,5 +287,5 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
 def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
     """Return the positions of the items of the graphs `index`, one after the other."""
     counts = np.diff(ptr)[index]
-    starts = np.repeat(ptr[index] - _offsets(counts)[:-1], counts)
+    starts = np.repeat(ptr[index] - offsets(counts)[:-1], counts)
     return starts + np.arange(len(starts))

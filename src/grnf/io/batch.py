@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.graphs.batch import ragged_indices
+from grnf.graphs.batch import offsets, ragged_indices
 from grnf.io.columns import check_columns, is_missing
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.typing import BoolArray, IntArray
@@ -101,8 +101,8 @@ class RawBatch:
         edges = [_edges(raw) for raw in graphs]
         n_nodes, n_edges = [raw.n_nodes for raw in graphs], [len(each) for each in edges]
         return cls(
-            _offsets(n_nodes),
-            _offsets(n_edges),
+            offsets(n_nodes),
+            offsets(n_edges),
             np.concatenate(edges) if edges else np.empty((0, 2), np.int64),
             _columns([raw.node_columns for raw in graphs], n_nodes, "node", graphs),
             _columns([raw.edge_columns for raw in graphs], n_edges, "edge", graphs),
@@ -116,8 +116,8 @@ class RawBatch:
         index = np.asarray(indices, dtype=np.int64)
         nodes, edges = ragged_indices(self.node_ptr, index), ragged_indices(self.edge_ptr, index)
         return RawBatch(
-            _offsets(np.diff(self.node_ptr)[index]),
-            _offsets(np.diff(self.edge_ptr)[index]),
+            offsets(np.diff(self.node_ptr)[index]),
+            offsets(np.diff(self.edge_ptr)[index]),
             self.edges[edges],
             {name: column.take(nodes, index) for name, column in self.node_columns.items()},
             {name: column.take(edges, index) for name, column in self.edge_columns.items()},
@@ -170,8 +170,8 @@ def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Map
         directed = np.zeros(count, np.bool_)
         ids[places], y[places], directed[places] = batch.graph_ids, batch.y, batch.directed
         return RawBatch(
-            _offsets(n_nodes),
-            _offsets(n_edges),
+            offsets(n_nodes),
+            offsets(n_edges),
             batch.edges,
             {name: _spread(column, places, count) for name, column in batch.node_columns.items()},
             {name: _spread(column, places, count) for name, column in batch.edge_columns.items()},
@@ -282,9 +282,3 @@ def _categories(
             places[place] = -1
     known = tuple(category for category in categories if not is_missing(category))
     return RawColumn(places[codes] if len(categories) else codes, known, absent)
-
-
-def _offsets(counts: Any) -> IntArray:
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr

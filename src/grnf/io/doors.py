@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.columns import as_column, is_missing
 from grnf.io.from_libraries import IGRAPH_IDS
+from grnf.io.from_torch import block_of_pyg
 from grnf.io.molecule_blocks import block_of_molecules, block_of_smiles
 from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, IntArray
@@ -52,6 +54,8 @@ def _door(kind: type) -> Callable[[Sequence[Any]], RawBatch] | None:
         return block_of_molecules
     if package == "networkx" and hasattr(kind, "is_directed"):
         return _of_networkx
+    if package == "torch_geometric" and hasattr(kind, "node_attrs") and kind.__name__ == "Data":
+        return block_of_pyg
     if package == "igraph" and hasattr(kind, "get_edgelist"):
         return _of_igraph
     return None
@@ -74,7 +78,7 @@ def _of_networkx(graphs: Sequence[Any]) -> RawBatch:
             edge_rows.append(row)
         n_nodes.append(len(number))
         n_edges.append(len(edge_rows) - before)
-    node_ptr, edge_ptr = _offsets(n_nodes), _offsets(n_edges)
+    node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
     return RawBatch(
         node_ptr,
         edge_ptr,
@@ -88,8 +92,8 @@ def _of_networkx(graphs: Sequence[Any]) -> RawBatch:
 
 
 def _of_igraph(graphs: Sequence[Any]) -> RawBatch:
-    node_ptr = _offsets([graph.vcount() for graph in graphs])
-    edge_ptr = _offsets([graph.ecount() for graph in graphs])
+    node_ptr = offsets([graph.vcount() for graph in graphs])
+    edge_ptr = offsets([graph.ecount() for graph in graphs])
     ends = chain.from_iterable(chain.from_iterable(graph.get_edgelist() for graph in graphs))
     return RawBatch(
         node_ptr,
@@ -157,9 +161,3 @@ def _coded(values: Iterable[Any], absent: BoolArray | None) -> RawColumn:
     known = tuple(value for value, code in table.items() if code == 0)
     table.update(zip(known, range(len(known)), strict=True))
     return RawColumn(np.fromiter(map(table.__getitem__, values), np.int64, len(values)), known, absent)
-
-
-def _offsets(counts: list[int]) -> IntArray:
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr

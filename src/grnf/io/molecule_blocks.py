@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn, joined
 from grnf.io.from_molecules import molecule_of_smiles, quiet_rdkit, raw_from_mol
 from grnf.io.raw import RawGraph
@@ -170,7 +171,7 @@ class _Walk:
     def _steps(self, counts: IntArray) -> Any:
         """Yield the molecules that have a k-th item, with where it goes, for k = 0, 1, ..."""
         order = np.argsort(-counts, kind="stable")
-        ptr = _offsets(counts)
+        ptr = offsets(counts)
         descending = counts[order]
         for k in range(int(counts.max(initial=0))):
             some = order[: int(np.searchsorted(-descending, -k, side="left"))]
@@ -200,7 +201,7 @@ class _Walk:
             table[3, row] = hydrogens + has * data[at]
             self.cursor[some] = at + has + ((more >> 7) & 1) + 4 * ((more >> 8) & 1)
         self.cursor = np.minimum(self.cursor, self.last)
-        return _Atoms(_offsets(self.n_atoms), *table)
+        return _Atoms(offsets(self.n_atoms), *table)
 
     def _bonds(self) -> _Bonds:
         data = self.data
@@ -216,7 +217,7 @@ class _Walk:
             at = at + 3 + has + ((flags >> 2) & 1)
             stereo = (flags >> 1) & 1
             self.cursor[some] = at + stereo * (2 + data[np.minimum(at + 1, self.last)])
-        return _Bonds(_offsets(self.n_bonds), ends, *table)
+        return _Bonds(offsets(self.n_bonds), ends, *table)
 
 
 def _batch(mols: list[Any], atoms: _Atoms, bonds: _Bonds) -> RawBatch:
@@ -259,9 +260,3 @@ def _category(codes: IntArray, name: Any) -> RawColumn:
     places = np.zeros(int(present.max(initial=0)) + 1, np.int64)
     places[present] = np.arange(len(present))
     return RawColumn(places[codes], tuple(name(int(code)) for code in present))
-
-
-def _offsets(counts: Any) -> IntArray:
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr

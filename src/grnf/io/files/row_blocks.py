@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.files.rows import typed_numbers, unpacked_y
 from grnf.io.raw import LARGEST_GRAPH
@@ -82,8 +83,8 @@ class RowBlock:
             kept = _first_of_each(self.n_arcs, n_edges)
             arcs, edge_attr = arcs[kept], edge_attr[kept]
         return RawBatch(
-            _offsets(self.n_nodes),
-            _offsets(n_edges),
+            offsets(self.n_nodes),
+            offsets(n_edges),
             np.ascontiguousarray(arcs, dtype=np.int64),
             _columns(columns, "node", self.node_feat, self.node_text, self.n_nodes),
             _columns(columns, "edge", edge_attr, self.edge_text, n_edges),
@@ -93,7 +94,7 @@ class RowBlock:
         )
 
     def _targets(self) -> list[Any]:
-        layouts, ends = [layout.y for layout in self.layouts], _offsets(self.y_sizes)
+        layouts, ends = [layout.y for layout in self.layouts], offsets(self.y_sizes)
         if isinstance(layouts[0], list) and all(layout == layouts[0] for layout in layouts):
             dtype, shape = layouts[0]
             if shape == [] and (self.y_sizes == 1).all():
@@ -119,8 +120,8 @@ def _columns(
     for place, (position, name, _) in enumerate(kinds):
         codes = texts.codes
         if len(kinds) > 1:  # of a row, one column comes after the other
-            starts = _offsets(counts)[:-1] * len(kinds) + place * counts
-            codes = codes[np.repeat(starts - _offsets(counts)[:-1], counts) + np.arange(int(counts.sum()))]
+            starts = offsets(counts)[:-1] * len(kinds) + place * counts
+            codes = codes[np.repeat(starts - offsets(counts)[:-1], counts) + np.arange(int(counts.sum()))]
         found[position] = name, _category_column(codes, texts.categories)
     return {str(name): column for _, (name, column) in sorted(found.items())}
 
@@ -137,11 +138,5 @@ def _category_column(codes: IntArray, categories: Sequence[str]) -> RawColumn:
 
 def _first_of_each(counts: IntArray, wanted: IntArray) -> IntArray:
     """Return the places of the first so many items of each row."""
-    starts = np.repeat(_offsets(counts)[:-1] - _offsets(wanted)[:-1], wanted)
+    starts = np.repeat(offsets(counts)[:-1] - offsets(wanted)[:-1], wanted)
     return np.asarray(starts + np.arange(len(starts)))
-
-
-def _offsets(counts: Any) -> IntArray:
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr

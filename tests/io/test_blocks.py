@@ -1,0 +1,230 @@
+"""Blocks of columns: the same graphs as one by one, through every door and file that has them."""
+
+import csv
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from grnf import GRNF, GraphError
+from grnf.estimators import embed_stream, fit_stream
+from grnf.io import BadGraph, RawBatch, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
+from grnf.io.doors import block_of_objects
+from grnf.io.from_molecules import raw_from_mol
+from guests import guest, to_igraph, to_networkx, to_pyg
+from random_graphs import graphs, random_graph
+from tu_sets import SHAPES, write_set
+
+
+def assert_same_graph(found, expected):
+    assert (found.n_nodes, bool(found.directed), found.graph_id) == (
+        expected.n_nodes,
+        bool(expected.directed),
+        expected.graph_id,
+    )
+    np.testing.assert_array_equal(found.edges, expected.edges)
+    assert np.array_equal(found.y, expected.y) or found.y == expected.y
+    for own, other in (
+        (found.node_columns, expected.node_columns),
+        (found.edge_columns, expected.edge_columns),
+    ):
+        assert set(own) == {name for name in other if name in own or len(other[name])}
+        for name, values in own.items():
+            assert np.asarray(values).tolist() == np.asarray(other[name]).tolist() or np.array_equal(
+                np.asarray(values, dtype=float), np.asarray(other[name], dtype=float), equal_nan=True
+            )
+
+
+def assert_same(block, expected):
+    assert isinstance(block, RawBatch)
+    found = list(block)
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert_same_graph(one, other)
+
+
+def coloured(graph, colours):
+    for node, colour in zip(graph.nodes, colours, strict=False):
+        if colour is not None:
+            graph.nodes[node]["colour"] = colour
+    return graph
+
+
+@settings(max_examples=40)
+@given(st.lists(graphs(), min_size=1, max_size=6), st.data())
+def test_networkx(some, data):
+    colour = st.sampled_from(["red", "green", None])
+    objects = [
+        coloured(to_networkx(graph), [data.draw(colour) for _ in range(graph.n_nodes)]) for graph in some
+    ]
+    block = block_of_objects(objects)
+    assume(block is not None)  # vectors of several lengths
+    assert_same(block, [to_raw(graph) for graph in objects])
+
+
+def test_networkx_with_odd_values():
+    first, second = nx.path_graph(3), nx.MultiDiGraph([(0, 1), (0, 1), (1, 1)])
+    first.graph["y"], second.graph["y"] = 1, "b"
+    nx.set_node_attributes(first, {0: np.float32(1.5), 1: True, 2: float("nan")}, "number")
+    nx.set_node_attributes(second, {0: [1, 2], 1: (3, 4)}, "vector")
+    for objects in ([first], [second]):
+        assert_same(block_of_objects(objects), [to_raw(graph) for graph in objects])
+    assert block_of_objects([first, second]) is None  # of two classes: one by one
+    mixed = [nx.path_graph(2), nx.path_graph(2)]
+    nx.set_node_attributes(mixed[0], 1.0, "kind")
+    nx.set_node_attributes(mixed[1], "text", "kind")
+    assert block_of_objects(mixed) is None
+    grnf = GRNF(4, random_state=0, on_error="skip")
+    with pytest.warns(UserWarning, match="1 of 2 samples are left out"):
+        assert len(grnf.fit_transform(mixed)) == 1
+    bad = [nx.path_graph(2), nx.path_graph(2)]
+    bad[1].nodes[0]["list"] = [[1], {}]
+    with pytest.raises(GraphError, match=r"X\[1\]: .*'list'"):
+        GRNF(4).fit(bad)
+
+
+@settings(max_examples=25)
+@given(st.lists(graphs(), min_size=1, max_size=5))
+def test_igraph(some):
+    guest("igraph")
+    objects = [to_igraph(graph) for graph in some]
+    block = block_of_objects(objects)
+    assume(block is not None)
+    assert_same(block, [to_raw(graph) for graph in objects])
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+@pytest.mark.parametrize("directed", [False, True, None])
+def test_pyg(width, directed):
+    guest("torch_geometric")
+    generator = np.random.default_rng(width)
+    objects = [
+        to_pyg(random_graph(generator, n, width, width, n % 2 == 0 if directed is None else directed))
+        for n in (1, 5, 3, 8, 2, 6)
+    ]
+    assert_same(block_of_objects(objects), [to_raw(graph) for graph in objects])
+    one_way = objects[3].clone()
+    one_way.edge_index = one_way.edge_index[:, 1:]
+    for name in ("edge_attr", "edge_weight"):
+        if getattr(one_way, name, None) is not None:
+            setattr(one_way, name, getattr(one_way, name)[1:])
+    mixed = [*objects, one_way]
+    assert_same(block_of_objects(mixed), [to_raw(graph) for graph in mixed])
+    broken = objects[3].clone()
+    broken.edge_index = broken.edge_index + 100
+    with pytest.raises(GraphError, match=r"X\[1\]"):
+        GRNF(4).fit([objects[3], broken])
+
+
+SMILES = [
+    "CCO", "c1ccccc1C(=O)[O-].[Na+]", "C[C@H](N)C(=O)O", "F/C=C\\Cl", "[13CH3]C#N", "C1CC2CCC1C2", "*C",
+    "[CH3:7]C", "O=[N+]([O-])c1ccc(Br)cc1", "C[Si](C)(C)C", "[Fe+2]", "C" * 300, "N[C@@H](CS)C(=O)O",
+    "[H]O[H]", "C~C", "[U]",
+]  # fmt: skip
+
+
+def test_molecules():
+    Chem = pytest.importorskip("rdkit.Chem")
+    mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
+    mols[0].SetProp("_Name", "ethanol")
+    assert_same(block_of_objects(mols), [raw_from_mol(mol) for mol in mols])
+    block = block_of_objects([*SMILES[:3], "C(", *SMILES[3:], ""])
+    assert list(block.bad) == [3, len(SMILES) + 1]
+    assert isinstance(list(block)[3], BadGraph)
+    assert_same_graph(block[4], to_raw(SMILES[3]))
+    for smiles in ("C(", "", "C(C)(C)(C)(C)C"):
+        with pytest.raises(GraphError) as said:
+            to_raw(smiles)
+        assert block_of_objects(["C", smiles]).bad[1] == str(said.value)
+    grnf = GRNF(8, random_state=0)
+    Z = grnf.fit(SMILES).embed(["CCO", "C(", "CCN"], on_error="nan").vectors
+    assert np.isnan(Z).any(axis=1).tolist() == [False, True, False]
+    np.testing.assert_allclose(Z[[0, 2]], grnf.transform(["CCO", "CCN"]), rtol=1e-5, atol=1e-7)
+
+
+def test_real_molecules_are_read_as_by_calls(shared):
+    guest("rdkit")
+    from grnf.io.molecule_blocks import _can_decode
+
+    assert _can_decode()
+    for name in ("bbbp", "clintox", "esol", "freesolv"):
+        with open(shared / "data" / "molecules" / "molnet" / f"{name}.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        smiles = [row[next(key for key in row if key.lower() == "smiles")] for row in rows]
+        block = block_of_objects(smiles)
+        for place, text in enumerate(smiles):
+            if place in block.bad:
+                with pytest.raises(GraphError):
+                    to_raw(text)
+            else:
+                assert_same_graph(block[place], to_raw(text))
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+def test_files_of_our_own(tmp_path, suffix):
+    generator = np.random.default_rng(0)
+    kinds = np.array(["a", "b", None], dtype=object)
+
+    def raw(n, directed):
+        edges = generator.integers(0, n, (2 * n, 2)) if n else np.empty((0, 2), np.int64)
+        columns = {
+            "charge": generator.integers(-2, 3, n),
+            "kind": kinds[generator.integers(0, 3, n)],
+            "pos": generator.normal(size=(n, 3)),
+            "name": np.array([f"n{i}" for i in range(n)], dtype=object),
+        }
+        edge_columns = {
+            "weight": generator.normal(size=len(edges)),
+            "bond": kinds[generator.integers(0, 2, len(edges))],
+        }
+        return RawGraph(n, edges, columns, edge_columns, directed, f"g{n}", int(generator.integers(3)))
+
+    some = [raw(int(n), bool(n % 3 == 0)) for n in generator.integers(0, 9, 1500)]
+    path = tmp_path / f"graphs.{suffix}"
+    write_graphs(path, some)
+    blocks = list(read_blocks(path))
+    assert all(isinstance(block, RawBatch) for block in blocks)
+    expected = list(read_graphs(path))
+    for found, other in zip((graph for block in blocks for graph in block), expected, strict=True):
+        assert_same_graph(found, other)
+    odd = [*some[:5], RawGraph(2, np.array([[0, 1]]), {"other": np.array([1.0, 2.0])}, y="text"), *some[5:9]]
+    write_graphs(path, odd)
+    (block,) = read_blocks(path)
+    assert isinstance(block, list)
+    for found, other in zip(block, read_graphs(path), strict=True):
+        assert_same_graph(found, other)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_tu_sets(tmp_path, name):
+    path = write_set(tmp_path, name)
+    blocks = list(read_blocks(path))
+    assert all(isinstance(block, RawBatch) for block in blocks)
+    found = [graph for block in blocks for graph in block]
+    for one, other in zip(found, read_graphs(path), strict=True):
+        assert_same_graph(one, other)
+    grnf = fit_stream(GRNF(16, random_state=0), read_blocks(path))
+    vectors = np.concatenate([block.Z for block, _ in embed_stream(grnf, read_blocks(path))])
+    np.testing.assert_allclose(vectors, grnf.transform(list(read_graphs(path))), rtol=1e-4, atol=1e-6)
+
+
+def test_other_formats_give_lists(tmp_path):
+    path = tmp_path / "many.g6"
+    path.write_text("Bw\nDhc\nnonsense \x7f\nBw\n")
+    first, second = read_blocks(path, on_error="yield", block_size=3)
+    assert [type(item) for item in first] == [RawGraph, RawGraph, BadGraph]
+    assert len(second) == 1
+    with pytest.raises(GraphError, match="line 3"):
+        list(read_blocks(path))
+
+
+def test_a_block_is_cut_and_joined_without_loss():
+    some = [to_raw(random_graph(np.random.default_rng(n), n, 2, 1)) for n in (3, 0, 5, 1)]
+    batch = RawBatch.of(some)
+    assert_same(batch, some)
+    assert_same(batch.take([2, 0, 0]), [some[2], some[0], some[0]])
+    assert_same_graph(batch[-1], some[-1])
+    with pytest.raises(IndexError):
+        batch[4]
