@@ -271,3 +271,19 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
     refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5)
     assert refused.returncode == 2
     assert "multiple of heads" in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_columns_of_a_table(call, tmp_path):
+    pytest.importorskip("rdkit")
+    rows = "\n".join(f"D{n},{'C' * n}C(=O)O,{'C' * n}" for n in range(1, 9))
+    (tmp_path / "t.csv").write_text(f"Drug_ID,Drug,tail\n{rows}\n")
+    arguments = ["embed", tmp_path / "t.csv", "-o", tmp_path / "z.csv", "-m", 4]
+    result = call(*arguments, "--smiles-column", "Drug", "--id-column", "Drug_ID")
+    assert result.returncode == 0, result.stderr
+    lines = (tmp_path / "z.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == [f"D{n}" for n in range(1, 9)]
+    made = json.loads((tmp_path / "z.csv.json").read_text())
+    assert made["input"]["options"] == {"column": "Drug", "graph_id": "Drug_ID"}
+    assert "no column 'drug'" in call(*arguments, "--smiles-column", "drug").stderr
+    call("convert", tmp_path / "t.csv", tmp_path / "t.jsonl", "--smiles-column", "tail")
+    assert len(json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["nodes"]) == 1

@@ -101,3 +101,24 @@ def test_what_is_counted_is_bounded():
     assert column.report()["values"] == f"more than {MOST_VALUES}"
     assert len(targets.counts) <= MOST_CLASSES + 1
     assert targets.report()["more_than"] == MOST_CLASSES
+
+
+def test_columns_of_a_table(call, tmp_path):
+    pytest.importorskip("rdkit")
+    lines = [f"D{n},{'C' * n}C(=O)O,{n % 2},{'' if n == 1 else n / 7}" for n in range(1, 9)]
+    (tmp_path / "t.csv").write_text("\n".join(["Drug_ID,Drug,active,logp", *lines]) + "\n")
+    result = call("info", tmp_path / "t.csv", "--json", "--id-column", "Drug_ID")
+    assert result.returncode == 0, result.stderr
+    assert "the SMILES are taken from column 'Drug'" in result.stderr
+    columns = json.loads(result.stdout)["columns"]
+    assert {name: column["may_be"] for name, column in columns.items()} == {
+        "Drug_ID": "id",
+        "Drug": "SMILES",
+        "active": "target",
+        "logp": "target",
+    }
+    assert columns["active"]["classes"] == {"0": 4, "1": 4}
+    assert (columns["logp"]["kind"], columns["logp"]["missing"]) == ("numbers", 1)
+    text = call("info", tmp_path / "t.csv", "--smiles-column", "Drug").stdout
+    assert "  active   target  whole numbers; 0 (4), 1 (4)\n" in text
+    assert "  logp     target  numbers; 7 different; as 0.285" in text

@@ -1,6 +1,9 @@
+import time
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 
 from grnf.metric import (
     distances_from_kernel,
@@ -33,6 +36,82 @@ def test_pairwise_distances(vectors):
     assert D[3, 7] == 0
     assert (np.diag(D) == 0).all()
     np.testing.assert_allclose(pairwise_distances(vectors[:4], vectors[4:]), expected[:4, 4:], rtol=1e-9)
+
+
+def clusters(kind, generator, n=240, M=30):
+    """Vectors of which many are equal, or nearly so."""
+    centres = generator.normal(size=(5, M))[generator.integers(0, 5, n)]
+    noise = 1e-7 * generator.normal(size=(n, M))
+    if kind == "copies":
+        return centres
+    if kind == "near":
+        return centres * (1 + noise)
+    if kind == "one cluster":
+        return centres[:1] * (1 + noise)
+    if kind == "nested":  # copies of near vectors, nearer ones, and some far away
+        near = centres[: n // 4] * (1 + noise[: n // 4])
+        return np.concatenate([near, near, near * (1 + 1e-6 * noise[: n // 4]), centres[: n // 4]])
+    if kind == "a line":
+        return centres[:1] * (1 + 1e-4 * np.arange(n)[:, np.newaxis])
+    sizes = np.where(np.arange(n) % 7, 1.0, 1e5)  # some are much longer than others
+    return centres * (1 + noise) * sizes[:, np.newaxis]
+
+
+KINDS = ["copies", "near", "one cluster", "nested", "a line", "sizes"]
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_and_nearly_equal_vectors(kind, dtype):
+    Z = clusters(kind, np.random.default_rng(0)).astype(dtype)
+    exact = Z.astype(np.float64)
+    expected = np.sqrt(np.square(exact[:, np.newaxis] - exact).sum(axis=2))
+    for D, wanted in (
+        (pairwise_distances(Z), expected),
+        (pairwise_distances(Z[:50], Z[50:]), expected[:50, 50:]),
+        (pairwise_distances(Z[:50], exact[50:]), expected[:50, 50:]),
+    ):
+        np.testing.assert_allclose(D, wanted, rtol=1e-9)
+        assert (D[wanted == 0] == 0).all()
+
+
+def test_rows_of_nan_stay_nan():
+    Z = clusters("nested", np.random.default_rng(0))
+    expected = pairwise_distances(Z)
+    Z[[3, 63]] = np.nan
+    expected[[3, 63]] = expected[:, [3, 63]] = np.nan
+    np.testing.assert_allclose(pairwise_distances(Z), expected, rtol=1e-9)
+    assert np.isnan(pairwise_distances(Z[3:4], Z)).all()
+
+
+@pytest.mark.parametrize("kind", ["copies", "near"])
+def test_near_vectors_take_no_longer_than_others(kind):
+    generator = np.random.default_rng(0)
+    near, distinct = clusters(kind, generator, n=2000), generator.normal(size=(2000, 30))
+
+    def seconds(Z):
+        start = time.perf_counter()
+        pairwise_distances(Z)
+        return time.perf_counter() - start
+
+    with threadpool_limits(1):
+        assert min(seconds(near) for _ in range(3)) < 5 * min(seconds(distinct) for _ in range(3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_near_vectors_are_not_treated_one_by_one(kind, monkeypatch):
+    """Rounds of differences are as many as clusters, not as pairs."""
+    Z = clusters(kind, np.random.default_rng(0), n=2000)
+    rounds = []
+    taken = pairwise._square_norms
+    monkeypatch.setattr(pairwise, "_square_norms", lambda Z: rounds.append(len(Z)) or taken(Z))
+    pairwise_distances(Z)
+    if kind == "nested":  # near vectors once in a cluster, then each with the one that is nearer still
+        assert len(rounds) < 2 * 1500
+    elif kind != "a line":
+        assert len(rounds) < 40
+    assert sum(rounds) < 40 * len(Z)
 
 
 @pytest.mark.usefixtures("few_rows")

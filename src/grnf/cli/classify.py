@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     AsJson,
     Format,
-    NComponents,
+    IdColumn,
     NJobs,
     Orders,
     Quiet,
+    SmilesColumn,
     SourceArgument,
     check_format,
     make_transformer,
     workers,
 )
 from grnf.cli.source import Source, name_of, open_source
+from grnf.cli.targets import Target, Task, check_folds, chosen_columns, made_target
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
 
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from grnf.io import RawGraph
 
 __all__ = ["classify"]
+
+N_COMPONENTS = 1024
+MOST_CLASSES_DRAWN = 60
+"""Classes up to which a confusion matrix can be looked at."""
 
 
 class EstimatorName(StrEnum):
@@ -49,16 +56,8 @@ class LiftsName(StrEnum):
     NONE = "none"
 
 
-class Task(StrEnum):
-    """What the labels are."""
-
-    AUTO = "auto"
-    CLASSES = "classes"
-    NUMBERS = "numbers"
-
-
 class BadGraphs(StrEnum):
-    """What to do about a graph that cannot be used, or has no label."""
+    """What to do about a graph that cannot be used."""
 
     RAISE = "raise"
     SKIP = "skip"
@@ -70,8 +69,14 @@ def classify(
         "grnf-classify"
     ),
     format: Format = None,
+    smiles_column: SmilesColumn = None,
+    id_column: IdColumn = None,
     target: Annotated[
-        str | None, typer.Option(help="Column of the labels, in a table with a SMILES column.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column to predict in a table of SMILES; several with commas, or by repeating this.",
+        ),
     ] = None,
     task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers to predict.")] = Task.AUTO,
     estimator: Annotated[
@@ -85,11 +90,20 @@ def classify(
     ] = LiftsName.RECIPE,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Cross-validations, each with other folds.")] = 1,
-    n_components: NComponents = None,
+    n_components: Annotated[
+        str | None,
+        typer.Option(
+            "--n-components",
+            "-m",
+            metavar="M|auto",
+            help="Number of features of each view; auto takes it from a bound on the error.",
+            show_default=str(N_COMPONENTS),
+        ),
+    ] = None,
     orders: Orders = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the features and of the folds.")] = 0,
     on_error: Annotated[
-        BadGraphs, typer.Option(help="A graph that cannot be used or has no label: stop, or leave it out.")
+        BadGraphs, typer.Option(help="A graph that cannot be used: stop, or leave it out.")
     ] = BadGraphs.RAISE,
     n_jobs: NJobs = 1,
     quiet: Quiet = False,
@@ -101,6 +115,11 @@ def classify(
     and the best constant answer. The folder gets results.json, predictions.csv (the first cross-validation,
     each graph predicted from the others) and a picture: the confusion matrix, or predicted against true.
 
+    In a table of SMILES the target is the column called y, label, target, class, activity, p_np, exp or
+    measured ..., or the only one that can be one; grnf info lists them. Several are predicted one by one.
+    Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes, else
+    means over each class against the rest.
+
     Example: grnf classify MUTAG.zip --folds 10
     """
     check_format(format, source)
@@ -108,7 +127,7 @@ def classify(
         note("--head is now --estimator; the old name goes in 0.2", quiet)
         estimator = head
     settings: dict[str, Any] = {
-        "n_components": 1024,
+        "n_components": N_COMPONENTS,
         "estimator": estimator.value,
         "lifts": None if lifts is LiftsName.NONE else lifts.value,
         "random_state": seed,
@@ -118,25 +137,32 @@ def classify(
     if n_components is not None:
         settings["n_components"] = asked.n_components
     settings["orders"] = asked.orders
-    with open_source(source, format) as graphs_source:
-        names, graphs, labels = _labelled(graphs_source, target, on_error.value, quiet)
-    y, classes = _as_target(labels, task, graphs_source.name)
-    _check_folds(y, folds, classes)
-    from grnf.cli.validation import cross_validate
-
-    with workers(n_jobs), progress("cross-validating", quiet, unit="folds") as advance:
-        results, predictions = cross_validate(
-            graphs, y, classify=classes, folds=folds, repeats=repeats, seed=seed, settings=settings,
-            advance=advance,
-        )  # fmt: skip
-    report = {
+    with open_source(source, format) as found:
+        graphs_source = with_columns(found, smiles_column, id_column, quiet)
+        columns = chosen_columns(graphs_source, target or [], quiet)
+        names, graphs = _read(graphs_source, columns, on_error.value, quiet)
+    targets = _targets(graphs, columns, task, folds, graphs_source.name, quiet)
+    report: dict[str, Any] = {
         "source": graphs_source.name,
-        "graphs": len(graphs),
-        "task": "classes" if classes else "numbers",
+        "graphs": len({row for each in targets for row in each.rows.tolist()}),
         "settings": {**settings, "orders": str(settings["orders"]), "folds": folds, "repeats": repeats},
-        **results,
+        "targets": {},
     }
-    report["written"] = _write(output, report, names, y, predictions, quiet)
+    from grnf.cli.measures import over_targets
+    from grnf.cli.validation import Validation
+
+    answers = []
+    with workers(n_jobs), progress("cross-validating", quiet, unit="folds") as advance:
+        validate = Validation(graphs, settings, folds=folds, repeats=repeats, seed=seed)
+        for each in targets:
+            results, predictions = validate(each, advance)
+            report["targets"][each.name] = {**each.about(len(graphs)), **results}
+            answers.append(predictions)
+    if len(targets) == 1:
+        report = {**report, **report["targets"][targets[0].name]}
+    else:
+        report["mean"] = over_targets([entry["scores"] for entry in report["targets"].values()])
+    report["written"] = _write(output, report, names, targets, answers, quiet)
     if as_json:
         typer.echo(json.dumps(report))
         return
@@ -144,99 +170,76 @@ def classify(
         typer.echo(line)
 
 
-def _labelled(
-    source: Source, target: str | None, on_error: str, quiet: bool
-) -> tuple[list[str], list[RawGraph], list[Any]]:
-    """Read all graphs; return their names, the graphs and their labels."""
+def _read(
+    source: Source, columns: list[str] | None, on_error: str, quiet: bool
+) -> tuple[list[str], list[RawGraph]]:
+    """Read all graphs; return their names and the graphs. With columns, y is a list of their values."""
     from grnf.io import RawGraph
 
-    names, graphs, labels = [], [], []
+    names, graphs = [], []
     bad: list[dict[str, Any]] = []
-    options = {} if target is None else {"y": target}
+    options = {} if columns is None else {"y": columns}
     with progress(f"reading {source.name}", quiet) as advance:
-        for index, item in enumerate(counted(source.read(yield_bad=on_error == "skip", **options), advance)):
+        for index, item in enumerate(counted(source.read(yield_bad=True, **options), advance)):
             name = name_of(item, index)
-            if isinstance(item, RawGraph) and item.y is not None and item.y == item.y:
+            if isinstance(item, RawGraph):
                 names.append(name)
                 graphs.append(item)
-                labels.append(item.y)
                 continue
-            reason = "it has no label" if isinstance(item, RawGraph) else item.reason
             if on_error == "raise":
-                where = "; --target names their column" if target is None else ""
-                raise GraphError(
-                    f"{source.name}, graph {name}: {reason}{where}; --on-error skip leaves it out"
-                )
-            bad.append({"graph_id": name, "reason": reason})
+                raise GraphError(f"graph {name}: {item.reason}; --on-error skip leaves such graphs out")
+            bad.append({"graph_id": name, "reason": item.reason})
     tell_bad(bad, on_error, quiet)
     if not graphs:
-        raise GraphError(f"{source.name} holds no graphs with labels")
-    return names, graphs, labels
+        raise GraphError(f"{source.name} holds no graphs that can be used")
+    return names, graphs
 
 
-def _as_target(labels: list[Any], task: Task, name: str) -> tuple[Any, bool]:
-    """Return labels as an array, and whether they are classes."""
-    import numpy as np
-
-    try:
-        y = np.array(labels)
-    except ValueError:
-        y = np.empty(0)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1 or len(y) != len(labels):
-        raise GraphError(f"{name}: one label per graph is wanted; graphs have several, as {labels[0]!r}")
-    number = y.dtype.kind in "fiub"
-    whole = number and bool(np.all(y == np.round(y)))
-    if task is Task.NUMBERS and not number:
-        raise GraphError(f"{name}: the labels are no numbers, as {labels[0]!r}; --task classes takes them")
-    classes = task is Task.CLASSES or (task is Task.AUTO and (whole or not number))
-    if classes and whole:
-        y = y.astype(np.int64)
-    return (y if classes else y.astype(np.float64)), classes
-
-
-def _check_folds(y: Any, folds: int, classes: bool) -> None:
-    import numpy as np
-
-    if not classes:
-        if len(y) < 2 * folds:
-            raise typer.BadParameter(f"{len(y)} graphs are too few for {folds} folds", param_hint="--folds")
-        return
-    values, counts = np.unique(y, return_counts=True)
-    if len(values) < 2:
-        raise GraphError(f"all graphs have the label {values[0]!r}; at least two classes are wanted")
-    if counts.min() < folds:
-        fewest = values[counts.argmin()]
-        raise typer.BadParameter(
-            f"class {str(fewest)!r} has {counts.min()} graphs, fewer than {folds} folds; take fewer folds, "
-            "or --task numbers if labels are numbers to predict",
-            param_hint="--folds",
-        )
+def _targets(
+    graphs: list[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, quiet: bool
+) -> list[Target]:
+    """Return what is to be predicted; of several targets, one that cannot be is left out with a word."""
+    found = []
+    for place, name in enumerate(["y"] if columns is None else columns):
+        labels = [graph.y if columns is None else graph.y[place] for graph in graphs]
+        try:
+            each = made_target(name, labels, task, source, quiet)
+            check_folds(each, folds, quiet)
+        except (GraphError, typer.BadParameter) as error:
+            if columns is None or len(columns) == 1:
+                raise
+            note(f"grnf: the target {name!r} is left out: {error}", quiet)
+            continue
+        found.append(each)
+    if not found:
+        raise GraphError(f"{source}: none of the targets can be used")
+    return found
 
 
 def _write(
-    folder: Path, report: dict[str, Any], names: list[str], y: Any, predictions: Any, quiet: bool
+    folder: Path,
+    report: dict[str, Any],
+    names: list[str],
+    targets: list[Target],
+    answers: list[Any],
+    quiet: bool,
 ) -> list[str]:
-    from grnf.cli.validation import draw_confusion, draw_predictions
     from grnf.files import atomic_write
 
     folder.mkdir(parents=True, exist_ok=True)
     written = ["predictions.csv"]
+    several = len(targets) > 1
     with atomic_write(folder / "predictions.csv") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["graph_id", "label", "predicted"])
-        table.writerows(zip(names, y.tolist(), predictions.tolist(), strict=True))
-    scores = report["scores"]["GRNF"]
-    measure, draw, picture = (
-        ("accuracy", draw_confusion, "confusion.png")
-        if report["task"] == "classes"
-        else ("R2", draw_predictions, "predictions.png")
-    )
+        table.writerow(["graph_id", *(["target"] if several else []), "label", "predicted"])
+        for target, predictions in zip(targets, answers, strict=True):
+            rows = zip(target.rows.tolist(), target.y.tolist(), predictions.tolist(), strict=True)
+            for row, label, guess in rows:
+                table.writerow([names[row], *([target.name] if several else []), label, guess])
     if importlib.util.find_spec("matplotlib"):
-        title = f"{Path(report['source']).stem}: {measure} {scores[measure]['mean']:.3f}"
-        draw(folder / picture, y, predictions, title)
-        written.append(picture)
+        for number, (target, predictions) in enumerate(zip(targets, answers, strict=True)):
+            picture = _draw(folder, report, target, predictions, f"-{number + 1}" if several else "")
+            written += [picture] if picture else []
     else:
         note("no picture: matplotlib is missing; pip install 'grnf[plot]' brings it", quiet)
     written.append("results.json")
@@ -245,16 +248,62 @@ def _write(
     return [str(folder / name) for name in written]
 
 
+def _draw(folder: Path, report: dict[str, Any], target: Target, predictions: Any, suffix: str) -> str | None:
+    """Draw the answers; return the name of the picture, or None where there are too many classes for one."""
+    from grnf.cli.validation import draw_confusion, draw_predictions
+
+    entry = report["targets"][target.name]
+    if len(entry.get("classes", ())) > MOST_CLASSES_DRAWN:
+        return None
+    measure, draw, picture = (
+        ("accuracy", draw_confusion, f"confusion{suffix}.png")
+        if target.classes
+        else ("R2", draw_predictions, f"predictions{suffix}.png")
+    )
+    name = Path(report["source"]).stem + (f", {target.name}" if suffix else "")
+    title = f"{name}: {measure} {_shown(entry['scores']['GRNF'][measure]['mean'])}"
+    draw(folder / picture, target.y, predictions, title)
+    return picture
+
+
 def _lines(report: dict[str, Any]) -> list[str]:
     """Return the report as lines for people."""
-    width = max(map(len, report["scores"]))
-    settings = report["settings"]
+    settings, targets = report["settings"], report["targets"]
     lines = [f"{report['source']}: {report['graphs']:,} graphs, {settings['folds']} folds"]
     if settings["repeats"] > 1:
         lines[0] += f", {settings['repeats']} times"
-    for name, measures in report["scores"].items():
+    for name, entry in targets.items():
+        about = _about(entry)
+        if len(targets) > 1:
+            lines.append(f"{name}: {entry['graphs']:,} graphs{', ' if about else ''}{about}")
+        elif about:
+            lines[0] += f", {about}"
+        lines += _score_lines(entry["scores"])
+    if "mean" in report:
+        lines += [f"mean over {len(targets)} targets", *_score_lines(report["mean"])]
+    return [*lines, f"written: {', '.join(report['written'])}"]
+
+
+def _about(entry: dict[str, Any]) -> str:
+    if "classes" not in entry:
+        return ""
+    if entry["positive_class"] is not None:
+        return f"positive class {entry['positive_class']} ({entry['classes'][entry['positive_class']]:,})"
+    return f"{len(entry['classes']):,} classes, ranks: each against the rest"
+
+
+def _score_lines(scores: dict[str, Any]) -> list[str]:
+    width = max(map(len, scores))
+    lines = []
+    for name, measures in scores.items():
         values = [
-            f"{measure} {score['mean']:.3f} +- {score['std']:.3f}" for measure, score in measures.items()
+            f"{measure} {_shown(score['mean'])}"
+            + (f" +- {score['std']:.3f}" if score["mean"] is not None else "")
+            for measure, score in measures.items()
         ]
         lines.append(f"  {name:<{width}}  {'   '.join(values)}")
-    return [*lines, f"written: {', '.join(report['written'])}"]
+    return lines
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.columns import with_columns
 from grnf.cli.losses import losses
-from grnf.cli.options import AsJson, Format, Quiet, SourceArgument, check_format
+from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, SourceArgument, check_format
 from grnf.cli.source import Source, name_of, open_source
 from grnf.cli.tell import note, progress, tell_bad
 from grnf.errors import GraphError
@@ -28,6 +29,8 @@ def convert(
     source: SourceArgument,
     output: Annotated[str, typer.Argument(help="Where to write; - for standard output.")],
     format: Format = None,
+    smiles_column: SmilesColumn = None,
+    id_column: IdColumn = None,
     to: Annotated[str | None, typer.Option(help="Format of the output, if its suffix does not tell.")] = None,
     on_error: Annotated[
         Literal["raise", "skip"], typer.Option(help="A graph that cannot be read: stop, or leave it out.")
@@ -57,9 +60,10 @@ def convert(
     bad: list[dict[str, Any]] = []
     place = tempfile.gettempdir() if output == "-" else Path(output).parent
     with (
-        open_source(source, format) as graphs,
+        open_source(source, format) as found,
         tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder,
     ):
+        graphs = with_columns(found, smiles_column, id_column, quiet)
         made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
         with progress("writing", quiet) as advance:
             readable = _good(graphs, on_error, bad, advance)

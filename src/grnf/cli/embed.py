@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf import __version__
+from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     ActivationName,
     AsJson,
@@ -20,6 +21,7 @@ from grnf.cli.options import (
     BlockSize,
     DtypeName,
     Format,
+    IdColumn,
     Like,
     NComponents,
     NJobs,
@@ -27,6 +29,7 @@ from grnf.cli.options import (
     Orders,
     Quiet,
     Seed,
+    SmilesColumn,
     SourceArgument,
     check_format,
     checked,
@@ -60,6 +63,8 @@ def embed(
         ),
     ],
     format: Format = None,
+    smiles_column: SmilesColumn = None,
+    id_column: IdColumn = None,
     n_components: NComponents = None,
     eps: Annotated[
         float | None, typer.Option(help="Error accepted on squared distances, for -m auto.")
@@ -138,7 +143,8 @@ def embed(
         checked(vector_format, output, "--output")
     grnf = make_transformer(like, settings)
     run = _Run(grnf, like, on_error, block_size, quiet)
-    with open_source(source, format) as graphs, workers(n_jobs):
+    with open_source(source, format) as found, workers(n_jobs):
+        graphs = with_columns(found, smiles_column, id_column, quiet)
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
     if as_json:
         typer.echo(json.dumps(summary), err=output == "-")
@@ -259,7 +265,11 @@ class _Run:
             "grnf": __version__,
             "settings": plain_params(self.grnf),
             "like": self.like and sha256(self.like),
-            "input": {"format": source.format, "sha256": source.fingerprint()},
+            "input": {
+                "format": source.format,
+                "sha256": source.fingerprint(),
+                "options": dict(source.options),
+            },
             "block_size": self.block_size,
         }
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from grnf.cli.options import AsJson, Format, Quiet, check_format
+from grnf.cli.columns import about_columns, described, with_columns
+from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tally import Tally
 from grnf.cli.tell import counted, progress
@@ -26,6 +27,8 @@ def info(
         str, typer.Argument(help="File or folder of graphs (- for standard input), or vectors.")
     ],
     format: Format = None,
+    smiles_column: SmilesColumn = None,
+    id_column: IdColumn = None,
     duplicates: Annotated[
         bool, typer.Option("--duplicates", help="Embed the graphs too, and report those with equal vectors.")
     ] = False,
@@ -35,7 +38,8 @@ def info(
     """Say what is in a file: counts, sizes, attributes and their types, classes, and problems found.
 
     With --duplicates also graphs of equal vectors: they are isomorphic, or differ only in patterns of three
-    nodes or more. Files of vectors are described by their shape and the settings that made them.
+    nodes or more. Of a table of SMILES each column is listed, with what it holds and may be: the SMILES,
+    names of graphs, a target. Files of vectors are described by their shape and the settings that made them.
 
     Example: grnf info MUTAG.zip
     """
@@ -45,7 +49,8 @@ def info(
         report = _about_vectors(source)
     else:
         check_format(format, source)
-        with open_source(source, format) as graphs:
+        with open_source(source, format) as found:
+            graphs = with_columns(found, smiles_column, id_column, quiet)
             report = _about_graphs(graphs, duplicates, quiet)
     if as_json:
         typer.echo(json.dumps(report))
@@ -64,6 +69,9 @@ def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, An
     if not tally.n_graphs and tally.n_items == 1:  # the file itself is at fault
         raise GraphError(tally.bad[0]["reason"])
     report = {"source": source.name, **tally.report()}
+    columns = about_columns(source)
+    if columns:
+        report["columns"] = columns
     if duplicates:
         groups = _duplicates(source, quiet)
         count = sum(map(len, groups))
@@ -125,6 +133,9 @@ def _lines(report: dict[str, Any], indent: str = "") -> Iterator[str]:
         title = f"{indent}{name:<{width}}"
         if key in ("nodes", "edges") and value:
             yield f"{title}  {value['min']:g} to {value['max']:g}, mean {value['mean']:.2f}"
+        elif key == "columns" and not indent:
+            yield name
+            yield from (f"  {line}" for line in described(value))
         elif isinstance(value, dict) and value:
             yield f"{indent}{name}"
             yield from _lines(value, indent + "  ")

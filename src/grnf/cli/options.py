@@ -20,6 +20,7 @@ __all__ = [
     "BlockSize",
     "DtypeName",
     "Format",
+    "IdColumn",
     "Like",
     "NComponents",
     "NJobs",
@@ -27,6 +28,7 @@ __all__ = [
     "Orders",
     "Quiet",
     "Seed",
+    "SmilesColumn",
     "SourceArgument",
     "check_format",
     "checked",
@@ -50,6 +52,19 @@ def _hush(quiet: bool) -> bool:
 SourceArgument = Annotated[str, typer.Argument(help="File or folder of graphs; - for standard input.")]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
+]
+SmilesColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column of SMILES in a table; by default found by its name, or by what it holds.",
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Column of the names of graphs in a table of SMILES.", show_default="graph_id"
+    ),
 ]
 NComponents = Annotated[
     str | None,

@@ -6,9 +6,9 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,20 +31,24 @@ class Source:
         What the user called it.
     format : str, optional
         By default as the suffix says.
+    options : mapping
+        What its reader is told, such as the names of columns.
     """
 
     path: Path
     name: str
     format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
         """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.
 
-        Options are those of the reader of the format.
+        Options are those of the reader of the format, beside those of the source.
         """
         from grnf import io
 
         on_error: Any = "yield" if yield_bad else "raise"
+        options = {**self.options, **options}
         try:
             for item in io.read_graphs(self.path, format=self.format, on_error=on_error, **options):
                 if isinstance(item, io.BadGraph):

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import accuracy_score, confusion_matrix, mean_absolute_error, r2_score
+from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import shuffle
+from threadpoolctl import threadpool_limits
 
+from grnf.cli.measures import class_scores, decision_values, number_scores, over_folds
+from grnf.cli.targets import Target
 from grnf.estimators import GRNFClassifier, GRNFRegressor
 from grnf.estimators.baseline import structure_free
 from grnf.estimators.final import chosen, fitted_estimator
@@ -20,68 +29,109 @@ from grnf.files import atomic_write
 from grnf.graphs import GraphBatch
 from grnf.io import AttributeEncoder, RawGraph
 
-__all__ = ["cross_validate", "draw_confusion", "draw_predictions"]
+__all__ = ["Validation", "draw_confusion", "draw_predictions"]
 
 LARGEST_NAMED = 12
 """Classes up to which a confusion matrix has numbers in its cells."""
 
 
-def cross_validate(
-    graphs: list[RawGraph],
-    y: Any,
-    *,
-    classify: bool,
-    folds: int,
-    repeats: int,
-    seed: int,
-    settings: dict[str, Any],
-    advance: Callable[[int], Any],
-) -> tuple[dict[str, Any], Any]:
-    """Return scores of each method over all folds, and the predictions of the first repeat."""
-    untrained = (GRNFClassifier if classify else GRNFRegressor)(**settings)
-    splitter = RepeatedStratifiedKFold if classify else RepeatedKFold
-    constant = DummyClassifier(strategy="most_frequent") if classify else DummyRegressor()
-    encoder = AttributeEncoder(missing="zero").fit(graphs)
-    numbers = structure_free(GraphBatch.from_graphs(encoder.transform(graphs)))
-    predictions: Any = np.empty(len(y), dtype=y.dtype if classify else np.float64)
-    scores: dict[str, list[dict[str, float]]] = {}
-    selected = []
-    splits = splitter(n_splits=folds, n_repeats=repeats, random_state=seed).split(numbers, y)
-    for number, (train, test) in enumerate(splits):
-        model = clone(untrained).fit([graphs[i] for i in train], y[train])  # clones share their vectors
-        answers = model.predict([graphs[i] for i in test])
-        if number < folds:
-            predictions[test] = answers
-        selected.append(chosen(model))
-        simple = fitted_estimator(
-            settings["estimator"], numbers[train], y[train], classify=classify, random_state=seed
-        )
-        for name, guess in (
-            ("GRNF", answers),
-            ("counts of nodes, edges and attributes", simple.predict(numbers[test])),
-            (
-                "the most frequent class" if classify else "the mean",
-                constant.fit(numbers[train], y[train]).predict(numbers[test]),
-            ),
-        ):
-            scores.setdefault(name, []).append(_scores(y[test], guess, classify))
-        advance(1)
-    summary = {
-        name: {
-            measure: {"mean": float(np.mean(values)), "std": float(np.std(values))}
-            for measure in entries[0]
-            for values in [[entry[measure] for entry in entries]]
-        }
-        for name, entries in scores.items()
-    }
-    return {"scores": summary, "selected": selected}, predictions
+COUNTS = "counts of nodes, edges and attributes"
 
 
-def _scores(y: Any, guess: Any, classify: bool) -> dict[str, float]:
-    if classify:
-        return {"accuracy": float(accuracy_score(y, guess))}
-    r2 = r2_score(y, guess) if len(np.unique(y)) > 1 else np.nan
-    return {"R2": float(r2), "mean absolute error": float(mean_absolute_error(y, guess))}
+class Validation:
+    """Cross-validation of one model on targets of the same graphs; its clones share their vectors.
+
+    Parameters
+    ----------
+    graphs : list of RawGraph
+    settings : dict
+        Parameters of the model.
+    folds, repeats, seed : int
+    """
+
+    def __init__(
+        self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int, seed: int
+    ) -> None:
+        self.graphs, self.settings = graphs, settings
+        self.folds, self.repeats, self.seed = folds, repeats, seed
+        self.models = {True: GRNFClassifier(**settings), False: GRNFRegressor(**settings)}
+        encoder = AttributeEncoder(missing="zero").fit(graphs)
+        self.numbers = structure_free(GraphBatch.from_graphs(encoder.transform(graphs)))
+
+    def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
+        """Return scores of each method over all folds, and the predictions of the first repeat.
+
+        Linear algebra keeps to the threads that joblib is told: more are slower by far on a busy machine.
+        """
+        with warnings.catch_warnings(), threadpool_limits(effective_n_jobs(None)):
+            # that classes are rare was said, in one line
+            warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
+            return self._validate(target, advance)
+
+    def _validate(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
+        y, classes = target.y, target.classes
+        labels: Any = np.unique(y) if classes else []
+        positive = target.positive if len(labels) == 2 else None
+        predictions: Any = np.empty(len(y), dtype=y.dtype if classes else np.float64)
+        scores: dict[str, list[dict[str, float]]] = {}
+        selected = []
+        for number, (train, test) in enumerate(self._splits(y, classes)):
+            for name, learnt, samples in self._methods(target, train, test):
+                guess = np.asarray(learnt.predict(samples))
+                if classes:
+                    values = decision_values(learnt, samples, labels)
+                    found = class_scores(y[test], guess, values, labels, positive)
+                else:
+                    found = number_scores(y[test], guess)
+                scores.setdefault(name, []).append(found)
+                if name == "GRNF":
+                    selected.append(chosen(learnt))
+                    if number < self.folds:
+                        predictions[test] = guess
+            advance(1)
+        summary = {name: over_folds(entries) for name, entries in scores.items()}
+        return {"scores": summary, "selected": selected}, predictions
+
+    def _methods(self, target: Target, train: Any, test: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the model and what stands beside it: name, trained estimator, samples to judge it by."""
+        y, classes, rows = target.y[train], target.classes, target.rows[train]
+        numbers, unknown = self.numbers[rows], self.numbers[target.rows[test]]
+        constant = DummyClassifier(strategy="most_frequent") if classes else DummyRegressor()
+        constant.fit(numbers, y)
+        if classes and len(np.unique(y)) < 2:  # all others are left out: there is nothing to learn
+            yield "GRNF", constant, unknown
+            yield COUNTS, constant, unknown
+        else:
+            estimator = self._estimator(target)
+            model = clone(self.models[classes]).set_params(estimator=estimator)
+            model.fit([self.graphs[i] for i in rows], y)
+            yield "GRNF", model.estimator_, model.transform([self.graphs[i] for i in target.rows[test]])
+            settings: dict[str, Any] = {"classify": classes, "random_state": self.seed}
+            yield COUNTS, fitted_estimator(estimator, numbers, y, **settings), unknown
+        yield "the most frequent class" if classes else "the mean", constant, unknown
+
+    def _estimator(self, target: Target) -> Any:
+        """Return what learns; machines that compare classes two by two take for ever on very many."""
+        if self.settings["estimator"] == "auto" and target.has_many_classes:
+            return make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))
+        return self.settings["estimator"]
+
+    def _splits(self, y: Any, classes: bool) -> Iterator[tuple[Any, Any]]:
+        """Yield rows to train on and rows left out; every class is spread over the folds."""
+        settings = {"n_splits": self.folds, "n_repeats": self.repeats, "random_state": self.seed}
+        if not classes:
+            yield from RepeatedKFold(**settings).split(y)
+        elif np.unique(y, return_counts=True)[1].max() >= self.folds:
+            yield from RepeatedStratifiedKFold(**settings).split(y, y)
+        else:  # scikit-learn refuses where no class is in every fold
+            for repeat in range(self.repeats):
+                order = shuffle(np.arange(len(y)), random_state=self.seed + repeat)
+                place = np.empty(len(y), dtype=np.int64)
+                place[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % self.folds
+                yield from (
+                    (np.flatnonzero(place != fold), np.flatnonzero(place == fold))
+                    for fold in range(self.folds)
+                )
 
 
 def draw_confusion(path: Path, y: Any, predictions: Any, title: str) -> None:

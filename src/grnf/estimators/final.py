@@ -53,7 +53,7 @@ def fitted_estimator(
         machine = KernelSVC if classify else KernelSVR
         made = machine(views, C=C, gamma=gamma, cv=cv, random_state=random_state)
     elif estimator == "network":
-        made = _network(classify, len(y), random_state)
+        made = _network(classify, y, random_state)
     else:
         made = _linear(classify, y, cv, random_state)
     with warnings.catch_warnings():  # that a network could be trained for longer is no news
@@ -79,8 +79,11 @@ def _linear(classify: bool, y: Any, cv: Any, random_state: Any) -> Any:
     return GridSearchCV(make_pipeline(StandardScaler(), logistic), strengths, cv=cv)
 
 
-def _network(classify: bool, count: int, random_state: Any) -> Any:
-    stop = count >= ENOUGH_TO_STOP_EARLY
+def _network(classify: bool, y: Any, random_state: Any) -> Any:
+    stop = len(y) >= ENOUGH_TO_STOP_EARLY
+    if classify and stop:  # the tenth has some of every class
+        counts = np.unique(y, return_counts=True)[1]
+        stop = int(counts.min()) >= 2 and 10 * len(counts) <= len(y)
     machine = MLPClassifier if classify else MLPRegressor
     solver = "adam" if stop else "lbfgs"  # few samples are learnt by heart, in few steps
     network = machine(

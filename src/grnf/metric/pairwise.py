@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from grnf.deprecation import renamed
-from grnf.typing import FloatArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
 
 BYTES_OF_ROWS = 2**25
 CANCELLED = 1e-6
+"""Share of |z|^2 + |z'|^2 below which |z - z'|^2 has lost too many digits by subtracting 2 z . z' from it."""
+
+FEW = 32
+"""Pairs up to which differences are taken one by one, not around a centre."""
 
 
 def pairwise_distances(
@@ -22,7 +27,8 @@ def pairwise_distances(
     """Estimate d_P between all pairs: |z - z'| for z in Z1 and z' in Z2, shape (n1, n2).
 
     Products of matrices give most entries; pairs so close that their difference would drown in rounding
-    are computed from the difference itself, so equal vectors are at distance 0.
+    are computed from differences, their own or those to a vector in their midst, so equal vectors are at
+    distance 0.
 
     Parameters
     ----------
@@ -41,15 +47,79 @@ def pairwise_distances(
     X, Y = _matrices(Z1, Z2)
     out = _output(out, (len(X), len(Y)))
     y_norms = _square_norms(Y)
+    largest = y_norms.max(where=~np.isnan(y_norms), initial=0.0)
+    y_codes: IntArray | None = None
     for rows in _some_rows(len(X), Y.shape[0] + Y.shape[1]):
         x = np.asarray(X[rows], dtype=np.float64)
-        norms = _square_norms(x)[:, np.newaxis] + y_norms
-        squares = norms - 2 * _product(x, Y)
-        for i, j in zip(*np.nonzero(squares <= CANCELLED * norms), strict=True):
-            difference = x[i] - Y[j]
-            squares[i, j] = difference @ difference
-        out[rows] = np.sqrt(squares)
+        x_norms = _square_norms(x)
+        squares = _square_sums(x, Y, x_norms, y_norms)
+        if X is Y:
+            own = np.arange(len(x)), np.arange(rows.start, rows.stop)
+            squares[own] = np.where(np.isfinite(x_norms), 0, np.nan)
+        near = squares <= (CANCELLED * (x_norms + largest))[:, np.newaxis]  # these, and perhaps more
+        (some,) = np.nonzero(np.count_nonzero(near, axis=1) > (X is Y))
+        if len(some):
+            if y_codes is None:
+                y_codes, known = _codes(Y, {})
+            x_codes = y_codes[rows] if X is Y else _codes(x, known)[0]
+            part = slice(None) if len(some) == len(x) else some
+            close, near = squares[part], near[part]
+            near &= close <= CANCELLED * (x_norms[part, np.newaxis] + y_norms)
+            equal = x_codes[part, np.newaxis] == y_codes
+            equal &= near
+            np.copyto(close, 0, where=equal)
+            near ^= equal
+            _refine(x[part], Y, close, near, equal)
+            squares[part] = close
+        out[rows] = np.sqrt(squares, out=squares)
     return out
+
+
+def _square_sums(x: FloatArray, Y: FloatArray, x_norms: FloatArray, y_norms: FloatArray) -> FloatArray:
+    """Return |x|^2 + |y|^2 - 2 x . y for all pairs."""
+    squares = _product(x, Y)
+    squares *= -2
+    squares += x_norms[:, np.newaxis]
+    squares += y_norms
+    return squares
+
+
+def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, equal: BoolArray) -> None:
+    """Compute |x - y|^2 again for pairs that are near but not equal, in place.
+
+    Vectors near each other are taken together, as differences to one of them: these are exact to rounding,
+    and as small as the distances asked for, so that a product of matrices loses nothing. What is nearer still
+    comes again, around another centre; to the centre itself no digit is lost, so each round ends a row.
+    """
+    for i in range(len(x)):
+        (first,) = np.nonzero(near[i])
+        if not len(first):
+            continue
+        (rows,) = np.nonzero(near[:, first[0]])
+        rows = rows[rows > i]
+        (columns,) = np.nonzero(near[i] | equal[i])  # others are as near to the equals of the centre
+        y = np.asarray(Y[columns], dtype=np.float64) - x[i]
+        y_norms = _square_norms(y)
+        squares[i, columns] = y_norms
+        near[i] = False
+        if len(rows) * len(columns) <= FEW:
+            continue
+        a = x[rows] - x[i]
+        a_norms = _square_norms(a)
+        found = _square_sums(a, y, a_norms, y_norms)
+        block = np.ix_(rows, columns)
+        wanted = near[block]
+        squares[block] = np.where(wanted, found, squares[block])
+        near[block] = wanted & (found <= CANCELLED * (a_norms[:, np.newaxis] + y_norms))
+
+
+def _codes(Z: FloatArray, known: dict[bytes, int]) -> tuple[IntArray, dict[bytes, int]]:
+    """Return numbers that are equal for equal rows; `known` are those given before, and get the new ones."""
+    codes = np.empty(len(Z), dtype=np.int64)
+    for rows in _some_rows(len(Z), Z.shape[1]):
+        for place, row in enumerate(np.asarray(Z[rows], dtype=np.float64, order="C"), rows.start):
+            codes[place] = known.setdefault(blake2b(row.data, digest_size=16).digest(), len(known))
+    return codes, known
 
 
 def pairwise_kernels(

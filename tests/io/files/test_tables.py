@@ -45,6 +45,53 @@ def test_smiles(tmp_path, suffix):
         list(read_graphs(path, y="ic50"))
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".csv.gz"])
+def test_smiles_by_what_a_column_holds(tmp_path, suffix):
+    frame = pd.DataFrame(
+        {
+            "state": ["CO", "CN", "IN", "NC"],
+            "Drug": ["CC(=O)Oc1ccccc1", "c1ccccc1O", "CCCCCCN", "C"],
+            "n": ["1", "2", "3", "4"],
+            "text": ["C is good", "C too", "O well", "N"],
+            "Y": [1, 0, 1, 0],
+        }
+    )
+    path = table(tmp_path, suffix, frame)
+    assert guess_format(path) == "smiles"
+    assert [graph.n_nodes for graph in read_graphs(path)] == [10, 7, 7, 1]
+    assert [graph.y for graph in read_graphs(path)] == [1, 0, 1, 0]
+    assert [graph.y for graph in read_graphs(path, y=["Y", "state"])][:2] == [[1, "CO"], [0, "CN"]]
+    assert next(read_graphs(path, column="state")).n_nodes == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"state": ["CO", "CN"], "class": ["C", "N"]}, "neither SMILES"),
+        ({"name": ["methane", "water"], "formula": ["C6H6", "H2O"]}, "neither SMILES"),
+    ],
+)
+def test_words_are_no_molecules(tmp_path, columns, message):
+    path = table(tmp_path, ".csv", pd.DataFrame(columns))
+    with pytest.raises(GraphError, match=message):
+        guess_format(path)
+    with pytest.raises(GraphError, match="no column of SMILES"):
+        list(read_graphs(path, format="smiles"))
+
+
+def test_two_columns_of_molecules(tmp_path):
+    path = table(tmp_path, ".csv", pd.DataFrame({"drug": ["CC(=O)O"], "solvent": ["CS(C)=O"]}))
+    with pytest.raises(GraphError, match=r"the columns .* all hold SMILES; name one"):
+        list(read_graphs(path))
+    assert [graph.n_nodes for graph in read_graphs(path, column="solvent")] == [4]
+
+
+def test_a_few_bad_molecules_do_not_hide_the_column(tmp_path):
+    drugs = ["CC(=O)O"] * 2 + ["c1ccccc1" + "C" * n for n in range(18)] + ["C1CC"]
+    path = table(tmp_path, ".csv", pd.DataFrame({"Drug": drugs}))
+    assert [type(graph) for graph in read_graphs(path, on_error="yield")] == [RawGraph] * 20 + [BadGraph]
+
+
 def test_smiles_lines(tmp_path):
     (tmp_path / "a.smi").write_text("CCO ethanol (a)\nCC\nnonsense\n")
     found = list(read_graphs(tmp_path / "a.smi", on_error="yield"))

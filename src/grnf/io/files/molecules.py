@@ -6,9 +6,10 @@ Only graphs that say which elements and bonds they are made of can be written.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,13 +20,13 @@ from grnf.io.files.edge_table_write import Waiting, write_rows
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
 from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.streams import Source, decoded
+from grnf.io.files.survey import HEAD, named_smiles, smiles_by_content
 from grnf.io.files.tables import Row, cell, find_column, read_table
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import raw_from_smiles, smiles_from_raw
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
-    "SMILES_NAMES",
     "changed_in_smiles",
     "fits_smiles",
     "in_smiles_order",
@@ -37,14 +38,13 @@ __all__ = [
 
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
-SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
 
 
 def read_smiles(
     source: Source,
     *,
     column: str | None = None,
-    y: str | None = None,
+    y: str | Sequence[str] | None = None,
     graph_id: str | None = None,
     on_error: OnError = "raise",
 ) -> Iterator[RawGraph | BadGraph]:
@@ -54,33 +54,54 @@ def read_smiles(
     ----------
     source : Source
     column : str, optional
-        The column of SMILES; by default the one called SMILES in any case.
-    y, graph_id : str, optional
-        Columns for the target and for the name of each molecule; by default those called y and graph_id.
+        The column of SMILES; by default the one called SMILES in any case, or the only one whose first values
+        are nearly all molecules.
+    y : str or sequence of str, optional
+        Column for the target of each molecule, by default the one called y or Y; several give a list.
+    graph_id : str, optional
+        Column for the name of each molecule, by default the one called graph_id.
     on_error : {"raise", "yield"}
     """
     _require_rdkit()
+    several = y is not None and not isinstance(y, str)
+    header: list[str] = []
+    targets: list[str] = []
     names: dict[str, str] = {}
 
     def choose(columns: list[str]) -> list[str]:
-        names["smiles"] = find_column(columns, column, SMILES_NAMES, "SMILES", source)
-        for role, given in (("y", y), ("graph_id", graph_id)):
-            if given is not None or role in columns:
-                names[role] = find_column(columns, given or role, (), role, source)
-        return list(names.values())
+        header.extend(columns)
+        asked = [name for name in ("y", "Y") if name in columns][:1] if y is None else y
+        asked = [asked] if isinstance(asked, str) else asked
+        targets.extend(find_column(columns, name, (), "y", source) for name in asked)
+        if graph_id is not None or "graph_id" in columns:
+            names["graph_id"] = find_column(columns, graph_id or "graph_id", (), "graph_id", source)
+        smiles = named_smiles(columns, column, source)
+        if smiles is None:
+            return columns
+        names["smiles"] = smiles
+        return [*names.values(), *targets]
+
+    def rows() -> Iterator[Row]:
+        table = read_table(source, choose)
+        head = list(islice(table, 1))
+        if "smiles" not in names:
+            head += islice(table, HEAD - 1)
+            good = [row.values for row in head if not row.problem]
+            names["smiles"] = smiles_by_content(header, good, source)
+        yield from chain(head, table)
 
     def build(row: Row) -> RawGraph:
         if row.problem:
             raise GraphError(row.problem)
-        target = cell(row.values[names["y"]]) if "y" in names else None
+        values = [cell(row.values[name]) for name in targets]
+        target = values if several else next(iter(values), None)
         return _graph_of_smiles(row.values[names["smiles"]], graph_id=name_of(row), y=target)
 
     def name_of(row: Row) -> str | None:
         name = row.values[names["graph_id"]] if "graph_id" in names else None
         return None if name is None else str(name)
 
-    records = ((row.where, name_of(row), row) for row in read_table(source, choose))
-    return each_record(records, build, on_error)
+    return each_record(((row.where, name_of(row), row) for row in rows()), build, on_error)
 
 
 def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:

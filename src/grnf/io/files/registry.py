@@ -17,9 +17,9 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
-from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import Block, OnError, to_the_end
 from grnf.io.files.streams import Source, deliver, open_sink
+from grnf.io.files.survey import SMILES_NAMES, first_rows, molecule_columns, named_smiles
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
@@ -224,13 +224,16 @@ def _guess_folder(folder: Path) -> str:
 
 def _guess_table(path: Path) -> str:
     source = Source(path)
-    names = {name.strip().lower() for name in table_columns(source)}
+    columns = table_columns(source)
+    names = {name.strip().lower() for name in columns}
     if is_parquet(source) and "edge_index" in names:
         return "parquet"
     if names & set(SMILES_NAMES):
         return "smiles"
     if names & set(SOURCE_NAMES) and names & set(TARGET_NAMES):
         return "edge-table"
+    if named_smiles(columns, None, source) or molecule_columns(*first_rows(source)):
+        return "smiles"
     raise GraphError(
         f"{path}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
         "name the format and its columns"

@@ -1,0 +1,116 @@
+"""Which columns of a table of SMILES a command reads, and what the others hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from grnf.cli.source import Source
+from grnf.cli.tell import note
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.io.files.survey import Column
+
+__all__ = ["about_columns", "described", "is_smiles_table", "smiles_column_of", "survey_of", "with_columns"]
+
+
+def with_columns(source: Source, smiles_column: str | None, id_column: str | None, quiet: bool) -> Source:
+    """Return a source that reads these columns of a table of SMILES; a column found by content is said."""
+    if not is_smiles_table(source, smiles_column is not None):
+        for option, given in (("--smiles-column", smiles_column), ("--id-column", id_column)):
+            if given is not None:
+                raise typer.BadParameter(f"{source.name} is no table of SMILES", param_hint=option)
+        return source
+    options = {**source.options}
+    if id_column is not None:
+        options["graph_id"] = id_column
+    if smiles_column is not None:
+        return replace(source, format="smiles", options={**options, "column": smiles_column})
+    if source.path.is_file():
+        column, sure = smiles_column_of(source)
+        if column is not None and not sure:
+            note(
+                f"grnf: the SMILES are taken from column {column!r}, by what it holds; "
+                "--smiles-column names another",
+                quiet,
+            )
+            options["column"] = column
+    return replace(source, options=options)
+
+
+def is_smiles_table(source: Source, told: bool = False) -> bool:
+    """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
+    from grnf.io import guess_format
+
+    if source.format is not None:
+        return source.format == "smiles"
+    try:
+        return guess_format(source.path) in (("smiles", "edge-table") if told else ("smiles",))
+    except GraphError:
+        return told and source.path.exists()  # what is wrong with it, if anything, the reader says
+
+
+def smiles_column_of(source: Source) -> tuple[str | None, bool]:
+    """Return the column of SMILES that a reader will take, and whether its name tells."""
+    from grnf.io.files.streams import Source as File
+    from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
+
+    if "column" in source.options:
+        return source.options["column"], True
+    file = File(source.path)
+    try:
+        names, rows = first_rows(file)
+    except GraphError:  # what is wrong with the file the reader says, and perhaps only from some row on
+        return None, False
+    named = named_smiles(names, None, file)
+    file.name = source.name
+    return (smiles_by_content(names, rows, file), False) if named is None else (named, True)
+
+
+def survey_of(source: Source) -> dict[str, Column]:
+    """Return what each column of a table holds; empty for anything else than one table of SMILES."""
+    from grnf.io.files.streams import Source as File
+    from grnf.io.files.survey import survey
+
+    return survey(File(source.path)) if source.path.is_file() and is_smiles_table(source) else {}
+
+
+def about_columns(source: Source, columns: Mapping[str, Column] | None = None) -> dict[str, dict[str, Any]]:
+    """Return for each column what it holds, and what it may be."""
+    from grnf.io.files.survey import target_columns
+
+    columns = survey_of(source) if columns is None else columns
+    if not columns:
+        return {}
+    smiles = smiles_column_of(source)[0]
+    _, targets = target_columns(columns.values(), [smiles] if smiles else [])
+    report = {}
+    for name, column in columns.items():
+        role = "SMILES" if name == smiles else "id" if column.is_id else "target" if name in targets else None
+        report[name] = {"may_be": role, **column.describe()}
+    return report
+
+
+def described(report: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the columns as lines for people."""
+    width = max(map(len, report), default=0)
+    for name, column in report.items():
+        distinct, missing = column["distinct"], column["missing"]
+        parts = [column["kind"]]
+        if "classes" in column:
+            parts.append(", ".join(f"{value} ({count:,})" for value, count in column["classes"].items()))
+        else:
+            parts.append(f"{distinct:,} different" if isinstance(distinct, int) else f"{distinct} different")
+            parts.append(f"as {_short(column['example'])}")
+        parts += [f"{missing:,} missing"] if missing else []
+        role = f"{column['may_be'] or '':<6}"
+        yield f"{name:<{width}}  {role}  {'; '.join(parts)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else text[:37] + "..."

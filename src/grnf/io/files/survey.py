@@ -1,0 +1,319 @@
+"""What the columns of a table hold, and which of them can be SMILES, names of graphs, or targets."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any
+
+from grnf.errors import GraphError
+from grnf.io.files.streams import Source
+from grnf.io.files.tables import cell, find_column, read_table
+
+__all__ = [
+    "HEAD",
+    "SMILES_NAMES",
+    "Column",
+    "first_rows",
+    "missing_or_value",
+    "molecule_columns",
+    "named_smiles",
+    "smiles_by_content",
+    "survey",
+    "target_columns",
+]
+
+SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
+TARGET_NAMES = (
+    *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),
+    *("p_np", "exp", "expt", "outcome", "response"),
+)
+"""What a target is often called, the surest name first; a name that begins with "measured" counts too."""
+
+HEAD = 300
+"""Rows by whose content a column of SMILES is found."""
+
+NEARLY_ALL = 0.9
+"""Share of them that must be molecules: real tables have some that RDKit refuses."""
+
+LONGEST_LOOKED_AT = 2000
+"""Characters of a text beyond which it is not tried as a molecule."""
+
+MOST_DISTINCT = 10_000
+"""Values of a column that are told apart, so that memory does not grow with the table."""
+
+MOST_TEXT_CLASSES = 100
+"""Different texts up to which a column is taken for classes, and not for names."""
+
+ABSENT = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
+"""How a missing number is spelled."""
+
+LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
+ID_NAME = re.compile(
+    r"(^|[\s_.-])(id|ids|cid|sid|idx|index|num|no|nr|cas|key|inchikey)\Z|[a-z0-9]ID\Z|chemblid\Z"
+)
+
+
+@dataclass
+class Column:
+    """What was seen of one column.
+
+    Parameters
+    ----------
+    name : str
+    """
+
+    name: str
+    rows: int = 0
+    missing: int = 0
+    kinds: set[str] = field(default_factory=set)
+    counts: dict[Any, int] = field(default_factory=dict)
+    low: float = math.inf
+    high: float = -math.inf
+    head: list[Any] = field(default_factory=list)
+    seen: int = 0
+    """Values at the time when too many were different to go on telling them apart."""
+
+    def add(self, value: Any) -> None:
+        """Count one cell."""
+        self.rows += 1
+        value = cell(value)
+        if value is None or value != value:
+            self.missing += 1
+            return
+        if len(self.head) < HEAD:
+            self.head.append(value)
+        if isinstance(value, str) and value.lower() in ABSENT:
+            self.kinds.add("absent")
+        else:
+            self.kinds.add(_kind(value))
+        if isinstance(value, int | float):
+            self.low, self.high = min(self.low, value), max(self.high, value)
+        key = value if isinstance(value, str | int | float) else repr(value)
+        if key in self.counts:
+            self.counts[key] += 1
+        elif len(self.counts) < MOST_DISTINCT:
+            self.counts[key] = 1
+        self.seen += len(self.counts) < MOST_DISTINCT
+
+    @property
+    def kind(self) -> str:
+        """What its values are: nothing, truth values, whole numbers, numbers, text or lists."""
+        kinds = self.kinds - {"absent"}
+        if kinds <= {"whole numbers", "numbers"} and kinds:
+            return "numbers" if "numbers" in kinds else "whole numbers"
+        if kinds != self.kinds or "text" in kinds:  # words such as None are words among words
+            return "text"
+        return " and ".join(sorted(kinds)) or "nothing"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all its values are numbers."""
+        return self.kind in ("numbers", "whole numbers")
+
+    @property
+    def filled(self) -> int:
+        """Rows that have a value."""
+        return self.rows - self.absent
+
+    @property
+    def absent(self) -> int:
+        """Rows without a value; among numbers, words such as NA are none."""
+        if not self.is_number:
+            return self.missing
+        return self.missing + sum(count for key, count in self.counts.items() if isinstance(key, str))
+
+    @property
+    def distinct(self) -> int:
+        """How many values are different, up to a bound."""
+        numbers = self.is_number
+        return sum(not (numbers and isinstance(key, str)) for key in self.counts)
+
+    @property
+    def unique(self) -> bool:
+        """Whether no value comes twice, as far as they were told apart."""
+        bounded = len(self.counts) >= MOST_DISTINCT
+        return self.filled > 1 and len(self.counts) >= (self.seen if bounded else self.rows - self.missing)
+
+    @property
+    def is_id(self) -> bool:
+        """Whether its values name rows: different texts, or whole numbers one after the other."""
+        if self.kind == "text":
+            return self.unique or (bool(ID_NAME.search(self.name)) and not self.is_class_like)
+        if self.kind != "whole numbers":
+            return False
+        in_a_row = self.unique and self.high - self.low < 2 * self.filled and self.filled > 2
+        named = bool(ID_NAME.search(self.name)) and self.distinct > self.filled / 2
+        return in_a_row or named
+
+    @property
+    def is_class_like(self) -> bool:
+        """Whether few values stand for many rows."""
+        return self.distinct <= min(MOST_TEXT_CLASSES, self.filled / 2)
+
+    @property
+    def is_target(self) -> bool:
+        """Whether its values can be something to predict."""
+        if self.distinct < 2 or self.is_id:
+            return False
+        return self.is_number or self.is_class_like
+
+    def describe(self) -> dict[str, Any]:
+        """Return what was seen, for a report."""
+        bounded = len(self.counts) >= MOST_DISTINCT
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "distinct": f"{MOST_DISTINCT} or more" if bounded else self.distinct,
+            "missing": self.absent,
+            "example": next(iter(self.counts), None),
+        }
+        if 1 < self.distinct <= 10 and self.is_class_like:
+            ordered = sorted(self.counts.items(), key=lambda pair: (isinstance(pair[0], str), pair[0]))
+            found["classes"] = {str(key): count for key, count in ordered}
+        return found
+
+
+def survey(source: Source) -> dict[str, Column]:
+    """Return what each column of a table holds, all rows but those that cannot be read."""
+    columns: dict[str, Column] = {}
+
+    def choose(names: list[str]) -> list[str]:
+        columns.update({name: Column(name) for name in names})
+        return names
+
+    for row in read_table(source, choose):
+        if not row.problem:
+            for name, value in row.values.items():
+                columns[name].add(value)
+    return columns
+
+
+def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the columns that can be targets: those with usual names, surest first, and all of them.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+    others : sequence of str
+        Columns that are taken already.
+    """
+    free = [column for column in columns if column.name not in others and not _are_molecules(column.head)]
+    usual = [
+        column
+        for wanted in TARGET_NAMES
+        for column in free
+        if column.name.strip().lower() == wanted and (column.is_target or column.is_number)
+    ]
+    usual += [column for column in free if column.name.strip().lower().startswith("measured")]
+    usual = [column for column in usual if column.distinct > 1]
+    found = [column.name for column in free if column.is_target or column in usual]
+    return [column.name for column in usual], found
+
+
+def missing_or_value(value: Any, among_numbers: bool) -> Any:
+    """Return the value of a cell, None where there is none; `among_numbers` words such as NA are none.
+
+    Examples
+    --------
+    >>> missing_or_value("NA", True), missing_or_value("None", False), missing_or_value(float("nan"), False)
+    (None, 'None', None)
+    """
+    if value is None or value != value:
+        return None
+    return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value
+
+
+def named_smiles(names: Sequence[str], given: str | None, source: Source) -> str | None:
+    """Return the column of SMILES by its name: as given, or as usual; None where names do not tell."""
+    if given is not None:
+        return find_column(names, given, (), "SMILES", source)
+    lower = {name: name.strip().lower() for name in names}
+    for usual in SMILES_NAMES:
+        for name in names:
+            if lower[name] == usual:
+                return name
+    alike = [name for name in names if "smiles" in lower[name]]
+    return alike[0] if len(alike) == 1 else None
+
+
+def smiles_by_content(names: Sequence[str], rows: Sequence[Mapping[str, Any]], source: Source) -> str:
+    """Return the only column whose values are molecules, or say why there is none."""
+    found = molecule_columns(names, rows)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise GraphError(
+            f"{source}: the columns {found} all hold SMILES; name one by column= (--smiles-column)"
+        )
+    raise GraphError(
+        f"{source}: no column of SMILES among {list(names)[:20]}, by its name or by what it holds; "
+        "name it by column= (--smiles-column)"
+    )
+
+
+def molecule_columns(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns whose values are molecules.
+
+    Nearly all must be valid SMILES, and half of them more than a short word: C, CO or CN are also classes,
+    states and countries.
+
+    Examples
+    --------
+    >>> rows = [{"Drug": "CC(=O)O", "state": "CO", "n": "1"}, {"Drug": "c1ccccc1", "state": "CN", "n": "2"}]
+    >>> molecule_columns(["Drug", "state", "n"], rows)
+    ['Drug']
+    """
+    if find_spec("rdkit") is None:
+        return []
+    return [name for name in names if _are_molecules([cell(row.get(name)) for row in rows[:HEAD]])]
+
+
+def first_rows(source: Source) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the names of the columns of a table, and its first rows that can be read."""
+    names: list[str] = []
+
+    def choose(found: list[str]) -> list[str]:
+        names.extend(found)
+        return found
+
+    rows = [row.values for row in islice(read_table(source, choose), HEAD) if not row.problem]
+    return names, rows
+
+
+def _are_molecules(values: Iterable[Any]) -> bool:
+    filled = [value for value in values if value is not None and value == value]
+    texts = {value.strip() for value in filled if isinstance(value, str)}
+    if not texts or find_spec("rdkit") is None:
+        return False
+    if sum(isinstance(value, str) for value in filled) < NEARLY_ALL * len(filled):
+        return False
+    from rdkit import Chem, rdBase
+
+    good = telling = 0
+    allowed = len(texts) - math.ceil(NEARLY_ALL * len(texts))
+    with rdBase.BlockLogs():
+        for done, text in enumerate(texts):
+            if done - good > allowed:
+                return False
+            try:
+                # RDKit takes what follows a space for a name, so that words after a C would pass
+                valid = not text.split()[1:] and len(text) <= LONGEST_LOOKED_AT and Chem.MolFromSmiles(text)
+            except (RuntimeError, ValueError):
+                valid = False
+            good += bool(valid)
+            telling += bool(valid) and not LETTERS.match(text)
+    return len(texts) - good <= allowed and 2 * telling >= len(texts)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth values"
+    if isinstance(value, int):
+        return "whole numbers"
+    if isinstance(value, float):
+        return "whole numbers" if value.is_integer() else "numbers"
+    return "text" if isinstance(value, str) else "lists"
