@@ -75,7 +75,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
     [
         ("grnf.io.vectors.write", "write_npy_header", True),
         ("grnf.cli.embed", "write_json", True),
-        ("shutil", "rmtree", False),
+        ("os", "rmdir", False),
         ("grnf.estimators", "fit_stream", False),
     ],
 )

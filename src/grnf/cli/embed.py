@@ -118,7 +118,8 @@ def embed(
 
     Beside OUTPUT, the file OUTPUT.json holds the settings, the seed, the hash of the input and the list of
     graphs that could not be used; grnf.GRNF.load and --like make the same embedding again from it. Finished
-    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed.
+    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed; meanwhile
+    no other run can write to OUTPUT.
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
@@ -179,21 +180,21 @@ class _Run:
         if not output.parent.is_dir():
             raise GraphError(f"the folder {output.parent} does not exist")
         run = self._manifest(source)
-        parts = Parts(output, run, resume=resume)
-        try:
-            self._fill(parts, source)
-            n_rows = write_vectors(output, parts)
-            bad = parts.bad()
-            side = self._side(output, n_rows, bad)
-            side["input"] = {"name": source.name, **run["input"]}
-            side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-            write_json(side_file(output), side)
+        with Parts(output, run, resume=resume) as parts:  # no other run writes this output meanwhile
+            try:
+                self._fill(parts, source)
+                n_rows = write_vectors(output, parts)
+                bad = parts.bad()
+                side = self._side(output, n_rows, bad)
+                side["input"] = {"name": source.name, **run["input"]}
+                side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
+                write_json(side_file(output), side)
+            except BaseException as error:
+                self._give_up(parts, error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise typer.Exit(130) from None
+                raise
             parts.remove()
-        except BaseException as error:
-            self._give_up(parts, error)
-            if isinstance(error, KeyboardInterrupt):
-                raise typer.Exit(130) from None
-            raise
         tell_bad(bad, self.on_error, self.quiet)
         return {
             "graphs": n_rows,

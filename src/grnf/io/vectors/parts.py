@@ -3,6 +3,7 @@
 OUTPUT.parts/ holds manifest.json (all that the blocks depend on), and for each finished block its vectors
 (000000.npy, ...) and then its ids, labels and bad graphs (000000.json, ...). Each file is written whole or
 not at all, and a block counts as finished once its .json is there; so the folder is sound at every moment.
+The folder is locked as long as a run works in it (see lock.py).
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from grnf.files import atomic_write, write_json
 from grnf.io.vectors.blocks import VectorBlock, plain
+from grnf.io.vectors.lock import LOCK, FolderLock
 
 __all__ = ["Parts"]
 
@@ -27,7 +29,7 @@ OURS = r"manifest\.json|\d{6,}\.(npy|json)|transformer\.json|\..*\.part"
 
 
 class Parts:
-    """The finished blocks of one run.
+    """The finished blocks of one run, which no other run touches until `close` or `remove`.
 
     Parameters
     ----------
@@ -43,16 +45,17 @@ class Parts:
     --------
     >>> import tempfile
     >>> output = Path(tempfile.mkdtemp()) / "z.npy"
-    >>> Parts(output, {"seed": 0}).add(VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
-    >>> parts = Parts(output, {"seed": 0}, resume=True)
-    >>> len(parts), [block.ids for block in parts]
+    >>> with Parts(output, {"seed": 0}) as parts:
+    ...     parts.add(VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
+    >>> with Parts(output, {"seed": 0}, resume=True) as parts:
+    ...     len(parts), [block.ids for block in parts]
     (1, [['a']])
     >>> Parts(output, {"seed": 1}, resume=True)
     Traceback (most recent call last):
     ...
     ValueError: ...z.npy.parts is of another run and cannot be resumed: seed was 0, now 1. Repeat that run, \
 or remove the folder to start afresh
-    >>> parts.remove()
+    >>> Parts(output, {"seed": 0}, resume=True).remove()
 
     Attributes
     ----------
@@ -68,7 +71,14 @@ or remove the folder to start afresh
         self.folder = output.with_name(output.name + ".parts")
         self.transformer = self.folder / "transformer.json"
         self._count = 0
-        run = json.loads(json.dumps(run, default=plain))
+        self._lock = FolderLock(self.folder)
+        try:
+            self._begin(json.loads(json.dumps(run, default=plain)), resume)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, run: Mapping[str, Any], resume: bool) -> None:
         before = self._manifest()
         if before is None or not len(self):
             self._start(run)
@@ -83,6 +93,14 @@ or remove the folder to start afresh
                 f"{self.folder} is of another run and cannot be resumed: {changes}. Repeat that run, "
                 "or remove the folder to start afresh"
             )
+
+    def __enter__(self) -> Parts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __len__(self) -> int:
         """Return the number of finished blocks."""
@@ -113,10 +131,15 @@ or remove the folder to start afresh
             found += json.loads(self._notes_file(number).read_text(encoding="utf-8"))["bad"]
         return found
 
+    def close(self) -> None:
+        """Keep what is there, and let other runs in."""
+        self._lock.release()
+
     def remove(self) -> None:
         """Remove the folder; without its manifest, which goes first, it is nobody's run."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        shutil.rmtree(self.folder)
+        self._clear()
+        self._lock.remove_folder()
 
     def _manifest(self) -> Any:
         try:
@@ -127,14 +150,19 @@ or remove the folder to start afresh
             raise ValueError(f"{self.folder / MANIFEST} is damaged: {error}") from None
 
     def _start(self, run: Mapping[str, Any]) -> None:
-        self.folder.mkdir(exist_ok=True)
-        for rest in self.folder.iterdir():  # of a run that was interrupted while it removed its parts
-            if not re.fullmatch(OURS, rest.name):
-                raise ValueError(
-                    f"{self.folder} is in the way: it holds {rest.name}, which is no part of a run"
-                )
-            rest.unlink()
+        self._clear()  # the rest of a run that was interrupted while it removed its parts
         write_json(self.folder / MANIFEST, run)
+
+    def _clear(self) -> None:
+        """Remove all files but the lock; what is no part of a run stays, and is an error."""
+        files = [file for file in self.folder.iterdir() if file.name != LOCK]
+        for file in files:
+            if not re.fullmatch(OURS, file.name):
+                raise ValueError(
+                    f"{self.folder} is in the way: it holds {file.name}, which is no part of a run"
+                )
+        for file in files:
+            file.unlink()
 
     def _vectors_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.npy"
