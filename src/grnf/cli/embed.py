@@ -163,7 +163,7 @@ class _Run:
         bad: list[dict[str, Any]] = []
 
         def blocks() -> Any:
-            for block, failed in self._blocks(source, 0):
+            for _, block, failed in self._blocks(source, [(0, None)]):
                 bad.extend(failed)
                 yield block
 
@@ -208,16 +208,17 @@ class _Run:
         """Add the blocks that are not there yet."""
         from grnf import GRNF
 
-        finished = len(parts)
-        if finished:
+        for number, reason in parts.damaged.items():
+            note(f"grnf: block {number} is computed again: {reason}", self.quiet)
+        if len(parts):
             self._check_policy(parts)
             self.grnf = GRNF.load(parts.transformer)
-            note(f"grnf: {finished} finished blocks found", self.quiet)
+            note(f"grnf: {len(parts)} finished blocks found", self.quiet)
         else:
             self._fit(source)
             self.grnf.save(parts.transformer)
-        for block, bad in self._blocks(source, finished * self.block_size):
-            parts.add(block, bad)
+        for number, block, bad in self._blocks(source, list(parts.gaps())):
+            parts.add(block, bad, number)
 
     def _fit(self, source: Source) -> None:
         """Fit on all graphs, unless --like brought a fitted transformer."""
@@ -237,17 +238,24 @@ class _Run:
             before = "skip" if True in left_out else "nan"
             raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
 
-    def _blocks(self, source: Source, start: int) -> Any:
+    def _blocks(self, source: Source, gaps: list[tuple[int, int | None]]) -> Any:
+        """Yield number, vectors and bad graphs of the blocks in these ranges; others are only read."""
         from grnf.estimators import embed_stream
 
-        items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
-        settings: dict[str, Any] = {"block_size": self.block_size, "start": start, "on_error": self.on_error}
+        settings: dict[str, Any] = {"block_size": self.block_size, "on_error": self.on_error}
+        skip = self.on_error == "skip"
         with progress("embedding", self.quiet) as advance:
-            advance(start)
-            for block, bad in embed_stream(self.grnf, items, **settings):
-                advance(len(block.ids))
-                skip = self.on_error == "skip"
-                yield block, [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
+            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            done = 0
+            for first, end in gaps:
+                between = (first - done) * self.block_size
+                next(islice(items, between, between), None)
+                wanted = islice(items, None if end is None else (end - first) * self.block_size)
+                blocks = embed_stream(self.grnf, wanted, start=first * self.block_size, **settings)
+                for number, (block, bad) in enumerate(blocks, first):
+                    records = [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
+                    yield number, block, records
+                done = first if end is None else end
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
