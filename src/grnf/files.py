@@ -1,4 +1,4 @@
-"""Writing files so that a crash leaves the old file or the new one, never half of one."""
+"""Writing files so that a crash leaves the old or the new one, never half of one; what is a pipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["atomic_write", "write_json"]
+__all__ = ["atomic_write", "is_pipe", "write_json"]
 
 
 @contextmanager
@@ -47,3 +47,15 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
     """Write plain values as JSON for people to read, all or nothing."""
     with atomic_write(path) as file:
         file.write(json.dumps(content, indent=2) + "\n")
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether something is there that can be read only once: a pipe or a device, no file and no folder.
+
+    Examples
+    --------
+    >>> is_pipe(os.devnull), is_pipe(tempfile.gettempdir()), is_pipe("no such thing")
+    (True, False, False)
+    """
+    path = Path(path)
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.files import is_pipe
+
 if TYPE_CHECKING:
     from grnf import GRNF
 
@@ -47,7 +49,7 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-SourceArgument = Annotated[str, typer.Argument(help="File or folder of graphs; - for standard input.")]
+SourceArgument = Annotated[str, typer.Argument(help="File, folder or pipe of graphs; - for standard input.")]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
 ]
@@ -95,12 +97,14 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
 
 
 def check_format(format: str | None, name: str, option: str = "--format") -> None:
-    """Refuse a format that is not known, and standard input or output without one."""
+    """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
     from grnf.io import FORMATS
 
     known = list(FORMATS)
-    if format is None and name == "-":
-        raise typer.BadParameter(f"- has no suffix: say the format, {', '.join(known)}", param_hint=option)
+    if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
+        raise typer.BadParameter(
+            f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option
+        )
     if format is not None and format not in known:
         raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
 

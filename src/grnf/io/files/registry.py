@@ -38,7 +38,7 @@ def read_graphs(
     Parameters
     ----------
     path : path, or "-" for standard input
-        A file, a TU folder, or a folder of files of one format.
+        A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
     format : str, optional
         A name in `FORMATS`; by default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
@@ -60,10 +60,23 @@ def read_graphs(
     source = Source(path)
     if not source.is_stdin and not source.path.exists():
         raise GraphError(f"{path} does not exist")
+    if source.is_pipe:
+        if format is None and not source.path.suffix:
+            raise GraphError(f"{path} is a pipe whose name has no suffix; name its format by format=")
+        return _read_pipe(source, format, on_error, options)
     entry = _format(guess_format(path) if format is None else format)
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
+
+
+def _read_pipe(
+    source: Source, format: str | None, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    with source.reopenable() as copy:
+        yield from _read_file(
+            copy, _format(_guess_file(copy) if format is None else format), on_error, options
+        )
 
 
 def _format(name: str) -> Format:
@@ -137,10 +150,13 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     place = Path(path)
     if place.is_dir():
         return _guess_folder(place)
-    suffix = _stem_and_suffix(place)[1]
-    if suffix in TABLE_SUFFIXES and place.is_file():
-        return _guess_table(place)
-    return _by_suffix(place)
+    return _guess_file(Source(place))
+
+
+def _guess_file(source: Source) -> str:
+    if _stem_and_suffix(source.path)[1] in TABLE_SUFFIXES and source.path.is_file():
+        return _guess_table(source)
+    return _by_suffix(source.path)
 
 
 def _by_suffix(path: Path) -> str:
@@ -175,8 +191,7 @@ def _guess_folder(folder: Path) -> str:
     return names.pop()
 
 
-def _guess_table(path: Path) -> str:
-    source = Source(path)
+def _guess_table(source: Source) -> str:
     names = {name.strip().lower() for name in table_columns(source)}
     if is_parquet(source) and "edge_index" in names:
         return "parquet"
@@ -185,7 +200,7 @@ def _guess_table(path: Path) -> str:
     if names & set(SOURCE_NAMES) and names & set(TARGET_NAMES):
         return "edge-table"
     raise GraphError(
-        f"{path}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
+        f"{source}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
         "name the format and its columns"
     )
 
