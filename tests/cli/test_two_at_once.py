@@ -69,7 +69,7 @@ def test_both_start_at_one_moment(tmp_path):
     output, parts = tmp_path / "z.npy", tmp_path / "z.npy.parts"
     for attempt in range(4):
         go = tmp_path / f"go{attempt}"
-        options = ["-o", output, "-m", 8, "--block-size", 1, "--resume"]
+        options = ["-o", output, "-m", 8, "--block-size", 1, "--force"]
         both = [start(AT_ONE_MOMENT, go, "embed", tu, *options, "--seed", seed) for seed in (0, 1)]
         until(lambda go=go: len(list(tmp_path.glob(f"{go.name}.*"))) == 2)
         go.touch()
@@ -87,7 +87,6 @@ def test_both_start_at_one_moment(tmp_path):
         assert codes[seed] == 0
         np.testing.assert_array_equal(np.load(output), expected[seed])
         assert not parts.exists()
-        output.unlink()
 
 
 def test_the_second_is_told_who_holds_the_output(run, holder, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf.cli.losses import losses
-from grnf.cli.options import AsJson, Format, Quiet, SourceArgument, check_format
+from grnf.cli.options import AsJson, Force, Format, Quiet, SourceArgument, check_format, check_free
 from grnf.cli.source import Source, name_of, open_source
 from grnf.cli.tell import note, progress, tell_bad
 from grnf.errors import GraphError
@@ -35,6 +34,7 @@ def convert(
     strict: Annotated[
         bool, typer.Option("--strict", help="Write nothing if the output cannot carry all of the input.")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,18 +49,15 @@ def convert(
     Example: grnf convert MUTAG.zip mutag.parquet
     """
     from grnf import io
-    from grnf.io.files.streams import deliver
+    from grnf.io.files.streams import aside, deliver
 
     check_format(format, source)
     to = "tu" if to is None and output.endswith("/") else to
     check_format(to, output, "--to")
+    if output != "-":
+        check_free(output, force)
     bad: list[dict[str, Any]] = []
-    place = tempfile.gettempdir() if output == "-" else Path(output).parent
-    with (
-        open_source(source, format) as graphs,
-        tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder,
-    ):
-        made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
+    with open_source(source, format) as graphs, aside(output) as made:
         with progress("writing", quiet) as advance:
             readable = _good(graphs, on_error, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)
@@ -70,6 +67,9 @@ def convert(
         lost = _lost(graphs, Source(made, output, to), on_error, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")
+        if output != "-":
+            for file in made.parent.iterdir():  # some formats are more than one file
+                check_free(Path(output).with_name(file.name), force)
         deliver(made, output)
     tell_bad(bad, "skip", quiet)
     if lost:

@@ -19,6 +19,7 @@ from grnf.cli.options import (
     BasisName,
     BlockSize,
     DtypeName,
+    Force,
     Format,
     Like,
     NComponents,
@@ -29,6 +30,7 @@ from grnf.cli.options import (
     Seed,
     SourceArgument,
     check_format,
+    check_free,
     checked,
     make_transformer,
     workers,
@@ -111,6 +113,7 @@ def embed(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, if there is one.")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -131,13 +134,15 @@ def embed(
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
     if output != "-":
-        from grnf.io.vectors import vector_format
+        from grnf.io.vectors import Parts, vector_format
 
         checked(vector_format, output, "--output")
+        if not resume and not Parts.folder_of(output).exists():
+            _check_outputs(output, force)  # before much is read; and again once no other run can write
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error, block_size, quiet)
+    run = _Run(grnf, like, on_error, block_size, quiet, resume, force)
     with open_source(source, format) as graphs, workers(n_jobs):
-        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
+        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
     if as_json:
         typer.echo(json.dumps(summary), err=output == "-")
     elif not quiet:
@@ -155,6 +160,8 @@ class _Run:
     on_error: Any
     block_size: int
     quiet: bool
+    resume: bool = False
+    force: bool = False
 
     def to_stdout(self, source: Source) -> dict[str, Any]:
         """Write CSV to standard output as the blocks come."""
@@ -173,36 +180,62 @@ class _Run:
         tell_bad(bad, self.on_error, self.quiet)
         return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
 
-    def to_file(self, source: Source, output: Path, resume: bool) -> dict[str, Any]:
+    def to_file(self, source: Source, output: Path) -> dict[str, Any]:
         """Embed block by block into parts, join them, and write the settings beside."""
         from grnf.io.vectors import Parts, side_file, write_vectors
 
         if not output.parent.is_dir():
             raise GraphError(f"the folder {output.parent} does not exist")
         run = self._manifest(source)
-        with Parts(output, run, resume=resume) as parts:  # no other run writes this output meanwhile
+        with Parts(output, run, resume=self.resume) as parts:  # no other run writes this output meanwhile
             try:
-                self._fill(parts, source)
-                n_rows = write_vectors(output, parts)
-                bad = parts.bad()
-                side = self._side(output, n_rows, bad)
-                side["input"] = {"name": source.name, **run["input"]}
-                side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-                write_json(side_file(output), side)
+                begun = len(parts) or parts.damaged
+                side = None if begun else self._finished(output, parts.run)
+                if side is None:
+                    self._fill(parts, source)
+                    n_rows = write_vectors(output, parts)
+                    side = self._side(output, n_rows, parts.bad())
+                    side["input"] = {"name": source.name, **run["input"]}
+                    side["run"] = parts.run
+                    side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
+                    write_json(side_file(output), side)
             except BaseException as error:
                 self._give_up(parts, error)
                 if isinstance(error, KeyboardInterrupt):
                     raise typer.Exit(130) from None
                 raise
             parts.remove()
-        tell_bad(bad, self.on_error, self.quiet)
+        tell_bad(side["bad"], self.on_error, self.quiet)
         return {
-            "graphs": n_rows,
-            "n_components": self.grnf.n_components_,
-            "bad": len(bad),
+            "graphs": side["vectors"]["n_graphs"],
+            "n_components": side["vectors"]["n_components"],
+            "bad": len(side["bad"]),
             "vectors": str(output),
             "settings": str(side_file(output)),
         }
+
+    def _finished(self, output: Path, run: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what stands beside a finished output of this very run; refuse to write over any other."""
+        from grnf.io.vectors import side_file
+        from grnf.io.vectors.parts import differences
+
+        if self.resume and output.exists() and side_file(output).exists():
+            made = _read_side(side_file(output))
+            before = {
+                **made.get("run", {}),
+                "on_error": made.get("on_error") if made.get("bad") else self.on_error,
+            }
+            now = {**run, "on_error": self.on_error, "block_size": before.get("block_size")}
+            if before == now:
+                note(f"grnf: {output} is finished: there is nothing to resume", self.quiet)
+                return made
+            if not self.force:
+                raise FileExistsError(
+                    f"{output} is of another run ({'; '.join(differences(before, now))}): write over it with "
+                    "--force, or choose another name"
+                )
+        _check_outputs(output, self.force)
+        return None
 
     def _fill(self, parts: Parts, source: Source) -> None:
         """Add the blocks that are not there yet."""
@@ -294,3 +327,20 @@ class _Run:
             more += ["--on-error", "skip"]
         command = shlex.join(["grnf", *sys.argv[1:], *more])
         note(f"grnf: stopped; {len(parts)} finished blocks are kept in {parts.folder}. To go on: {command}")
+
+
+def _check_outputs(output: str | Path, force: bool) -> None:
+    """Refuse to write over vectors or their settings."""
+    from grnf.io.vectors import side_file
+
+    for path in (Path(output), side_file(output)):
+        check_free(path, force)
+
+
+def _read_side(path: Path) -> dict[str, Any]:
+    """Read what stands beside vectors; nothing if it is damaged."""
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return made if isinstance(made, dict) else {}

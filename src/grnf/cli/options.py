@@ -21,6 +21,7 @@ __all__ = [
     "BasisName",
     "BlockSize",
     "DtypeName",
+    "Force",
     "Format",
     "Like",
     "NComponents",
@@ -31,6 +32,7 @@ __all__ = [
     "Seed",
     "SourceArgument",
     "check_format",
+    "check_free",
     "checked",
     "make_transformer",
     "workers",
@@ -82,6 +84,7 @@ OnError = Annotated[
     typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out."),
 ]
 BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
 ]
@@ -107,6 +110,18 @@ def check_format(format: str | None, name: str, option: str = "--format") -> Non
         )
     if format is not None and format not in known:
         raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
+
+
+def check_free(output: str | Path, force: bool) -> None:
+    """Refuse to write over a file without --force, and over a pipe or a device at all."""
+    if is_pipe(output):
+        raise FileExistsError(
+            f"{output} is no file; to write to another program, write to - (standard output)"
+        )
+    if Path(output).is_dir():
+        raise FileExistsError(f"{output} exists already, and a folder is not written over")
+    if not force and Path(output).exists():
+        raise FileExistsError(f"{output} exists already: write over it with --force, or choose another name")
 
 
 def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:

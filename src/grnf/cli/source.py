@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grnf.errors import GraphError
-from grnf.files import is_pipe
+from grnf.files import is_pipe, room_for
 
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
@@ -82,8 +82,9 @@ def open_source(name: str, format: str | None = None) -> Iterator[Source]:
     with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
         copy = Path(folder) / (Path(name).name if Path(name).suffix else "stdin")
         with (
-            open(copy, "wb") as file,
+            room_for(f"the temporary copy of {title}"),
             nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as pipe,
+            open(copy, "wb") as file,
         ):
             shutil.copyfileobj(pipe, file)
         if not copy.stat().st_size:

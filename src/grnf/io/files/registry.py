@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
 from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import OnError, to_the_end
-from grnf.io.files.streams import Source, deliver, open_sink
+from grnf.io.files.streams import Source, aside, deliver, open_sink
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
@@ -97,7 +96,21 @@ def _read_file(
     if entry.record_wise:
         options = {**options, "on_error": on_error}
     graphs = entry.reader(source, **options)
+    if source.is_empty:
+        graphs = _of_nothing(source, graphs)
     return to_the_end(graphs) if on_error == "yield" else graphs
+
+
+def _of_nothing(source: Source, graphs: Iterator[Any]) -> Iterator[RawGraph | BadGraph]:
+    """Read an empty file: some formats have one for no graphs; to others it is a fault, by that name."""
+    try:
+        yield from graphs
+    except GraphError:
+        raise GraphError(_is_empty(source)) from None
+
+
+def _is_empty(source: Source) -> str:
+    return f"{source} is empty (0 bytes): was it cut off, or never written?"
 
 
 def _read_folder(
@@ -192,6 +205,8 @@ def _guess_folder(folder: Path) -> str:
 
 
 def _guess_table(source: Source) -> str:
+    if source.is_empty:
+        raise GraphError(_is_empty(source))
     names = {name.strip().lower() for name in table_columns(source)}
     if is_parquet(source) and "edge_index" in names:
         return "parquet"
@@ -262,11 +277,9 @@ def _write_files(
     graphs: Iterator[RawGraph],
 ) -> None:
     """Write files aside and move them to their places."""
-    target = Path("stdout") if path == "-" else Path(path)
-    place = tempfile.gettempdir() if path == "-" else target.parent
-    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
-        writer(Path(folder) / target.name, graphs)
-        deliver(Path(folder) / target.name, path)
+    with aside(path) as made:
+        writer(made, graphs)
+        deliver(made, path)
 
 
 def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:

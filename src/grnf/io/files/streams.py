@@ -14,10 +14,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from grnf.errors import GraphError
-from grnf.files import atomic_write, is_pipe
+from grnf.errors import DiskFullError, GraphError
+from grnf.files import atomic_write, is_pipe, room_for
 
-__all__ = ["Source", "Window", "decoded", "deliver", "open_sink"]
+__all__ = ["Source", "Window", "aside", "decoded", "deliver", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -55,6 +55,11 @@ class Source:
         """Whether this is a pipe or a device, which can be read once, and not even looked at before."""
         return not self.is_stdin and is_pipe(self.path)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is a file of 0 bytes."""
+        return not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0
+
     def begins_with(self, letters: bytes) -> bool:
         """Look at the first bytes without taking them."""
         if self.is_stdin:
@@ -91,8 +96,9 @@ class Source:
             return
         suffix = Path(self.path.name.removesuffix(".gz")).suffix
         with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, self.open() as stream:
-            shutil.copyfileobj(stream, copy)
-            copy.flush()
+            with room_for(f"the temporary copy of {self}"):
+                shutil.copyfileobj(stream, copy)
+                copy.flush()
             source = Source(copy.name)
             source.name = self.name
             yield source
@@ -204,6 +210,21 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
             yield cast("IO[bytes]", compressed)
+
+
+@contextmanager
+def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a place for a file of this name in a folder of its own, on the disk where it is to go."""
+    target = Path("stdout") if path == "-" else Path(path)
+    name = "standard output" if path == "-" else str(path)
+    place = Path(tempfile.gettempdir()) if path == "-" else target.parent
+    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
+        made = Path(folder) / target.name
+        try:
+            with room_for(name, place):
+                yield made
+        except DiskFullError as error:
+            raise DiskFullError(str(error).replace(folder, str(place))) from error
 
 
 def deliver(made: Path, path: str | os.PathLike[str]) -> None:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from grnf.errors import GrnfWarning
+from grnf.files import room_for
 
 if sys.platform == "win32":
     import msvcrt
@@ -61,6 +62,11 @@ class FolderLock:
         self.folder = Path(folder)
         self.path = self.folder / LOCK
         self._file: IO[bytes] | None = self._acquired()
+        try:
+            self._sign(self._file)
+        except BaseException:
+            self.remove_folder()
+            raise
 
     def __enter__(self) -> FolderLock:
         return self
@@ -81,9 +87,9 @@ class FolderLock:
             self.path.unlink()
 
     def remove_folder(self) -> None:
-        """Remove the folder, which is empty but for the lock, and let others in."""
+        """Let others in; remove the folder if nothing is in it, not even the lock of the next run."""
         self.release()
-        with suppress(OSError):  # not empty: the next run is in there already, with a lock of its own
+        with suppress(OSError):
             self.folder.rmdir()
 
     def _acquired(self) -> IO[bytes]:
@@ -95,7 +101,6 @@ class FolderLock:
                 if not _locked(file.fileno(), self.folder):
                     raise FolderInUseError(self._in_use())
                 if self._is_current(file.fileno()):
-                    self._sign(file)
                     return file
             except BaseException:
                 file.close()
@@ -106,7 +111,8 @@ class FolderLock:
     def _opened(self) -> IO[bytes] | None:
         """Open the file to be locked; None if the run before removes the folder at this very moment."""
         try:
-            self.folder.mkdir(exist_ok=True)
+            with suppress(FileExistsError):
+                self.folder.mkdir()
             with suppress(FileNotFoundError):
                 return open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         except OSError as error:
@@ -131,8 +137,9 @@ class FolderLock:
             "started": datetime.now().astimezone().isoformat(timespec="seconds"),
             "command": " ".join(" ".join(sys.argv).split()),
         }
-        file.truncate(0)
-        file.write(json.dumps(holder).encode() + b"\n")
+        with room_for(self.path, self.folder):
+            file.truncate(0)
+            file.write(json.dumps(holder).encode() + b"\n")
 
     def _in_use(self) -> str:
         holder = self._holder()

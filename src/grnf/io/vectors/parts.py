@@ -26,7 +26,7 @@ from grnf.files import atomic_write, write_json
 from grnf.io.vectors.blocks import VectorBlock, plain
 from grnf.io.vectors.lock import LOCK, FolderLock
 
-__all__ = ["Parts"]
+__all__ = ["Parts", "differences"]
 
 MANIFEST = "manifest.json"
 OURS = r"manifest\.json|\d{6,}\.(npy|json)|transformer\.json|\..*\.part"
@@ -64,6 +64,8 @@ or remove the folder to start afresh
     Attributes
     ----------
     folder : Path
+    run : dict
+        As it was given, in JSON values.
     transformer : Path
         A place in the folder for the fitted transformer, so that a resumed run need not fit again.
     damaged : dict of int to str
@@ -73,30 +75,36 @@ or remove the folder to start afresh
     def __init__(
         self, output: str | os.PathLike[str], run: Mapping[str, Any], *, resume: bool = False
     ) -> None:
-        output = Path(output)
-        self.folder = output.with_name(output.name + ".parts")
+        self.folder = self.folder_of(output)
         self.transformer = self.folder / "transformer.json"
         self._finished: set[int] = set()
         self.damaged: dict[int, str] = {}
+        self.run: dict[str, Any] = json.loads(json.dumps(run, default=plain))
         self._lock = FolderLock(self.folder)
         try:
-            self._begin(json.loads(json.dumps(run, default=plain)), resume)
+            self._begin(resume)
         except BaseException:
-            self.close()
+            self._lock.remove_folder()  # if there is nothing in it
             raise
 
-    def _begin(self, run: Mapping[str, Any], resume: bool) -> None:
+    @staticmethod
+    def folder_of(output: str | os.PathLike[str]) -> Path:
+        """Return where the parts of an output are kept."""
+        return Path(output).with_name(Path(output).name + ".parts")
+
+    def _begin(self, resume: bool) -> None:
         before = self._manifest()
         there = [int(file.stem) for file in self.folder.glob("[0-9]*.json")]
         if before is None or not there:
-            self._start(run)
+            self._clear()  # the rest of a run that was interrupted while it removed its parts
+            write_json(self.folder / MANIFEST, self.run)
         elif not resume:
             raise ValueError(
                 f"{self.folder} holds {len(there)} finished blocks of an interrupted run: resume it "
                 "(--resume), or remove the folder to start afresh"
             )
-        elif before != run:
-            changes = "; ".join(_differences(before, run))
+        elif before != self.run:
+            changes = "; ".join(differences(before, self.run))
             raise ValueError(
                 f"{self.folder} is of another run and cannot be resumed: {changes}. Repeat that run, "
                 "or remove the folder to start afresh"
@@ -157,7 +165,7 @@ or remove the folder to start afresh
         """Keep a block, by default the next one, with the list of graphs in it that could not be used."""
         number = max(self._finished, default=-1) + 1 if number is None else number
         self._notes_file(number).unlink(missing_ok=True)  # of a damaged block
-        with atomic_write(self._vectors_file(number), "wb") as file:
+        with atomic_write(self._vectors_file(number), "wb", block.Z.nbytes) as file:
             summed = _Summed(file)
             np.save(summed, block.Z, allow_pickle=False)
         notes = {
@@ -199,10 +207,6 @@ or remove the folder to start afresh
                 f"{self.folder / MANIFEST} is damaged: {error}. Nobody knows which run the blocks are of: "
                 "remove the folder to start afresh"
             ) from None
-
-    def _start(self, run: Mapping[str, Any]) -> None:
-        self._clear()  # the rest of a run that was interrupted while it removed its parts
-        write_json(self.folder / MANIFEST, run)
 
     def _clear(self) -> None:
         """Remove all files but the lock; what is no part of a run stays, and is an error."""
@@ -265,10 +269,16 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Say which values of two nested dicts differ."""
+def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Say which values of two nested dicts differ.
+
+    Examples
+    --------
+    >>> list(differences({"settings": {"seed": 0}}, {"settings": {"seed": 1}}))
+    ['settings.seed was 0, now 1']
+    """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
-            yield from _differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+            yield from differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
     elif before != now:
         yield f"{name} was {before!r}, now {now!r}"
