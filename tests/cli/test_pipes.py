@@ -1,11 +1,13 @@
 """Graphs that come through a pipe: read once, as standard input is."""
 
+import io
 import json
 import os
 import shutil
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,6 +124,31 @@ def test_molecules_by_a_pipe_of_the_shell(call, substituted, tmp_path):
     result = call("embed", substituted(table), "--format", "smiles", "-o", tmp_path / "z.npy", "-m", 8)
     assert result.returncode == 0, result.stderr
     assert np.load(tmp_path / "z.npy").shape == (2, 8)
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+@pytest.mark.parametrize("text", ["smiles,y\nCCO,1\nCCC,0\n", "graph_id,source,target\na,0,1\nb,0,1\n"])
+def test_tables_are_told_apart_by_their_columns(call, substituted, tmp_path, monkeypatch, format, text):
+    guest("rdkit")
+    text = text.replace(",", "\t") if format == "tsv" else text
+    (tmp_path / "table").write_text(text)
+    for source in (tmp_path / "table", substituted(text.encode())):
+        result = call("info", source, "--format", format, "--json")
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["graphs"] == 2
+    assert len(list(read_graphs(substituted(text.encode()), format=format))) == 2
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    assert len(list(read_graphs("-", format=format))) == 2
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / f"one.{format}").write_text(text)
+    assert len(list(read_graphs(tmp_path / "folder", format=format))) == 2
+
+
+def test_a_table_of_neither_kind(call, tmp_path):
+    (tmp_path / "table").write_text("name,price\n")
+    result = call("info", tmp_path / "table", "--format", "csv")
+    assert result.returncode == 1
+    assert "neither SMILES nor source and target" in result.stderr
 
 
 def test_a_pipe_without_a_suffix_needs_a_format(call, substituted, tmp_path):

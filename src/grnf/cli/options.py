@@ -103,7 +103,7 @@ def check_format(format: str | None, name: str, option: str = "--format") -> Non
     """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
     from grnf.io import FORMATS
 
-    known = list(FORMATS)
+    known = [*FORMATS, *(("csv", "tsv") if option == "--format" else ())]  # tables, as their suffixes
     if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
         raise typer.BadParameter(
             f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option

@@ -14,7 +14,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
+from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.molecules import SMILES_NAMES
 from grnf.io.files.records import OnError, to_the_end
 from grnf.io.files.streams import Source, aside, deliver, open_sink
@@ -39,7 +39,8 @@ def read_graphs(
     path : path, or "-" for standard input
         A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
     format : str, optional
-        A name in `FORMATS`; by default guessed from the path.
+        A name in `FORMATS`, or "csv" or "tsv" for a table of SMILES or of edges, as its columns tell; by
+        default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
         "yield" gives a `BadGraph` in the place of a graph that cannot be read and goes on with the next one.
         Where no next one can be found, as in a file that is cut off, the last `BadGraph` says so.
@@ -59,11 +60,11 @@ def read_graphs(
     source = Source(path)
     if not source.is_stdin and not source.path.exists():
         raise GraphError(f"{path} does not exist")
-    if source.is_pipe:
+    if source.is_pipe or (source.is_stdin and format in TABLES):
         if format is None and not source.path.suffix:
             raise GraphError(f"{path} is a pipe whose name has no suffix; name its format by format=")
         return _read_pipe(source, format, on_error, options)
-    entry = _format(guess_format(path) if format is None else format)
+    entry = _entry(source, format)
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
@@ -73,9 +74,18 @@ def _read_pipe(
     source: Source, format: str | None, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
     with source.reopenable() as copy:
-        yield from _read_file(
-            copy, _format(_guess_file(copy) if format is None else format), on_error, options
-        )
+        yield from _read_file(copy, _entry(copy, format), on_error, options)
+
+
+def _entry(source: Source, format: str | None) -> Format:
+    """Return the format by its name, or else as the source shows it."""
+    if format is not None and format not in TABLES:
+        return _format(format)
+    if source.is_stdin:
+        return _format(guess_format("-"))
+    if source.is_folder:
+        return _format(_guess_folder(source.path))
+    return _format(_guess_file(source) if format is None else _guess_table(source))
 
 
 def _format(name: str) -> Format:
