@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["CostWarning", "GraphError", "GrnfWarning", "OrderTooLargeError"]
+__all__ = ["CostWarning", "DiskFullError", "GraphError", "GrnfWarning", "OrderTooLargeError"]
 
 
 class GraphError(ValueError):
     """A graph, or a collection of graphs, that cannot be used as it is."""
+
+
+class DiskFullError(OSError):
+    """A file that does not fit on its disk, in its quota or in the largest size that files may have."""
 
 
 class CostWarning(UserWarning):

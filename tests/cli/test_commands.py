@@ -27,6 +27,24 @@ def test_help_loads_nothing_heavy():
     assert "dimension" in result.stdout
 
 
+HELP = """
+import runpy, sys
+sys.argv = ["grnf", "--help"]
+try:
+    runpy.run_module("grnf", run_name="__main__")
+except SystemExit:
+    sys.exit(",".join(name for name in ("numba", "numpy", "scipy") if name in sys.modules) or 0)
+"""
+
+
+def test_the_package_is_a_program_too():
+    command = [sys.executable, "-m", "grnf"]
+    result = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout[:7]) == (0, "grnf 0.")
+    result = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, "embed" in result.stdout) == (0, True), result.stderr
+
+
 def test_import_loads_no_heavy_guest():
     code = (
         "import sys, sklearn.base; before = set(sys.modules); "  # it loads pandas and pyarrow itself

@@ -46,10 +46,10 @@ def test_bad_graphs(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH])
     output = tmp_path / "h.lines"
     output.write_text("old")
-    result = call_lines("convert", source, output)
+    result = call_lines("convert", source, output, "--force")
     assert (result.returncode, result.stderr) == (1, f"grnf: {source}, line 2: no such thing\n")
     assert output.read_text() == "old"
-    result = call_lines("convert", source, output, "--on-error", "skip", "--json")
+    result = call_lines("convert", source, output, "--force", "--on-error", "skip", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["bad"][0]["graph_id"] == "lost"
     assert "1 graphs could not be used (left out)" in result.stderr

@@ -208,42 +208,14 @@ def test_places_that_cannot_be_written_to(call, tu, tmp_path):
     assert (result.returncode, "none does not exist" in result.stderr) == (1, True)
 
 
-FULL_DISK = """
-import resource
-import grnf.io.vectors.write as module
-survey = module.survey
-def survey_and_fill_the_disk(blocks):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
-    return survey(blocks)
-module.survey = survey_and_fill_the_disk
-"""
-
-
-def test_full_disk_keeps_the_old_file_and_the_finished_blocks(run, run_patched, tu, tmp_path):
-    output = tmp_path / "z.npy"
-    output.write_bytes(b"what was here before")
-    options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
-    result = run_patched(FULL_DISK, *options)
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert "File too large" in result.stderr
-    assert output.read_bytes() == b"what was here before"
-    assert [name for name in names(tmp_path) if name.endswith(".part")] == []
-    assert "z.npy.parts" in names(tmp_path)
-    result = run(*options, "--resume")
-    assert result.returncode == 0, result.stderr
-    assert np.load(output).shape == (25, 512)
-    assert "z.npy.parts" not in names(tmp_path)
-
-
 def test_existing_output_is_replaced_only_on_success(call_lines, tmp_path):
     output = tmp_path / "z.npy"
     output.write_bytes(b"old")
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE])
-    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 1
+    assert call_lines("embed", source, "-o", output, "-m", 4, "--force").returncode == 1
     assert output.read_bytes() == b"old"
     write_lines(source, [TRIANGLE, PATH])
-    assert call_lines("embed", source, "-o", output, "-m", 4).returncode == 0
+    assert call_lines("embed", source, "-o", output, "-m", 4, "--force").returncode == 0
     assert np.load(output).shape == (2, 4)
 
 
@@ -268,7 +240,7 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
     low, high = distance(z1, z2, heads=4).interval(0.1)
     record = json.loads(found.stdout)
     assert (record["low"], record["high"]) == pytest.approx((low, high), abs=1e-6)
-    refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5)
+    refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5, "--force")
     assert refused.returncode == 2
     assert "multiple of heads" in " ".join(refused.stderr.replace("│", " ").split())
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
-from grnf.cli.tally import MOST_CLASSES, MOST_VALUES, Column, Targets
+from grnf.cli.tally import MOST_LABELS, MOST_VALUES, Column, Targets
 
 
 def test_tu(run, tu):
@@ -95,12 +95,56 @@ def test_what_is_counted_is_bounded():
     column, targets = Column(), Targets()
     for start in range(0, 5 * MOST_VALUES, 100):
         column.add(np.array([f"v{value}" for value in range(start, start + 100)], dtype=object))
-        targets.add(start / 7)
-        targets.add(f"class {start}")
+    for value in range(MOST_LABELS):
+        targets.add(value / 7)
+        targets.add(f"class {value}")
     assert len(column.values) == MOST_VALUES + 1
     assert column.report()["values"] == f"more than {MOST_VALUES}"
-    assert len(targets.counts) <= MOST_CLASSES + 1
-    assert targets.report()["more_than"] == MOST_CLASSES
+    assert len(targets.counts) <= MOST_LABELS + 1
+    assert targets.report() == {"n_classes": f"more than {MOST_LABELS:,}", "missing": 0}
+
+
+def told(labels):
+    targets = Targets()
+    for y in labels:
+        targets.add(y)
+    return targets.report()
+
+
+@pytest.mark.parametrize("name", [int, "class {}".format])
+def test_many_classes_are_told_by_the_largest_and_the_smallest(name):
+    report = told([name(label) for label in range(100) for _ in range(label + 2)])
+    assert report["n_classes"] == 100
+    assert list(report["largest"].values()) == [101, 100, 99, 98, 97]
+    assert list(report["smallest"].items())[-1] == (str(name(0)), 2)
+    assert ("numbers" in report) == (name is int)  # whole numbers may be classes or numbers: both are shown
+    assert "total" not in str(report)
+
+
+def test_numbers_are_told_by_their_range():
+    assert told(range(1000)) == {
+        "values": 1000,
+        "numbers": {"min": 0, "mean": 499.5, "max": 999},
+        "missing": 0,
+    }
+    report = told([0.5, 1.5, 1.5, None])
+    assert report == {
+        "classes": {"0.5": 1, "1.5": 2},
+        "numbers": {"min": 0.5, "mean": 3.5 / 3, "max": 1.5},
+        "missing": 1,
+    }
+    assert told([0, 1, 1]) == {"classes": {"0": 1, "1": 2}, "missing": 0}
+    assert told([value / 7 for value in range(100)] * 5).keys() == {"values", "numbers", "missing"}
+
+
+def test_many_classes_for_people(call_lines, tmp_path):
+    source = write_lines(
+        tmp_path / "g.lines",
+        [{"n_nodes": 1, "edges": [], "y": label} for label in range(100) for _ in range(label % 3 + 2)],
+    )
+    lines = call_lines("info", source).stdout.splitlines()
+    assert "  n_classes  100" in lines
+    assert not any("total" in line for line in lines)
 
 
 def test_columns_of_a_table(call, tmp_path):

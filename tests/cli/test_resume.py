@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 from grnf import GRNF
 from grnf.io import read_tu
+from grnf.io.vectors import Parts
 
 # Code that stops the process by a signal once the second block is there, or while something else is done.
 STOP_AFTER_TWO = """
 import os, signal
 from grnf.io.vectors import Parts
 add = Parts.add
-def add_and_stop(self, block, bad):
-    add(self, block, bad)
+def add_and_stop(self, *block):
+    add(self, *block)
     if len(self) == 2:
         os.kill(os.getpid(), signal.{signal})
 Parts.add = add_and_stop
@@ -32,9 +34,9 @@ COUNT = """
 import atexit, sys
 from grnf.io.vectors import Parts
 add, added = Parts.add, []
-def add_and_count(self, block, bad):
+def add_and_count(self, block, *rest):
     added.append(len(block.ids))
-    add(self, block, bad)
+    add(self, block, *rest)
 Parts.add = add_and_count
 atexit.register(lambda: print("computed", sum(added), file=sys.stderr))
 """
@@ -75,7 +77,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
     [
         ("grnf.io.vectors.write", "write_npy_header", True),
         ("grnf.cli.embed", "write_json", True),
-        ("shutil", "rmtree", False),
+        ("os", "rmdir", False),
         ("grnf.estimators", "fit_stream", False),
     ],
 )
@@ -140,3 +142,85 @@ def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp
 def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert call(*job, "--resume").returncode == 0
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
+
+
+def cut_off(path):
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def change_a_byte(path):
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def another_id(path):
+    path.write_text(path.read_text().replace('"ids": ["', '"ids": ["9'))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        *(
+            (name, damage, said)
+            for name in ("000000.npy", "000001.npy")
+            for damage, said in ((cut_off, "bytes, not"), (empty, "bytes, not"), (change_a_byte, "is not as"))
+        ),
+        *(("000001.json", damage, "is not as") for damage in (cut_off, empty, change_a_byte, another_id)),
+        *((name, Path.unlink, "is missing") for name in ("000000.npy", "000001.npy", "000001.json")),
+    ],
+)
+def test_a_damaged_block_is_computed_again_and_the_others_kept(
+    run_full, call, job, tu, tmp_path, name, damage, said
+):
+    file = tmp_path / "z.npy.parts" / name
+    damage(file)
+    result = call(*job, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert f"block {int(file.stem)} is computed again: {name}" in result.stderr
+    assert said in result.stderr
+    assert "2 finished blocks found" in result.stderr
+    assert run_full == [10]
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+
+
+def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
+    for name in ("000000.npy", "000002.json"):
+        cut_off(tmp_path / "z.npy.parts" / name)
+    result = call(*job, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert run_full == [10, 5]
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "transformer.json"])
+@pytest.mark.parametrize("damage", [cut_off, change_a_byte])
+def test_a_damaged_description_says_what_to_do(run_full, call, job, tmp_path, name, damage):
+    damage(tmp_path / "z.npy.parts" / name)
+    result = call(*job, "--resume")
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "remove the folder to start afresh" in result.stderr
+    shutil.rmtree(tmp_path / "z.npy.parts")
+    assert call(*job, "--resume").returncode == 0
+
+
+@pytest.fixture
+def run_full(call, job, tmp_path, monkeypatch):
+    """Stop a run after its three blocks; give the sizes of blocks that are added from now on."""
+    with monkeypatch.context() as patch:
+        patch.setattr("grnf.cli.embed.write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        assert call(*job).returncode == 1
+    (tmp_path / "z.npy").unlink()
+    add, added = Parts.add, []
+
+    def add_and_count(self, block, *rest):
+        added.append(len(block.ids))
+        add(self, block, *rest)
+
+    monkeypatch.setattr(Parts, "add", add_and_count)
+    return added

@@ -18,6 +18,7 @@ from grnf.cli.embed import embed
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
 from grnf.cli.reproduce import reproduce
+from grnf.files import room_for
 
 __all__ = ["app", "main"]
 
@@ -56,7 +57,8 @@ def main() -> None:
     """Run the command line; expected errors end in one line, not in a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
-        app()
+        with room_for("standard output or a temporary file"):
+            app()
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -14,7 +13,17 @@ import typer
 
 from grnf.cli.columns import with_columns
 from grnf.cli.losses import losses
-from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, SourceArgument, check_format
+from grnf.cli.options import (
+    AsJson,
+    Force,
+    Format,
+    IdColumn,
+    Quiet,
+    SmilesColumn,
+    SourceArgument,
+    check_format,
+    check_free,
+)
 from grnf.cli.source import Source, name_of, open_source
 from grnf.cli.tell import note, progress, tell_bad
 from grnf.errors import GraphError
@@ -38,6 +47,7 @@ def convert(
     strict: Annotated[
         bool, typer.Option("--strict", help="Write nothing if the output cannot carry all of the input.")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,19 +62,16 @@ def convert(
     Example: grnf convert MUTAG.zip mutag.parquet
     """
     from grnf import io
-    from grnf.io.files.streams import deliver
+    from grnf.io.files.streams import aside, deliver
 
     check_format(format, source)
     to = "tu" if to is None and output.endswith("/") else to
     check_format(to, output, "--to")
+    if output != "-":
+        check_free(output, force)
     bad: list[dict[str, Any]] = []
-    place = tempfile.gettempdir() if output == "-" else Path(output).parent
-    with (
-        open_source(source, format) as found,
-        tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder,
-    ):
+    with open_source(source, format) as found, aside(output) as made:
         graphs = with_columns(found, smiles_column, id_column, quiet)
-        made = Path(folder) / ("stdout" if output == "-" else Path(output).name)
         with progress("writing", quiet) as advance:
             readable = _good(graphs, on_error, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)
@@ -74,6 +81,9 @@ def convert(
         lost = _lost(graphs, Source(made, output, to), on_error, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")
+        if output != "-":
+            for file in made.parent.iterdir():  # some formats are more than one file
+                check_free(Path(output).with_name(file.name), force)
         deliver(made, output)
     tell_bad(bad, "skip", quiet)
     if lost:

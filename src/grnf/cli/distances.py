@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grnf.cli.options import AsJson, Format, Like, NComponents, NJobs, Orders, Quiet, Seed
+from grnf.cli.options import AsJson, Force, Format, Like, NComponents, NJobs, Orders, Quiet, Seed
 from grnf.cli.pairs import FirstArgument, Interval, Nearest, PairsFile, SecondArgument, Target, compare
 
 __all__ = ["distances"]
@@ -21,6 +21,7 @@ def distances(
     seed: Seed = None,
     like: Like = None,
     n_jobs: NJobs = 1,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

@@ -20,6 +20,7 @@ from grnf.cli.options import (
     BasisName,
     BlockSize,
     DtypeName,
+    Force,
     Format,
     IdColumn,
     Like,
@@ -32,6 +33,7 @@ from grnf.cli.options import (
     SmilesColumn,
     SourceArgument,
     check_format,
+    check_free,
     checked,
     make_transformer,
     workers,
@@ -119,6 +121,7 @@ def embed(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run, if there is one.")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -126,7 +129,8 @@ def embed(
 
     Beside OUTPUT, the file OUTPUT.json holds the settings, the seed, the hash of the input and the list of
     graphs that could not be used; grnf.GRNF.load and --like make the same embedding again from it. Finished
-    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed.
+    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed; meanwhile
+    no other run can write to OUTPUT.
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
@@ -138,14 +142,16 @@ def embed(
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
     if output != "-":
-        from grnf.io.vectors import vector_format
+        from grnf.io.vectors import Parts, vector_format
 
         checked(vector_format, output, "--output")
+        if not resume and not Parts.folder_of(output).exists():
+            _check_outputs(output, force)  # before much is read; and again once no other run can write
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error, block_size, quiet)
+    run = _Run(grnf, like, on_error, block_size, quiet, resume, force)
     with open_source(source, format) as found, workers(n_jobs):
         graphs = with_columns(found, smiles_column, id_column, quiet)
-        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output), resume)
+        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
     if as_json:
         typer.echo(json.dumps(summary), err=output == "-")
     elif not quiet:
@@ -163,6 +169,8 @@ class _Run:
     on_error: Any
     block_size: int
     quiet: bool
+    resume: bool = False
+    force: bool = False
 
     def to_stdout(self, source: Source) -> dict[str, Any]:
         """Write CSV to standard output as the blocks come."""
@@ -171,7 +179,7 @@ class _Run:
         bad: list[dict[str, Any]] = []
 
         def blocks() -> Any:
-            for block, failed in self._blocks(source, 0):
+            for _, block, failed in self._blocks(source, [(0, None)]):
                 bad.extend(failed)
                 yield block
 
@@ -181,51 +189,78 @@ class _Run:
         tell_bad(bad, self.on_error, self.quiet)
         return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
 
-    def to_file(self, source: Source, output: Path, resume: bool) -> dict[str, Any]:
+    def to_file(self, source: Source, output: Path) -> dict[str, Any]:
         """Embed block by block into parts, join them, and write the settings beside."""
         from grnf.io.vectors import Parts, side_file, write_vectors
 
         if not output.parent.is_dir():
             raise GraphError(f"the folder {output.parent} does not exist")
         run = self._manifest(source)
-        parts = Parts(output, run, resume=resume)
-        try:
-            self._fill(parts, source)
-            n_rows = write_vectors(output, parts)
-            bad = parts.bad()
-            side = self._side(output, n_rows, bad)
-            side["input"] = {"name": source.name, **run["input"]}
-            side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-            write_json(side_file(output), side)
+        with Parts(output, run, resume=self.resume) as parts:  # no other run writes this output meanwhile
+            try:
+                begun = len(parts) or parts.damaged
+                side = None if begun else self._finished(output, parts.run)
+                if side is None:
+                    self._fill(parts, source)
+                    n_rows = write_vectors(output, parts)
+                    side = self._side(output, n_rows, parts.bad())
+                    side["input"] = {"name": source.name, **run["input"]}
+                    side["run"] = parts.run
+                    side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
+                    write_json(side_file(output), side)
+            except BaseException as error:
+                self._give_up(parts, error)
+                if isinstance(error, KeyboardInterrupt):
+                    raise typer.Exit(130) from None
+                raise
             parts.remove()
-        except BaseException as error:
-            self._give_up(parts, error)
-            if isinstance(error, KeyboardInterrupt):
-                raise typer.Exit(130) from None
-            raise
-        tell_bad(bad, self.on_error, self.quiet)
+        tell_bad(side["bad"], self.on_error, self.quiet)
         return {
-            "graphs": n_rows,
-            "n_components": self.grnf.n_components_,
-            "bad": len(bad),
+            "graphs": side["vectors"]["n_graphs"],
+            "n_components": side["vectors"]["n_components"],
+            "bad": len(side["bad"]),
             "vectors": str(output),
             "settings": str(side_file(output)),
         }
+
+    def _finished(self, output: Path, run: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what stands beside a finished output of this very run; refuse to write over any other."""
+        from grnf.io.vectors import side_file
+        from grnf.io.vectors.parts import differences
+
+        if self.resume and output.exists() and side_file(output).exists():
+            made = _read_side(side_file(output))
+            before = {
+                **made.get("run", {}),
+                "on_error": made.get("on_error") if made.get("bad") else self.on_error,
+            }
+            now = {**run, "on_error": self.on_error, "block_size": before.get("block_size")}
+            if before == now:
+                note(f"grnf: {output} is finished: there is nothing to resume", self.quiet)
+                return made
+            if not self.force:
+                raise FileExistsError(
+                    f"{output} is of another run ({'; '.join(differences(before, now))}): write over it with "
+                    "--force, or choose another name"
+                )
+        _check_outputs(output, self.force)
+        return None
 
     def _fill(self, parts: Parts, source: Source) -> None:
         """Add the blocks that are not there yet."""
         from grnf import GRNF
 
-        finished = len(parts)
-        if finished:
+        for number, reason in parts.damaged.items():
+            note(f"grnf: block {number} is computed again: {reason}", self.quiet)
+        if len(parts):
             self._check_policy(parts)
             self.grnf = GRNF.load(parts.transformer)
-            note(f"grnf: {finished} finished blocks found", self.quiet)
+            note(f"grnf: {len(parts)} finished blocks found", self.quiet)
         else:
             self._fit(source)
             self.grnf.save(parts.transformer)
-        for block, bad in self._blocks(source, finished * self.block_size):
-            parts.add(block, bad)
+        for number, block, bad in self._blocks(source, list(parts.gaps())):
+            parts.add(block, bad, number)
 
     def _fit(self, source: Source) -> None:
         """Fit on all graphs, unless --like brought a fitted transformer."""
@@ -245,17 +280,24 @@ class _Run:
             before = "skip" if True in left_out else "nan"
             raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
 
-    def _blocks(self, source: Source, start: int) -> Any:
+    def _blocks(self, source: Source, gaps: list[tuple[int, int | None]]) -> Any:
+        """Yield number, vectors and bad graphs of the blocks in these ranges; others are only read."""
         from grnf.estimators import embed_stream
 
-        items = islice(source.read(yield_bad=self.on_error != "raise"), start, None)
-        settings: dict[str, Any] = {"block_size": self.block_size, "start": start, "on_error": self.on_error}
+        settings: dict[str, Any] = {"block_size": self.block_size, "on_error": self.on_error}
+        skip = self.on_error == "skip"
         with progress("embedding", self.quiet) as advance:
-            advance(start)
-            for block, bad in embed_stream(self.grnf, items, **settings):
-                advance(len(block.ids))
-                skip = self.on_error == "skip"
-                yield block, [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
+            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            done = 0
+            for first, end in gaps:
+                between = (first - done) * self.block_size
+                next(islice(items, between, between), None)
+                wanted = islice(items, None if end is None else (end - first) * self.block_size)
+                blocks = embed_stream(self.grnf, wanted, start=first * self.block_size, **settings)
+                for number, (block, bad) in enumerate(blocks, first):
+                    records = [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
+                    yield number, block, records
+                done = first if end is None else end
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
@@ -298,3 +340,20 @@ class _Run:
             more += ["--on-error", "skip"]
         command = shlex.join(["grnf", *sys.argv[1:], *more])
         note(f"grnf: stopped; {len(parts)} finished blocks are kept in {parts.folder}. To go on: {command}")
+
+
+def _check_outputs(output: str | Path, force: bool) -> None:
+    """Refuse to write over vectors or their settings."""
+    from grnf.io.vectors import side_file
+
+    for path in (Path(output), side_file(output)):
+        check_free(path, force)
+
+
+def _read_side(path: Path) -> dict[str, Any]:
+    """Read what stands beside vectors; nothing if it is damaged."""
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return made if isinstance(made, dict) else {}

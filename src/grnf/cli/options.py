@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.files import is_pipe
+
 if TYPE_CHECKING:
     from grnf import GRNF
 
@@ -19,6 +21,7 @@ __all__ = [
     "BasisName",
     "BlockSize",
     "DtypeName",
+    "Force",
     "Format",
     "IdColumn",
     "Like",
@@ -31,6 +34,7 @@ __all__ = [
     "SmilesColumn",
     "SourceArgument",
     "check_format",
+    "check_free",
     "checked",
     "make_transformer",
     "workers",
@@ -49,7 +53,7 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-SourceArgument = Annotated[str, typer.Argument(help="File or folder of graphs; - for standard input.")]
+SourceArgument = Annotated[str, typer.Argument(help="File, folder or pipe of graphs; - for standard input.")]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
 ]
@@ -95,6 +99,7 @@ OnError = Annotated[
     typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out."),
 ]
 BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
 ]
@@ -110,14 +115,28 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
 
 
 def check_format(format: str | None, name: str, option: str = "--format") -> None:
-    """Refuse a format that is not known, and standard input or output without one."""
+    """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
     from grnf.io import FORMATS
 
-    known = list(FORMATS)
-    if format is None and name == "-":
-        raise typer.BadParameter(f"- has no suffix: say the format, {', '.join(known)}", param_hint=option)
+    known = [*FORMATS, *(("csv", "tsv") if option == "--format" else ())]  # tables, as their suffixes
+    if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
+        raise typer.BadParameter(
+            f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option
+        )
     if format is not None and format not in known:
         raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
+
+
+def check_free(output: str | Path, force: bool) -> None:
+    """Refuse to write over a file without --force, and over a pipe or a device at all."""
+    if is_pipe(output):
+        raise FileExistsError(
+            f"{output} is no file; to write to another program, write to - (standard output)"
+        )
+    if Path(output).is_dir():
+        raise FileExistsError(f"{output} exists already, and a folder is not written over")
+    if not force and Path(output).exists():
+        raise FileExistsError(f"{output} exists already: write over it with --force, or choose another name")
 
 
 def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:

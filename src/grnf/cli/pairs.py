@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from grnf.cli.collections import Collection, load_collections
-from grnf.cli.options import workers
+from grnf.cli.options import check_free, workers
 from grnf.cli.tell import progress
 from grnf.errors import GraphError
 
@@ -70,6 +70,8 @@ def compare(name: str, options: dict[str, Any]) -> None:
         )
     if interval is not None and (pairs is None or not 0 < interval < 1):
         raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
+    if output != "-":
+        check_free(output, options["force"])
     from grnf import metric
 
     settings = {key: options[key] for key in ("n_components", "orders", "seed")}

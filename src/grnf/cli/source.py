@@ -1,4 +1,4 @@
-"""Where commands get their graphs from: any file, folder or standard input, read as a stream."""
+"""Where commands get their graphs from: any file, folder, pipe or standard input, read as a stream."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grnf.errors import GraphError
+from grnf.files import is_pipe, room_for
 
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
@@ -72,17 +73,27 @@ class Source:
 
 @contextmanager
 def open_source(name: str, format: str | None = None) -> Iterator[Source]:
-    """Find the graphs that a user means by `name`; "-" is standard input, copied to disk meanwhile."""
-    if name != "-":
-        if not Path(name).exists():
-            raise GraphError(f"{name} does not exist")
+    """Find the graphs that a user means by `name`.
+
+    Standard input, "-", and pipes can be read only once: they are copied to disk meanwhile.
+    """
+    if name != "-" and not Path(name).exists():
+        raise GraphError(f"{name} does not exist")
+    if name != "-" and not is_pipe(name):
         yield Source(Path(name), name, format)
         return
+    title = "standard input" if name == "-" else name
     with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        copy = Path(folder) / "stdin"
-        with open(copy, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield Source(copy, "standard input", format)
+        copy = Path(folder) / (Path(name).name if Path(name).suffix else "stdin")
+        with (
+            room_for(f"the temporary copy of {title}"),
+            nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as pipe,
+            open(copy, "wb") as file,
+        ):
+            shutil.copyfileobj(pipe, file)
+        if not copy.stat().st_size:
+            raise GraphError(f"{title} holds no graphs: it is empty")
+        yield Source(copy, title, format)
 
 
 def name_of(item: RawGraph | BadGraph, index: int) -> str:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["Tally"]
 
 MOST_VALUES = 1000
-MOST_CLASSES = 50
+MOST_CLASSES = 20
+"""Classes that are all listed; of more, only some of the largest and smallest."""
+SOME_CLASSES = 5
+MOST_LABELS = 10_000
+"""Different labels that are counted."""
 MOST_BAD = 20
 
 
@@ -78,11 +82,22 @@ class Column:
 
 
 class Targets:
-    """Labels of graphs: how often each occurs, or the range of many numbers."""
+    """Labels of graphs: how often each occurs, and the range of those that are numbers.
+
+    Examples
+    --------
+    >>> targets = Targets()
+    >>> for y in [*range(50), *range(50), 7]:
+    ...     targets.add(y)
+    >>> report = targets.report()
+    >>> report["n_classes"], report["largest"]["7"], report["numbers"]["max"]
+    (50, 3, 49)
+    """
 
     def __init__(self) -> None:
         self.counts: dict[Any, int] = {}
         self.range = Range()
+        self.whole = True
         self.missing = 0
         self.others = 0
 
@@ -96,20 +111,43 @@ class Targets:
             return
         if isinstance(y, int | float):
             self.range.add(y)
+            self.whole = self.whole and float(y).is_integer()
         key = y if isinstance(y, int | float | str) else as_text(y)
-        if key in self.counts or len(self.counts) <= MOST_CLASSES:
+        if key in self.counts or len(self.counts) <= MOST_LABELS:
             self.counts[key] = self.counts.get(key, 0) + 1
         else:
             self.others += 1
 
     def report(self) -> dict[str, Any] | None:
-        """Return what was found; None where no graph has a label."""
+        """Return what was found, None where no graph has a label; both views where either may be meant.
+
+        Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
+        numbers are numbers, and so are many whole ones.
+        """
         if not self.counts:
             return None
+        n_labels = sum(self.counts.values()) + self.others
+        numbers = self.range.count == n_labels
+        many = len(self.counts) > MOST_CLASSES
+        classes = not numbers or not many or (self.whole and 2 * len(self.counts) <= n_labels)
+        found: dict[str, Any] = self._classes() if classes else {"values": self._number_of_labels()}
+        if numbers and (many or not self.whole):
+            found["numbers"] = {key: self.range.report()[key] for key in ("min", "mean", "max")}
+        return {**found, "missing": self.missing}
+
+    def _number_of_labels(self) -> int | str:
+        return f"more than {MOST_LABELS:,}" if self.others else len(self.counts)
+
+    def _classes(self) -> dict[str, Any]:
         if len(self.counts) <= MOST_CLASSES:
             ordered = sorted(self.counts.items(), key=lambda pair: (str(type(pair[0])), pair[0]))
-            return {"classes": {str(key): count for key, count in ordered}, "missing": self.missing}
-        return {"more_than": MOST_CLASSES, **self.range.report(), "missing": self.missing}
+            return {"classes": {str(key): count for key, count in ordered}}
+        if self.others:
+            return {"n_classes": self._number_of_labels()}
+        ordered = sorted(self.counts.items(), key=lambda pair: -pair[1])
+        some = {"largest": ordered[:SOME_CLASSES], "smallest": ordered[-SOME_CLASSES:]}
+        shown = {name: {str(key): count for key, count in pairs} for name, pairs in some.items()}
+        return {"n_classes": len(self.counts), **shown}
 
 
 class Tally:

@@ -99,7 +99,7 @@ BAD = [
     ("g.graphml", BOMB.format(root="graphml"), "line 1: document types and entities are not read"),
     ("g.gexf", BOMB.format(root="gexf"), "line 1: document types and entities are not read"),
     ("g.graphml", "<graphml><graph><node id='a'/>", "no valid XML"),
-    ("g.graphml", "", "no valid XML"),
+    ("g.graphml", "", r"is empty \(0 bytes\)"),
     ("g.graphml", "<html/>", "no <graph> in this file"),
     ("g.graphml", "<a>" * 100, "nested more than"),
     ("g.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "node 'a' stands twice"),

@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, write_graphs
+from guests import guest
 from raw_graphs import assert_same, canonical_edges, raw_graphs
 from tu_sets import SHAPES, write_set
 
@@ -46,18 +48,18 @@ def test_json_carries_names_numbers_vectors_and_texts(suffix, graphs):
     check(graphs, suffix, exact=False)
 
 
-@given(graphs=st.lists(raw_graphs(PLAIN_KINDS), min_size=1, max_size=3))
-def test_graphml_carries_names_numbers_and_texts(graphs):
+@given(graphs=st.lists(raw_graphs((*PLAIN_KINDS, "vector")), min_size=1, max_size=3))
+def test_graphml_carries_names_numbers_vectors_and_texts(graphs):
     check(graphs, ".graphml", exact=False)
 
 
-@given(graphs=st.lists(raw_graphs(("float", "int", "text")), min_size=1, max_size=3))
-def test_gml_carries_names_numbers_and_texts(graphs):
+@given(graphs=st.lists(raw_graphs(("float", "int", "text", "vector")), min_size=1, max_size=3))
+def test_gml_carries_names_numbers_vectors_and_texts(graphs):
     check(graphs, ".gml", exact=False)
 
 
-@given(graph=raw_graphs(PLAIN_KINDS, y=False, graph_id=False))
-def test_gexf_carries_names_numbers_and_texts(graph):
+@given(graph=raw_graphs((*PLAIN_KINDS, "vector"), y=False, graph_id=False))
+def test_gexf_carries_names_numbers_vectors_and_texts(graph):
     check([graph], ".gexf", exact=False)
 
 
@@ -161,11 +163,49 @@ def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
 def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
+    """Other programs see columns; read here they are a vector again."""
+    nx = guest("networkx")
     graph = RawGraph(2, np.array([[0, 1]]), {"x": np.arange(24.0).reshape(2, 12)})
     write_graphs(tmp_path / f"a{suffix}", [graph])
+    read = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf, ".gml": partial(nx.read_gml, label="id")}
+    for row, (_, seen) in enumerate(read[suffix](tmp_path / f"a{suffix}").nodes(data=True)):
+        names = sorted(name for name in seen if name.startswith("x_"))
+        assert [seen[name] for name in names] == graph.node_columns["x"][row].tolist()
     (found,) = read_graphs(tmp_path / f"a{suffix}")
-    assert list(found.node_columns) == sorted(found.node_columns)
-    np.testing.assert_array_equal(np.column_stack(list(found.node_columns.values())), graph.node_columns["x"])
+    assert_same(found, graph)
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
+def test_columns_that_are_called_like_parts_of_a_vector_stay_as_they_are(tmp_path, suffix):
+    columns = {"a_0": np.array([1.0, 2.0]), "a_1": np.array([3.0, 4.0]), "b_0": np.array([1, 2])}
+    graph = RawGraph(
+        2, np.array([[0, 1]]), {**columns, "x": np.array([[1.5, np.nan, 3], [np.nan, np.nan, 6]])}
+    )
+    write_graphs(tmp_path / f"a{suffix}", [graph])
+    (found,) = read_graphs(tmp_path / f"a{suffix}")
+    assert_same(found, graph)
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".gml"])
+def test_each_graph_of_a_file_has_its_own_vectors(tmp_path, suffix):
+    edges = np.array([[0, 1]])
+    apart = {"x_0": np.array([1.0, 2.0]), "x_1": np.array([3.0, 4.0])}
+    graphs = [
+        RawGraph(2, edges, {"x": np.arange(4.0).reshape(2, 2)}),
+        RawGraph(2, edges, apart),
+        RawGraph(2, edges, {"x": np.arange(6.0).reshape(2, 3)}),
+        RawGraph(2, edges, {"x": np.array([[1.0], [2.0]])}),
+    ]
+    write_graphs(tmp_path / f"a{suffix}", graphs)
+    for found, graph in zip(read_graphs(tmp_path / f"a{suffix}"), graphs, strict=True):
+        assert_same(found, graph)
+
+
+def test_widths_that_nothing_stands_behind_are_not_believed(tmp_path):
+    text = 'graph [ vectors [ node [ x 900000000 y 2 ] ] node [ id 0 x_0 1.5 y_0 1 y_1 "a" ] ]'
+    (tmp_path / "a.gml").write_text(text)
+    (found,) = read_graphs(tmp_path / "a.gml")
+    assert list(found.node_columns) == ["x_0", "y_0", "y_1"]
 
 
 @pytest.mark.parametrize("name", SHAPES)

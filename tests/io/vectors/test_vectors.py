@@ -155,11 +155,12 @@ def test_a_block_without_notes_is_not_finished(tmp_path):
     parts.add(first, [])
     parts.add(second, [{"index": 2}])
     assert parts.bad() == [{"index": 2}]
+    parts.close()
     (parts.folder / "000001.json").unlink()
-    again = Parts(tmp_path / "z.npy", {"seed": 0}, resume=True)
-    assert len(again) == 1
-    again.add(second, [])
-    np.testing.assert_array_equal(np.concatenate([block.Z for block in again]), Z)
+    with Parts(tmp_path / "z.npy", {"seed": 0}, resume=True) as again:
+        assert len(again) == 1
+        again.add(second, [])
+        np.testing.assert_array_equal(np.concatenate([block.Z for block in again]), Z)
 
 
 def test_folders_of_others_are_left_alone(tmp_path):

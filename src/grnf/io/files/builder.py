@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.values import typed_columns
+from grnf.io.files.values import typed_columns, with_vectors
 from grnf.io.raw import RawGraph, checked_raw
 
 __all__ = ["GraphBuilder"]
@@ -16,6 +16,8 @@ __all__ = ["GraphBuilder"]
 
 class GraphBuilder:
     """Collects nodes and edges in any order, by id.
+
+    `widths` are those of columns of nodes and of edges that were taken apart for want of vectors.
 
     Examples
     --------
@@ -33,6 +35,7 @@ class GraphBuilder:
         self.ends: list[tuple[Hashable, Hashable]] = []
         self.edge_rows: list[Mapping[str, Any]] = []
         self.kinds: set[bool] = set()
+        self.widths: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
 
     def node(self, name: Hashable, values: Mapping[str, Any]) -> None:
         """Add a node with its attributes."""
@@ -49,6 +52,10 @@ class GraphBuilder:
         self.edge_rows.append(values)
         if directed is not None:
             self.kinds.add(directed)
+
+    def part(self, item: str, name: str, width: int) -> None:
+        """Note that a column of "node" or "edge" is one part of a vector so wide: x_0, or x_00, of x."""
+        self.widths[item][name.rpartition("_")[0]] = width
 
     def build(
         self, *, directed: bool = False, graph_id: str | None = None, y: Any = None, new_nodes: bool = False
@@ -70,8 +77,8 @@ class GraphBuilder:
         return checked_raw(
             len(numbers),
             edges,
-            typed_columns(self.node_rows, "node"),
-            typed_columns(self.edge_rows, "edge"),
+            with_vectors(typed_columns(self.node_rows, "node"), self.widths["node"]),
+            with_vectors(typed_columns(self.edge_rows, "edge"), self.widths["edge"]),
             self.kinds.pop() if self.kinds else directed,
             graph_id,
             y,

@@ -31,10 +31,12 @@ from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
 from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["FORMATS", "TABLE_SUFFIXES", "Format"]
+__all__ = ["FORMATS", "TABLES", "TABLE_SUFFIXES", "Format"]
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 STRUCTURE: frozenset[str] = frozenset()
+TABLES = ("csv", "tsv")
+"""Names for tables of either kind, which are told apart by their columns."""
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 
 

@@ -1,4 +1,7 @@
-"""GEXF, the format of Gephi: one static graph a file, typed attributes, edge weights."""
+"""GEXF, the format of Gephi: one static graph a file, typed attributes, edge weights.
+
+Vectors are taken apart as in GraphML.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,17 @@ from typing import IO, Any
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.streams import Source
-from grnf.io.files.values import check_names, plain_rows
-from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
+from grnf.io.files.values import check_names, part_widths, plain_rows
+from grnf.io.files.xml import (
+    Event,
+    attribute,
+    typed_value,
+    value_type,
+    width_of,
+    with_width,
+    xml_events,
+    xml_text,
+)
 from grnf.io.raw import RawGraph
 
 __all__ = ["read_gexf", "write_gexf"]
@@ -25,7 +37,7 @@ class _Reader:
         self.default = "undirected"
         self.found = False
         self.item_class = ""
-        self.declared: dict[tuple[str, str], tuple[str, str]] = {}
+        self.declared: dict[tuple[str, str], tuple[str, str, int]] = {}
         self.defaults: dict[str, dict[str, Any]] = {"node": {}, "edge": {}}
         self.declaration: tuple[str, str] | None = None
         self.text: list[str] | None = None
@@ -55,7 +67,8 @@ class _Reader:
                 event.attributes.get("title", attribute(event, "id")),
                 event.attributes.get("type", "string"),
             )
-            self.declared[self.item_class, attribute(event, "id")] = self.declaration
+            key = attribute(event, "id")
+            self.declared[self.item_class, key] = *self.declaration, width_of(key)
         elif event.name == "default":
             self.text = []
         elif event.name in ("node", "edge"):
@@ -74,7 +87,9 @@ class _Reader:
         key = event.attributes.get("for", event.attributes.get("id", ""))
         if (item.name, key) not in self.declared:
             raise GraphError(f"no <attribute> with id {key!r} is declared for {item.name}s")
-        title, kind = self.declared[item.name, key]
+        title, kind, width = self.declared[item.name, key]
+        if width:
+            self.builder.part(item.name, title, width)
         values[title] = typed_value(attribute(event, "value"), kind, title)
 
     def _end(self, event: Event) -> None:
@@ -140,27 +155,34 @@ def _lines(graph: RawGraph) -> Iterator[str]:
     edge_names, edges = plain_rows(graph.edge_columns, len(graph.edges))
     check_names([*node_names, *edge_names], {"label"}, "GEXF")
     yield f'<graph defaultedgetype="{"directed" if graph.directed else "undirected"}">'
-    for item, names, rows in (("node", node_names, nodes), ("edge", edge_names, edges)):
+    ids: dict[str, dict[str, str]] = {}
+    for item, columns, names, rows in (
+        ("node", graph.node_columns, node_names, nodes),
+        ("edge", graph.edge_columns, edge_names, edges),
+    ):
+        widths = part_widths(columns)
+        ids[item] = {}
         yield f'<attributes class="{item}">'
         for index, name in enumerate(names):
             kind = value_type([row[name] for row in rows if name in row], name)
-            yield f'<attribute id="{index}" title="{xml_text(name)}" type="{kind}"/>'
+            key = ids[item][name] = with_width(str(index), widths.get(name, 0))
+            yield f'<attribute id="{key}" title="{xml_text(name)}" type="{kind}"/>'
         yield "</attributes>"
 
-    def values(names: list[str], row: Mapping[str, Any]) -> str:
+    def values(item: str, row: Mapping[str, Any]) -> str:
         entries = "".join(
-            f'<attvalue for="{index}" value="{xml_text(row[name])}"/>'
-            for index, name in enumerate(names)
+            f'<attvalue for="{key}" value="{xml_text(row[name])}"/>'
+            for name, key in ids[item].items()
             if name in row
         )
         return f"<attvalues>{entries}</attvalues>"
 
     yield "<nodes>"
     for index, row in enumerate(nodes):
-        yield f'<node id="{index}">{values(node_names, row)}</node>'
+        yield f'<node id="{index}">{values("node", row)}</node>'
     yield "</nodes>"
     yield "<edges>"
     for index, ((source, target), row) in enumerate(zip(graph.edges.tolist(), edges, strict=True)):
-        yield f'<edge id="{index}" source="{source}" target="{target}">{values(edge_names, row)}</edge>'
+        yield f'<edge id="{index}" source="{source}" target="{target}">{values("edge", row)}</edge>'
     yield "</edges>"
     yield "</graph>"

@@ -1,4 +1,7 @@
-"""GML: nested lists of "key value"; one or more graphs a file. A label that repeats the id is dropped."""
+"""GML: nested lists of "key value"; one or more graphs a file. A label that repeats the id is dropped.
+
+There are no vectors: one of width 3 is written as three values, and the graph has a list `vectors` of widths.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.limits import DEEPEST_NESTING, LARGEST_DOCUMENT
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source, Window
-from grnf.io.files.values import check_names, plain_rows, scalar_y
+from grnf.io.files.values import check_names, plain_rows, scalar_y, vector_widths
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["read_gml", "write_gml"]
@@ -97,6 +100,8 @@ class _Reader:
         if item not in ("node", "edge"):
             if at_top:
                 self.top[key] = value
+            elif self.open[1:] in (["vectors", "node"], ["vectors", "edge"]) and isinstance(value, int):
+                self.builder.widths[self.open[2]][key] = value
             return
         if at_top:
             raise GraphError(f"{item} must be a list in brackets; got {value!r}")
@@ -216,6 +221,7 @@ def _lines(graph: RawGraph) -> Iterator[str]:
     if graph.y is not None:
         yield f"  y {_text(scalar_y(graph.y, 'GML'))}"
     yield f"  directed {int(graph.directed)}"
+    yield from _widths(graph)
     for index, row in enumerate(nodes):
         values = "".join(f" {name} {_text(value)}" for name, value in row.items())
         yield f"  node [ id {index}{values} ]"
@@ -223,6 +229,17 @@ def _lines(graph: RawGraph) -> Iterator[str]:
         values = "".join(f" {name} {_text(value)}" for name, value in row.items())
         yield f"  edge [ source {source} target {target}{values} ]"
     yield "]"
+
+
+def _widths(graph: RawGraph) -> Iterator[str]:
+    """Yield the widths of the columns that were taken apart."""
+    lists = []
+    for item, columns in (("node", graph.node_columns), ("edge", graph.edge_columns)):
+        widths = vector_widths(columns)
+        if widths:
+            lists.append(f"{item} [ {' '.join(f'{name} {width}' for name, width in widths.items())} ]")
+    if lists:
+        yield f"  vectors [ {' '.join(lists)} ]"
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""GraphML: one or more graphs a file, typed attributes; nested graphs, ports and hyperedges are refused."""
+"""GraphML: one or more graphs a file, typed attributes; nested graphs, ports and hyperedges are refused.
+
+There are no vectors: one of width 3 is written as three attributes, whose ids end in .vector3.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,17 @@ from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.records import OnError, each_record
 from grnf.io.files.streams import Source
-from grnf.io.files.values import plain_rows, scalar_y
-from grnf.io.files.xml import Event, attribute, typed_value, value_type, xml_events, xml_text
+from grnf.io.files.values import part_widths, plain_rows, scalar_y
+from grnf.io.files.xml import (
+    Event,
+    attribute,
+    typed_value,
+    value_type,
+    width_of,
+    with_width,
+    xml_events,
+    xml_text,
+)
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["read_graphml", "write_graphml"]
@@ -25,6 +37,7 @@ class _Key(NamedTuple):
     kind: str
     item: str
     ignored: bool
+    width: int
 
 
 @dataclass
@@ -62,7 +75,8 @@ class _Reader:
             given = event.attributes
             key, item = attribute(event, "id"), given.get("for", "all")
             ignored = "yfiles.type" in given  # drawing instructions of an editor
-            self.key = _Key(key, given.get("attr.name", key), given.get("attr.type", "string"), item, ignored)
+            name, kind = given.get("attr.name", key), given.get("attr.type", "string")
+            self.key = _Key(key, name, kind, item, ignored, width_of(key))
             self.keys[key] = self.key
             self.defaults.pop(key, None)
         elif event.name in ("node", "edge"):
@@ -81,6 +95,8 @@ class _Reader:
             if event.name == "default":
                 self.defaults[self.key.id] = text
             elif not self.key.ignored:
+                if self.key.width and self.item is not None and self.builder is not None:
+                    self.builder.part(self.item.name, self.key.name, self.key.width)
                 values = self.graph_values if self.item is None else self.values
                 values[self.key.name] = typed_value(text, self.key.kind, self.key.name)
         elif event.name in ("node", "edge") and self.item is not None and self.builder is not None:
@@ -152,25 +168,31 @@ def _contents(source: Source, on_error: OnError) -> Iterator[tuple[str, str | No
 def write_graphml(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
     """Write graphs one after another; a column is declared before the first graph that has it."""
     file.write(HEAD.encode())
-    keys: dict[tuple[str, str, str], str] = {}
+    keys: dict[tuple[str, str, str, int], str] = {}
     for graph in graphs:
         for line in _lines(graph, keys):
             file.write((line + "\n").encode())
     file.write(b"</graphml>\n")
 
 
-def _lines(graph: RawGraph, keys: dict[tuple[str, str, str], str]) -> Iterator[str]:
+def _lines(graph: RawGraph, keys: dict[tuple[str, str, str, int], str]) -> Iterator[str]:
     _, nodes = plain_rows(graph.node_columns, graph.n_nodes)
     _, edges = plain_rows(graph.edge_columns, len(graph.edges))
     top = {} if graph.y is None else {"y": scalar_y(graph.y, "GraphML")}
     own: dict[tuple[str, str], str] = {}
-    for item, rows in (("graph", [top]), ("node", nodes), ("edge", edges)):
+    for item, columns, rows in (
+        ("graph", {}, [top]),
+        ("node", graph.node_columns, nodes),
+        ("edge", graph.edge_columns, edges),
+    ):
+        widths = part_widths(columns)
         for name in dict.fromkeys(name for row in rows for name in row):
             kind = value_type([row[name] for row in rows if name in row], name)
-            if (item, name, kind) not in keys:
-                key = keys[item, name, kind] = f"d{len(keys)}"
+            width = widths.get(name, 0)
+            if (item, name, kind, width) not in keys:
+                key = keys[item, name, kind, width] = with_width(f"d{len(keys)}", width)
                 yield f'<key id="{key}" for="{item}" attr.name="{xml_text(name)}" attr.type="{kind}"/>'
-            own[item, name] = keys[item, name, kind]
+            own[item, name] = keys[item, name, kind, width]
 
     def data(item: str, values: Mapping[str, Any]) -> str:
         return "".join(

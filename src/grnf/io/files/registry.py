@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -16,9 +15,9 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, Format
+from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.records import Block, OnError, to_the_end
-from grnf.io.files.streams import Source, deliver, open_sink
+from grnf.io.files.streams import Source, aside, deliver, open_sink
 from grnf.io.files.survey import SMILES_NAMES, first_rows, molecule_columns, named_smiles
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
@@ -39,9 +38,10 @@ def read_graphs(
     Parameters
     ----------
     path : path, or "-" for standard input
-        A file, a TU folder, or a folder of files of one format.
+        A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
     format : str, optional
-        A name in `FORMATS`; by default guessed from the path.
+        A name in `FORMATS`, or "csv" or "tsv" for a table of SMILES or of edges, as its columns tell; by
+        default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
         "yield" gives a `BadGraph` in the place of a graph that cannot be read and goes on with the next one.
         Where no next one can be found, as in a file that is cut off, the last `BadGraph` says so.
@@ -61,7 +61,11 @@ def read_graphs(
     source = Source(path)
     if not source.is_stdin and not source.path.exists():
         raise GraphError(f"{path} does not exist")
-    entry = _format(guess_format(path) if format is None else format)
+    if source.is_pipe or (source.is_stdin and format in TABLES):
+        if format is None and not source.path.suffix:
+            raise GraphError(f"{path} is a pipe whose name has no suffix; name its format by format=")
+        return _read_pipe(source, format, on_error, options)
+    entry = _entry(source, format)
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
@@ -94,9 +98,7 @@ def read_blocks(
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
     source = Source(path)
-    entry = None
-    if not source.is_stdin and source.path.exists():
-        entry = _format(guess_format(path) if format is None else format)
+    entry = _entry(source, format) if source.is_folder or source.path.is_file() else None
     if entry is None or entry.blocks is None or options or (source.is_folder and entry.name != "tu"):
         graphs = read_graphs(path, format=format, on_error=on_error, **options)
         while some := list(islice(graphs, block_size)):
@@ -111,6 +113,24 @@ def read_blocks(
         if on_error == "raise":
             raise
         yield list(islice(read_graphs(path, format=entry.name, on_error="yield"), count, None))
+
+
+def _read_pipe(
+    source: Source, format: str | None, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    with source.reopenable() as copy:
+        yield from _read_file(copy, _entry(copy, format), on_error, options)
+
+
+def _entry(source: Source, format: str | None) -> Format:
+    """Return the format by its name, or else as the source shows it."""
+    if format is not None and format not in TABLES:
+        return _format(format)
+    if source.is_stdin:
+        return _format(guess_format("-"))
+    if source.is_folder:
+        return _format(_guess_folder(source.path))
+    return _format(_guess_file(source) if format is None else _guess_table(source))
 
 
 def _format(name: str) -> Format:
@@ -131,7 +151,21 @@ def _read_file(
     if entry.record_wise:
         options = {**options, "on_error": on_error}
     graphs = entry.reader(source, **options)
+    if source.is_empty:
+        graphs = _of_nothing(source, graphs)
     return to_the_end(graphs) if on_error == "yield" else graphs
+
+
+def _of_nothing(source: Source, graphs: Iterator[Any]) -> Iterator[RawGraph | BadGraph]:
+    """Read an empty file: some formats have one for no graphs; to others it is a fault, by that name."""
+    try:
+        yield from graphs
+    except GraphError:
+        raise GraphError(_is_empty(source)) from None
+
+
+def _is_empty(source: Source) -> str:
+    return f"{source} is empty (0 bytes): was it cut off, or never written?"
 
 
 def _read_folder(
@@ -184,10 +218,13 @@ def guess_format(path: str | os.PathLike[str]) -> str:
     place = Path(path)
     if place.is_dir():
         return _guess_folder(place)
-    suffix = _stem_and_suffix(place)[1]
-    if suffix in TABLE_SUFFIXES and place.is_file():
-        return _guess_table(place)
-    return _by_suffix(place)
+    return _guess_file(Source(place))
+
+
+def _guess_file(source: Source) -> str:
+    if _stem_and_suffix(source.path)[1] in TABLE_SUFFIXES and source.path.is_file():
+        return _guess_table(source)
+    return _by_suffix(source.path)
 
 
 def _by_suffix(path: Path) -> str:
@@ -222,8 +259,9 @@ def _guess_folder(folder: Path) -> str:
     return names.pop()
 
 
-def _guess_table(path: Path) -> str:
-    source = Source(path)
+def _guess_table(source: Source) -> str:
+    if source.is_empty:
+        raise GraphError(_is_empty(source))
     columns = table_columns(source)
     names = {name.strip().lower() for name in columns}
     if is_parquet(source) and "edge_index" in names:
@@ -235,7 +273,7 @@ def _guess_table(path: Path) -> str:
     if named_smiles(columns, None, source) or molecule_columns(*first_rows(source)):
         return "smiles"
     raise GraphError(
-        f"{path}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
+        f"{source}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
         "name the format and its columns"
     )
 
@@ -297,11 +335,9 @@ def _write_files(
     graphs: Iterator[RawGraph],
 ) -> None:
     """Write files aside and move them to their places."""
-    target = Path("stdout") if path == "-" else Path(path)
-    place = tempfile.gettempdir() if path == "-" else target.parent
-    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
-        writer(Path(folder) / target.name, graphs)
-        deliver(Path(folder) / target.name, path)
+    with aside(path) as made:
+        writer(made, graphs)
+        deliver(made, path)
 
 
 def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> Iterator[RawGraph]:

@@ -1,4 +1,4 @@
-"""Bytes and lines of a file, a compressed file or standard input, with bounds and line numbers."""
+"""Bytes and lines of a file, a compressed file, a pipe or standard input, with bounds and line numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from grnf.errors import GraphError
-from grnf.files import atomic_write
+from grnf.errors import DiskFullError, GraphError
+from grnf.files import atomic_write, is_pipe, room_for
 
-__all__ = ["Source", "Window", "decoded", "deliver", "open_sink"]
+__all__ = ["Source", "Window", "aside", "decoded", "deliver", "open_sink"]
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -50,11 +50,20 @@ class Source:
         """Whether this is a folder of files."""
         return not self.is_stdin and self.path.is_dir()
 
+    @property
+    def is_pipe(self) -> bool:
+        """Whether this is a pipe or a device, which can be read once, and not even looked at before."""
+        return not self.is_stdin and is_pipe(self.path)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is a file of 0 bytes."""
+        return not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0
+
     def begins_with(self, letters: bytes) -> bool:
         """Look at the first bytes without taking them."""
         if self.is_stdin:
-            stream: Any = sys.stdin.buffer
-            return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+            return _begins_with(sys.stdin.buffer, letters)
         if not self.path.is_file():
             return False
         with self.path.open("rb") as file:
@@ -65,7 +74,7 @@ class Source:
         """Open the bytes for one pass."""
         try:
             with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
-                if self.path.suffix == ".gz" or self.begins_with(GZIP):
+                if self.path.suffix == ".gz" or _begins_with(file, GZIP):
                     with gzip.GzipFile(fileobj=file, mode="rb") as stream:
                         yield cast("IO[bytes]", stream)
                 else:
@@ -75,19 +84,21 @@ class Source:
 
     @contextmanager
     def open_seekable(self) -> Iterator[IO[bytes]]:
-        """Open a file that can be read in any order; standard input goes through a temporary file."""
+        """Open a file that can be read in any order; pipes go through a temporary file."""
         with self.reopenable() as source, source.open() as stream:
             yield stream
 
     @contextmanager
     def reopenable(self) -> Iterator[Source]:
-        """Give a source that can be opened more than once; standard input is copied to a temporary file."""
-        if not self.is_stdin:
+        """Give a source that can be opened more than once; pipes are copied to a temporary file."""
+        if not self.is_stdin and not self.is_pipe:
             yield self
             return
-        with tempfile.NamedTemporaryFile(prefix="grnf-") as copy, self.open() as stream:
-            shutil.copyfileobj(stream, copy)
-            copy.flush()
+        suffix = Path(self.path.name.removesuffix(".gz")).suffix
+        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, self.open() as stream:
+            with room_for(f"the temporary copy of {self}"):
+                shutil.copyfileobj(stream, copy)
+                copy.flush()
             source = Source(copy.name)
             source.name = self.name
             yield source
@@ -169,6 +180,11 @@ class Window:
         return have > len(pieces[0])
 
 
+def _begins_with(stream: Any, letters: bytes) -> bool:
+    """Look at the first bytes of an open stream, where that is possible, without taking them."""
+    return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+
+
 def decoded(data: bytes, where: str) -> str:
     """Return the text of UTF-8 bytes, or say where they are not UTF-8."""
     try:
@@ -194,6 +210,21 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
             yield cast("IO[bytes]", compressed)
+
+
+@contextmanager
+def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a place for a file of this name in a folder of its own, on the disk where it is to go."""
+    target = Path("stdout") if path == "-" else Path(path)
+    name = "standard output" if path == "-" else str(path)
+    place = Path(tempfile.gettempdir()) if path == "-" else target.parent
+    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder:
+        made = Path(folder) / target.name
+        try:
+            with room_for(name, place):
+                yield made
+        except DiskFullError as error:
+            raise DiskFullError(str(error).replace(folder, str(place))) from error
 
 
 def deliver(made: Path, path: str | os.PathLike[str]) -> None:

@@ -42,7 +42,8 @@ def open_files(source: Source) -> Iterator[Files]:
             raise GraphError(f"{source} does not exist")
         file = stack.enter_context(source.open_seekable())
         if not zipfile.is_zipfile(file):
-            raise GraphError(f"{source} is neither a folder nor a zip file")
+            what = "is empty (0 bytes)" if source.is_empty else "is neither a folder nor a zip file"
+            raise GraphError(f"{source} {what}")
         archive = stack.enter_context(open_archive(file, str(source)))
         members = {PurePosixPath(name).name: name for name in archive.namelist()}
         yield Files(source, members, archive, stack)

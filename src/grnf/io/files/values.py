@@ -13,7 +13,20 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.io.columns import as_column
 
-__all__ = ["check_names", "number", "plain_rows", "scalar_y", "typed_column", "typed_columns"]
+__all__ = [
+    "check_names",
+    "number",
+    "part_widths",
+    "plain_rows",
+    "scalar_y",
+    "typed_column",
+    "typed_columns",
+    "vector_widths",
+    "with_vectors",
+]
+
+MOST_ABSENT = 16
+"""A vector comes back if at least one in so many of its parts is there; more would be made of nothing."""
 
 
 def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
@@ -88,8 +101,7 @@ def plain_rows(
     for name, values in columns.items():
         array = np.asarray(values)
         if array.ndim == 2 and not vectors:
-            digits = len(str(array.shape[1] - 1))  # so that names in order are columns in order
-            parts = {f"{name}_{index:0{digits}}": part for index, part in enumerate(array.T)}
+            parts = dict(zip(_part_names(name, array.shape[1]), array.T, strict=True))
         else:
             parts = {name: array}
         for part, entries in parts.items():
@@ -101,6 +113,58 @@ def plain_rows(
         for index in range(count)
     ]
     return list(flat), rows
+
+
+def _part_names(name: str, width: int) -> list[str]:
+    digits = len(str(width - 1))  # so that names in order are columns in order
+    return [f"{name}_{index:0{digits}}" for index in range(width)]
+
+
+def vector_widths(columns: Mapping[str, Any]) -> dict[str, int]:
+    """Return the widths of the columns of vectors, which `plain_rows` takes apart."""
+    return {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
+
+
+def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
+    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is.
+
+    Examples
+    --------
+    >>> part_widths({"x": np.zeros((3, 2)), "x_": np.zeros(3)})
+    {'x_0': 2, 'x_1': 2}
+    """
+    return {
+        part: width for name, width in vector_widths(columns).items() for part in _part_names(name, width)
+    }
+
+
+def with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
+    """Put the parts of vectors of these widths together again; absent parts are missing values.
+
+    Parts that do not go together, of numbers and of texts, stay apart.
+
+    Examples
+    --------
+    >>> with_vectors({"x_0": np.array([1, 2]), "y": np.array([5, 6]), "x_1": np.array([3, 4])}, {"x": 2})
+    {'x': array([[1, 3],
+           [2, 4]]), 'y': array([5, 6])}
+    """
+    found = dict(columns)
+    for name, width in widths.items():
+        if not 0 < width <= MOST_ABSENT * len(columns):
+            continue
+        names = _part_names(name, width)
+        parts = [found[part] for part in names if part in found]
+        kinds = {"numbers" if part.dtype.kind in "fiub" else "others" for part in parts}
+        if len(kinds) != 1 or name in found or any(part.ndim != 1 for part in parts):
+            continue
+        absent = np.full(len(parts[0]), np.nan) if kinds == {"numbers"} else np.full(len(parts[0]), None)
+        vector = np.stack([found.get(part, absent) for part in names], axis=1)
+        first = next(part for part in names if part in found)
+        rest = set(names) - {first}
+        found = {name if key == first else key: value for key, value in found.items() if key not in rest}
+        found[name] = vector
+    return found
 
 
 def _none_for_nan(value: Any) -> Any:

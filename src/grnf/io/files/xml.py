@@ -11,12 +11,22 @@ from grnf.errors import GraphError
 from grnf.io.files.limits import DEEPEST_NESTING
 from grnf.io.files.streams import Source
 
-__all__ = ["Event", "attribute", "typed_value", "value_type", "xml_events", "xml_text"]
+__all__ = [
+    "Event",
+    "attribute",
+    "typed_value",
+    "value_type",
+    "width_of",
+    "with_width",
+    "xml_events",
+    "xml_text",
+]
 
 CHUNK = 2**16
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 WHOLE = {"int", "integer", "long", "short", "byte", "biginteger"}
+WIDTH = re.compile(r"\.vector(\d{1,9})\Z")
 REAL = {"float", "double", "bigdecimal"}
 
 
@@ -123,3 +133,20 @@ def xml_text(value: Any) -> str:
     if FORBIDDEN.search(text):
         raise GraphError(f"{text[:40]!r} has a character that XML cannot carry; write JSON or Parquet")
     return "".join(ESCAPES.get(character, character) for character in text)
+
+
+def with_width(key: str, width: int) -> str:
+    """Return the id of an attribute, which for a part of a vector tells how wide that is.
+
+    Examples
+    --------
+    >>> with_width("d4", 12), width_of("d4.vector12"), width_of("d5")
+    ('d4.vector12', 12, 0)
+    """
+    return f"{key}.vector{width}" if width else key
+
+
+def width_of(key: str) -> int:
+    """Return the width of the vector that an attribute with this id is a part of; 0 if it is none."""
+    found = WIDTH.search(key)
+    return int(found[1]) if found else 0

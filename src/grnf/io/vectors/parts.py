@@ -3,31 +3,37 @@
 OUTPUT.parts/ holds manifest.json (all that the blocks depend on), and for each finished block its vectors
 (000000.npy, ...) and then its ids, labels and bad graphs (000000.json, ...). Each file is written whole or
 not at all, and a block counts as finished once its .json is there; so the folder is sound at every moment.
+The folder is locked as long as a run works in it (see lock.py). Disks fail and people edit: the notes in a
+.json carry checksums of themselves, of the vectors and of the transformer, and a block that does not fit them
+is computed again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import IO, Any
 
 import numpy as np
 
 from grnf.files import atomic_write, write_json
 from grnf.io.vectors.blocks import VectorBlock, plain
+from grnf.io.vectors.lock import LOCK, FolderLock
 
-__all__ = ["Parts"]
+__all__ = ["Parts", "differences"]
 
 MANIFEST = "manifest.json"
 OURS = r"manifest\.json|\d{6,}\.(npy|json)|transformer\.json|\..*\.part"
 
 
 class Parts:
-    """The finished blocks of one run.
+    """The finished blocks of one run, which no other run touches until `close` or `remove`.
 
     Parameters
     ----------
@@ -43,80 +49,153 @@ class Parts:
     --------
     >>> import tempfile
     >>> output = Path(tempfile.mkdtemp()) / "z.npy"
-    >>> Parts(output, {"seed": 0}).add(VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
-    >>> parts = Parts(output, {"seed": 0}, resume=True)
-    >>> len(parts), [block.ids for block in parts]
+    >>> with Parts(output, {"seed": 0}) as parts:
+    ...     parts.add(VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
+    >>> with Parts(output, {"seed": 0}, resume=True) as parts:
+    ...     len(parts), [block.ids for block in parts]
     (1, [['a']])
     >>> Parts(output, {"seed": 1}, resume=True)
     Traceback (most recent call last):
     ...
     ValueError: ...z.npy.parts is of another run and cannot be resumed: seed was 0, now 1. Repeat that run, \
 or remove the folder to start afresh
-    >>> parts.remove()
+    >>> Parts(output, {"seed": 0}, resume=True).remove()
 
     Attributes
     ----------
     folder : Path
+    run : dict
+        As it was given, in JSON values.
     transformer : Path
         A place in the folder for the fitted transformer, so that a resumed run need not fit again.
+    damaged : dict of int to str
+        Blocks that were there but cannot be used, or are wanting between others, and why.
     """
 
     def __init__(
         self, output: str | os.PathLike[str], run: Mapping[str, Any], *, resume: bool = False
     ) -> None:
-        output = Path(output)
-        self.folder = output.with_name(output.name + ".parts")
+        self.folder = self.folder_of(output)
         self.transformer = self.folder / "transformer.json"
-        self._count = 0
-        run = json.loads(json.dumps(run, default=plain))
+        self._finished: set[int] = set()
+        self.damaged: dict[int, str] = {}
+        self.run: dict[str, Any] = json.loads(json.dumps(run, default=plain))
+        self._lock = FolderLock(self.folder)
+        try:
+            self._begin(resume)
+        except BaseException:
+            self._lock.remove_folder()  # if there is nothing in it
+            raise
+
+    @staticmethod
+    def folder_of(output: str | os.PathLike[str]) -> Path:
+        """Return where the parts of an output are kept."""
+        return Path(output).with_name(Path(output).name + ".parts")
+
+    def _begin(self, resume: bool) -> None:
         before = self._manifest()
-        if before is None or not len(self):
-            self._start(run)
+        there = [int(file.stem) for file in self.folder.glob("[0-9]*.json")]
+        if before is None or not there:
+            self._clear()  # the rest of a run that was interrupted while it removed its parts
+            write_json(self.folder / MANIFEST, self.run)
         elif not resume:
             raise ValueError(
-                f"{self.folder} holds {len(self)} finished blocks of an interrupted run: resume it "
+                f"{self.folder} holds {len(there)} finished blocks of an interrupted run: resume it "
                 "(--resume), or remove the folder to start afresh"
             )
-        elif before != run:
-            changes = "; ".join(_differences(before, run))
+        elif before != self.run:
+            changes = "; ".join(differences(before, self.run))
             raise ValueError(
                 f"{self.folder} is of another run and cannot be resumed: {changes}. Repeat that run, "
                 "or remove the folder to start afresh"
             )
+        else:
+            self._check(max(there) + 1)
+
+    def _check(self, count: int) -> None:
+        """Find out which of so many blocks are as they were written."""
+        transformer = self._transformer_checksum()
+        made_by = set()
+        for number in range(count):
+            try:
+                notes = self._notes(number)
+                _check_vectors(self._vectors_file(number), notes["vectors"])
+            except FileNotFoundError as error:
+                self.damaged[number] = f"{Path(error.filename).name} is missing"
+            except (OSError, ValueError) as error:
+                self.damaged[number] = str(error)
+            else:
+                self._finished.add(number)
+                made_by.add(notes["transformer"])
+        if made_by - {transformer}:
+            raise ValueError(
+                f"{self.transformer} is damaged or missing, and the {len(self)} finished blocks are of no "
+                "use without it: bring it back, or remove the folder to start afresh"
+            )
+
+    def __enter__(self) -> Parts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __len__(self) -> int:
         """Return the number of finished blocks."""
-        while self._notes_file(self._count).exists():
-            self._count += 1
-        return self._count
+        return len(self._finished)
 
     def __iter__(self) -> Iterator[VectorBlock]:
         """Yield the finished blocks; their vectors are mapped, not loaded."""
-        for number in range(len(self)):
-            notes = json.loads(self._notes_file(number).read_text(encoding="utf-8"))
+        for number in sorted(self._finished):
+            notes = self._notes(number)
             Z = np.load(self._vectors_file(number), mmap_mode="r", allow_pickle=False)
             yield VectorBlock(notes["ids"], notes["y"], Z)
 
-    def add(self, block: VectorBlock, bad: list[dict[str, Any]]) -> None:
-        """Keep one more block, with the list of graphs in it that could not be used."""
-        number = len(self)
-        with atomic_write(self._vectors_file(number), "wb") as file:
-            np.save(file, block.Z, allow_pickle=False)
-        notes = {"ids": list(block.ids), "y": list(block.y), "bad": bad}
+    def gaps(self) -> Iterator[tuple[int, int | None]]:
+        """Yield where blocks are wanting: (first, end) for each row of them; the last has no end, None."""
+        first = 0
+        for number in sorted(self._finished):
+            if number > first:
+                yield first, number
+            first = number + 1
+        yield first, None
+
+    def add(self, block: VectorBlock, bad: list[dict[str, Any]], number: int | None = None) -> None:
+        """Keep a block, by default the next one, with the list of graphs in it that could not be used."""
+        number = max(self._finished, default=-1) + 1 if number is None else number
+        self._notes_file(number).unlink(missing_ok=True)  # of a damaged block
+        with atomic_write(self._vectors_file(number), "wb", block.Z.nbytes) as file:
+            summed = _Summed(file)
+            np.save(summed, block.Z, allow_pickle=False)
+        notes = {
+            "ids": list(block.ids),
+            "y": list(block.y),
+            "bad": bad,
+            "vectors": {"size": summed.size, "sha256": summed.hash.hexdigest()},
+            "transformer": self._transformer_checksum(),
+        }
+        text = json.dumps(notes, default=plain)
         with atomic_write(self._notes_file(number)) as file:
-            json.dump(notes, file, default=plain)
+            file.write(f'{{"sha256": "{_sha256(text)}", "notes": {text}}}\n')
+        self._finished.add(number)
 
     def bad(self) -> list[dict[str, Any]]:
         """Return the graphs of all blocks that could not be used."""
         found: list[dict[str, Any]] = []
-        for number in range(len(self)):
-            found += json.loads(self._notes_file(number).read_text(encoding="utf-8"))["bad"]
+        for number in sorted(self._finished):
+            found += self._notes(number)["bad"]
         return found
+
+    def close(self) -> None:
+        """Keep what is there, and let other runs in."""
+        self._lock.release()
 
     def remove(self) -> None:
         """Remove the folder; without its manifest, which goes first, it is nobody's run."""
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        shutil.rmtree(self.folder)
+        self._clear()
+        self._lock.remove_folder()
 
     def _manifest(self) -> Any:
         try:
@@ -124,17 +203,37 @@ or remove the folder to start afresh
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
-            raise ValueError(f"{self.folder / MANIFEST} is damaged: {error}") from None
+            raise ValueError(
+                f"{self.folder / MANIFEST} is damaged: {error}. Nobody knows which run the blocks are of: "
+                "remove the folder to start afresh"
+            ) from None
 
-    def _start(self, run: Mapping[str, Any]) -> None:
-        self.folder.mkdir(exist_ok=True)
-        for rest in self.folder.iterdir():  # of a run that was interrupted while it removed its parts
-            if not re.fullmatch(OURS, rest.name):
+    def _clear(self) -> None:
+        """Remove all files but the lock; what is no part of a run stays, and is an error."""
+        files = [file for file in self.folder.iterdir() if file.name != LOCK]
+        for file in files:
+            if not re.fullmatch(OURS, file.name):
                 raise ValueError(
-                    f"{self.folder} is in the way: it holds {rest.name}, which is no part of a run"
+                    f"{self.folder} is in the way: it holds {file.name}, which is no part of a run"
                 )
-            rest.unlink()
-        write_json(self.folder / MANIFEST, run)
+        for file in files:
+            file.unlink()
+
+    def _notes(self, number: int) -> dict[str, Any]:
+        """Read the notes of a block; a `ValueError` if they are not as they were written."""
+        path = self._notes_file(number)
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            notes: dict[str, Any] = content["notes"]
+            if _sha256(json.dumps(notes)) == content["sha256"]:
+                return notes
+        raise ValueError(f"{path.name} is not as it was written")
+
+    def _transformer_checksum(self) -> str | None:
+        try:
+            return hashlib.sha256(self.transformer.read_bytes()).hexdigest()
+        except FileNotFoundError:
+            return None
 
     def _vectors_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.npy"
@@ -143,10 +242,43 @@ or remove the folder to start afresh
         return self.folder / f"{number:06d}.json"
 
 
-def _differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Say which values of two nested dicts differ."""
+class _Summed:
+    """A file to write to, of which size and checksum are taken on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.size = 0
+        self.hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.hash.update(data)
+        self.size += len(data)
+        return self.file.write(data)
+
+
+def _check_vectors(path: Path, expected: Mapping[str, Any]) -> None:
+    size = path.stat().st_size
+    if size != expected["size"]:
+        raise ValueError(f"{path.name} has {size:,} bytes, not {expected['size']:,}")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != expected["sha256"]:
+            raise ValueError(f"{path.name} is not as it was written")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Say which values of two nested dicts differ.
+
+    Examples
+    --------
+    >>> list(differences({"settings": {"seed": 0}}, {"settings": {"seed": 1}}))
+    ['settings.seed was 0, now 1']
+    """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}):
-            yield from _differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+            yield from differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
     elif before != now:
         yield f"{name} was {before!r}, now {now!r}"

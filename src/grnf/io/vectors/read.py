@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.files import is_pipe
 from grnf.io.vectors.write import vector_format
 from grnf.typing import FloatArray
 
@@ -44,6 +45,8 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     ['0', '1']
     """
     path = Path(path)
+    if is_pipe(path):
+        raise GraphError(f"{path} is a pipe; vectors are read from files only: save them as one first")
     try:
         vectors = _READERS[format or vector_format(path)](path)
     except FileNotFoundError:

@@ -76,7 +76,8 @@ def write_vectors(
         raise TypeError("blocks are passed over more than once: give a list, not a generator")
     write = _WRITERS[format or vector_format(path)]
     found = survey(blocks)
-    with atomic_write(path, "wb") as file:
+    needed = found.n_rows * found.n_components * found.dtype.itemsize
+    with atomic_write(path, "wb", needed) as file:
         write(file, blocks, found)
     return found.n_rows
 

@@ -1,0 +1,186 @@
+"""One run at a time in a folder: a lock that the system frees when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+import time
+import warnings
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from grnf.errors import GrnfWarning
+from grnf.files import room_for
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+__all__ = ["LOCK", "FolderInUseError", "FolderLock"]
+
+LOCK = "lock"
+FAR = 2**30
+"""The byte that is locked on Windows, where a locked byte cannot be read: behind all that is written."""
+HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+TRIES = 1000
+"""Times that a folder may vanish between two steps before it counts as a fault and no race."""
+
+
+class FolderInUseError(OSError):
+    """Another run works in the folder."""
+
+
+class FolderLock:
+    """A folder, made if need be, that is ours until `release` or the end of the process.
+
+    The file `lock` in it is locked, and says who holds it. The holder alone may remove that file and with it
+    the folder: who gets the lock of a file that is no longer the one of that name begins again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "z.npy.parts"
+    >>> with FolderLock(folder):
+    ...     FolderLock(folder)
+    Traceback (most recent call last):
+    ...
+    grnf.io.vectors.lock.FolderInUseError: ...z.npy.parts is in use by another run, process ...
+    >>> FolderLock(folder).remove_folder()
+    >>> folder.exists()
+    False
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / LOCK
+        self._file: IO[bytes] | None = self._acquired()
+        try:
+            self._sign(self._file)
+        except BaseException:
+            self.remove_folder()
+            raise
+
+    def __enter__(self) -> FolderLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Let others in."""
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        if sys.platform == "win32":  # open files cannot be removed; one that another has open by now stays
+            file.close()
+        with file, suppress(FileNotFoundError, PermissionError):
+            self.path.unlink()
+
+    def remove_folder(self) -> None:
+        """Let others in; remove the folder if nothing is in it, not even the lock of the next run."""
+        self.release()
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _acquired(self) -> IO[bytes]:
+        for _ in range(TRIES):
+            file = self._opened()
+            if file is None:
+                continue
+            try:
+                if not _locked(file.fileno(), self.folder):
+                    raise FolderInUseError(self._in_use())
+                if self._is_current(file.fileno()):
+                    return file
+            except BaseException:
+                file.close()
+                raise
+            file.close()
+        raise FolderInUseError(f"{self.folder} is removed again and again by another program")
+
+    def _opened(self) -> IO[bytes] | None:
+        """Open the file to be locked; None if the run before removes the folder at this very moment."""
+        try:
+            with suppress(FileExistsError):
+                self.folder.mkdir()
+            with suppress(FileNotFoundError):
+                return open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+        except OSError as error:
+            raise OSError(
+                f"cannot write to {self.folder}, where unfinished work is kept: {error.strerror}; "
+                "write to another place"
+            ) from None
+        return None
+
+    def _is_current(self, descriptor: int) -> bool:
+        """Whether the file that was locked still is the one of that name."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _sign(self, file: IO[bytes]) -> None:
+        """Write down who holds the lock."""
+        holder = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "command": " ".join(" ".join(sys.argv).split()),
+        }
+        with room_for(self.path, self.folder):
+            file.truncate(0)
+            file.write(json.dumps(holder).encode() + b"\n")
+
+    def _in_use(self) -> str:
+        holder = self._holder()
+        who = (
+            "another run"
+            if holder is None
+            else (
+                f"another run, process {holder['pid']} on {holder['host']} since {holder['started']} "
+                f"({holder['command']})"
+            )
+        )
+        return f"{self.folder} is in use by {who}: wait until it has ended, or write to another output"
+
+    def _holder(self) -> dict[str, Any] | None:
+        """Return who holds the lock, which may take its holder a moment to write down."""
+        for _ in range(20):
+            with suppress(OSError, ValueError):
+                holder = json.loads(self.path.read_bytes())
+                if isinstance(holder, dict) and {"pid", "host", "started", "command"} <= holder.keys():
+                    return holder
+            time.sleep(0.01)
+        return None
+
+
+def _locked(descriptor: int, folder: Path) -> bool:
+    """Try to lock an open file; False if another has it locked."""
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in HELD:
+            return False
+        if error.errno not in NO_LOCKS:
+            raise
+        warnings.warn(
+            f"the file system of {folder} has no locks: see to it that no other run has this output",
+            GrnfWarning,
+            stacklevel=2,
+        )
+    return True

@@ -1,0 +1,257 @@
+"""A disk without room: the file and the cure are named, finished work and old files are kept."""
+
+import errno
+import json
+import os
+import resource
+
+import numpy as np
+import pytest
+
+from grnf.errors import DiskFullError
+from grnf.files import atomic_write
+from grnf.io import read_graphs, write_graphs
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Files may not grow over a limit from the moment on that something is called.
+LIMIT = """
+import resource
+import {module} as module
+before = module.{name}
+def limited(*arguments, **options):
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+    return before(*arguments, **options)
+module.{name} = limited
+"""
+
+
+LIMIT_THE_SECOND = """
+import resource
+from grnf.io.vectors import Parts
+add = Parts.add
+def limited(self, *block):
+    if len(self) == 1:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+    add(self, *block)
+Parts.add = limited
+"""
+
+
+def limit(module, name, limit):
+    return LIMIT.format(module=module, name=name, limit=limit)
+
+
+def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(run, run_patched, tu, tmp_path):
+    output = tmp_path / "z.npy"
+    output.write_bytes(b"what was here before")
+    options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10, "--force"]
+    result = run_patched(limit("grnf.io.vectors.write", "survey", 30_000), *options)
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"grnf: stopped; 3 finished blocks are kept in {output}.parts. To go on: "
+        f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
+        f"grnf: {output} cannot be written: File too large. It takes about 0.1 MB, "
+        "files may have up to 30,000 bytes (ulimit -f): make room, or write to another place\n"
+    )
+    assert output.read_bytes() == b"what was here before"
+    assert names(tmp_path) == ["TU", "z.npy", "z.npy.parts"]
+    result = run(*options, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert np.load(output).shape == (25, 512)
+    assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
+
+
+def test_no_room_for_a_block_keeps_those_before(run, run_patched, tu, tmp_path):
+    output = tmp_path / "z.npy"
+    options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
+    result = run_patched(LIMIT_THE_SECOND, *options)
+    assert result.returncode == 1
+    assert "1 finished blocks are kept" in result.stderr
+    assert f"{output}.parts/000001.npy cannot be written: File too large" in result.stderr
+    result = run(*options, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert np.load(output).shape == (25, 512)
+
+
+def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
+    result = run_patched(
+        limit("grnf.estimators", "fit_stream", 100), "embed", tu, "-o", tmp_path / "z.npy", "-m", 512
+    )
+    assert result.returncode == 1
+    assert "cannot be written: File too large" in result.stderr
+    assert names(tmp_path) == ["TU"]
+
+
+def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
+    result = run_patched(
+        limit("shutil", "copyfileobj", 1000),
+        *("embed", "-", "--format", "edge-list", "-o", tmp_path / "z.npy"),
+        input="0 1\n" * 10_000,
+    )
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "the temporary copy of standard input cannot be written: File too large" in result.stderr
+    assert names(tmp_path) == []
+
+
+def test_no_room_on_standard_output(run_patched, tu):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    code = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1)"
+    result = run_patched(code, "embed", tu, "-o", "-", "-m", 64)
+    assert result.returncode == 1
+    assert "standard output or a temporary file cannot be written: No space left" in result.stderr
+    assert "for temporary files (TMPDIR)" in result.stderr
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Make the disk full for files whose name begins like this, before they take their places."""
+
+    def fill(start):
+        replace = os.replace
+
+        def refuse(source, target):
+            if os.path.basename(target).startswith(start):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", refuse)
+
+    return fill
+
+
+@pytest.mark.parametrize("name", ["000001.npy", "000001.json", "z.npy", "z.npy.json"])
+def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_path, name):
+    job = ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--block-size", 10]
+    full(name)
+    result = call(*job)
+    assert result.returncode == 1
+    folder = tmp_path / "z.npy.parts" if name[0] == "0" else tmp_path
+    assert f"grnf: {folder / name} cannot be written: No space left on device. " in result.stderr
+    assert f" MB are free in {folder}: make room" in result.stderr
+    assert "To go on: grnf embed" in result.stderr
+    monkeypatch.undo()
+    monkeypatch.setattr("sys.argv", ["grnf"])
+    assert call(*job, "--resume").returncode == 0
+    assert np.load(tmp_path / "z.npy").shape == (25, 8)
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [("out.json", "out.json"), ("out.npz", "out.npz"), ("out.zip", "out.zip"), ("out.csv", "out.nodes.csv")],
+)
+def test_conversions_name_their_output(call, full, tu, tmp_path, output, name):
+    full("out")
+    result = call("convert", tu, tmp_path / output)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"grnf: {tmp_path / name} cannot be written: No space left on device")
+    assert result.stderr.endswith(f" MB are free in {tmp_path}: make room, or write to another place\n")
+    assert names(tmp_path) == ["TU"]
+
+
+@pytest.mark.parametrize("command", ["distances", "kernel"])
+@pytest.mark.parametrize("suffix", ["npy", "csv"])
+def test_values_name_their_output(call, full, tu, tmp_path, command, suffix):
+    full("out")
+    result = call(command, tu, "-m", 8, "-o", tmp_path / f"out.{suffix}")
+    assert result.returncode == 1
+    assert f"out.{suffix} cannot be written: No space left on device" in result.stderr
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_the_library_says_it_too(tmp_path, number):
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    said = r"a\.txt cannot be written: .* It takes about 2\.0 MB, .* MB are free"
+    with pytest.raises(DiskFullError, match=said), atomic_write(tmp_path / "a.txt", needed=2_000_000):
+        raise OSError(number, os.strerror(number))
+    assert names(tmp_path) == []
+    with pytest.raises(OSError, match="something else") as caught, atomic_write(tmp_path / "a.txt"):
+        raise OSError(errno.EIO, "something else")
+    assert not isinstance(caught.value, DiskFullError)
+
+
+EMPTY = ["a.zip", "a.npz", "a.json", "a.graphml", "a.gexf", "a.gml", "a.csv", "a.tsv", "a.parquet", "a.npy"]
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_file_is_called_empty(call, tmp_path, name):
+    (tmp_path / name).touch()
+    result = call("info", tmp_path / name)
+    assert result.returncode == 1
+    assert f"grnf: {tmp_path / name} is empty (0 bytes)" in result.stderr
+    with pytest.raises(ValueError, match=r"is empty \(0 bytes\)"):
+        list(read_graphs(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.g6"])
+def test_no_graphs_are_an_empty_file_in_some_formats(tmp_path, name):
+    write_graphs(tmp_path / name, [])
+    assert list(read_graphs(tmp_path / name)) == []
+
+
+def test_an_output_is_not_written_over(call, tu, tmp_path):
+    for command, first, second in (
+        (["embed", tu, "-m", 8, "-o"], "z.npy", "y.npy"),
+        (["convert", tu], "z.json", "y.json"),
+        (["distances", tu, "-m", 8, "-o"], "d.npy", "e.npy"),
+        (["kernel", tu, "-m", 8, "-o"], "k.csv", "l.csv"),
+    ):
+        (tmp_path / first).write_bytes(b"mine")
+        refused = call(*command, tmp_path / first)
+        assert refused.returncode == 1
+        assert refused.stderr == (
+            f"grnf: {tmp_path / first} exists already: write over it with --force, or choose another name\n"
+        )
+        assert (tmp_path / first).read_bytes() == b"mine"
+        assert call(*command, tmp_path / first, "--force").returncode == 0
+        assert (tmp_path / first).read_bytes() != b"mine"
+        assert call(*command, tmp_path / second).returncode == 0
+        assert call(*command, tmp_path / second).returncode == 1
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_neither_are_the_files_beside_it(call, tu, tmp_path):
+    for name, command in (("z.npy.json", ["embed", "-o", "z.npy"]), ("t.nodes.csv", ["convert", "t.csv"])):
+        (tmp_path / name).write_text("mine")
+        *options, output = command[1:]
+        refused = call(command[0], tu, *options, tmp_path / output)
+        assert refused.returncode == 1
+        assert f"{tmp_path / name} exists already" in refused.stderr
+        assert not (tmp_path / output).exists()
+        assert (tmp_path / name).read_text() == "mine"
+
+
+def test_devices_are_never_replaced(call, tu, tmp_path):
+    os.mkfifo(tmp_path / "z.npy")
+    for command in (["embed", tu, "-o"], ["distances", tu, "-o"], ["convert", tu]):
+        result = call(
+            *command, tmp_path / "z.npy", "--force", *(["--to", "json"] if len(command) == 2 else [])
+        )
+        assert (result.returncode, "is no file" in result.stderr) == (1, True)
+
+
+def test_a_finished_run_has_nothing_to_resume(call, tu, tmp_path):
+    job = ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--json"]
+    first = call(*job)
+    before = (tmp_path / "z.npy").stat()
+    for more in ([], ["--block-size", 10], ["--on-error", "skip"]):
+        again = call(*job, "--resume", *more)
+        assert (again.returncode, again.stdout) == (0, first.stdout)
+        assert again.stderr == f"grnf: {tmp_path / 'z.npy'} is finished: there is nothing to resume\n"
+    assert (tmp_path / "z.npy").stat() == before
+    refused = call(*job, "--resume", "--seed", 1)
+    assert refused.returncode == 1
+    assert (
+        "z.npy is of another run (settings.random_state was 0, now 1): write over it with" in refused.stderr
+    )
+    assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
+    assert call(*job, "--resume", "--seed", 1, "--force").returncode == 0
+    assert json.loads((tmp_path / "z.npy.json").read_text())["transformer"]["params"]["random_state"] == 1
+    (tmp_path / "z.npy.json").write_text("{")
+    refused = call(*job, "--resume")
+    assert (refused.returncode, "is of another run" in refused.stderr) == (1, True)
