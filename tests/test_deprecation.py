@@ -32,7 +32,7 @@ def test_policies_of_a_fitted_transformer():
     carbon, strange = (
         RawGraph(1, np.empty((0, 2), int), {"symbol": np.array([s], dtype=object)}) for s in ("C", "Xe")
     )
-    grnf = GRNF(4, random_state=0).fit([carbon])
+    grnf = GRNF(4, random_state=0, unseen="error").fit([carbon])
     with pytest.warns(FutureWarning, match="with_policies is now embed"):
         lenient = grnf.with_policies(unseen="ignore")
     assert (lenient is grnf, grnf.unseen, grnf.missing) == (True, "ignore", "error")

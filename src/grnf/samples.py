@@ -223,7 +223,7 @@ def _encoded(
 def _collected(X: Any, on_error: str) -> Any:
     """Return the samples as a list, or as the batch that they are."""
     checked(on_error, "on_error", ON_ERROR)
-    objects = graph_objects(X)
+    objects = X if isinstance(X, list) else graph_objects(X)
     if not isinstance(objects, GraphBatch | RawBatch):
         objects = list(objects)
     if len(objects) == 0:

@@ -171,7 +171,8 @@ def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp
         for symbol in "CN"
     )
     source = write_lines(tmp_path / "g.lines", [known])
-    assert call_lines("embed", source, "-o", tmp_path / "z.npy", "-m", 4).returncode == 0
+    closed = ["-m", 4, "--unseen", "error"]
+    assert call_lines("embed", source, "-o", tmp_path / "z.npy", *closed).returncode == 0
     source = write_lines(tmp_path / "h.lines", [known, strange])
     again = ["embed", source, "-o", tmp_path / "y.npy", "--like", tmp_path / "z.npy.json"]
     result = call_lines(*again)

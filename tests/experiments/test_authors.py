@@ -83,7 +83,8 @@ def dense(graph, group):
 
 def test_first_version_is_the_code_written_out(graphs):
     Z = first_version_features(GraphBatch.from_graphs(graphs), 128, seed=3, hidden_channels=4)
-    draw = ParameterLaw(ORDERS).sample(128, channels=3, seed=3)
+    keys = GraphBatch.from_graphs(graphs).channels().all
+    draw = ParameterLaw(ORDERS).sample(128, channels=keys, seed=3)
     assert {group.k for group in draw.groups} == {1, 2}
     for row, graph in zip(Z, graphs, strict=True):
         for group in draw.groups:

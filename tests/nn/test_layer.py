@@ -1,10 +1,12 @@
 """The layer against GRNF and the definition: same seed, same numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from grnf import GRNF, Graph
+from grnf import GRNF, Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.features import psi_of_graph
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
@@ -71,7 +73,7 @@ def test_the_definition(graph):
         center=False,
         dtype=torch.float64,
     )
-    draw = law.sample(6, channels=graph.node_width + graph.edge_width + 1, seed=3)
+    draw = law.sample(6, channels=GraphBatch.from_graphs([graph]).channels().all, seed=3)
     expected = psi_of_graph(graph, draw, normalize=True) / np.sqrt(6)
     np.testing.assert_allclose(layer(to_pyg(graph))[0].numpy(), expected, rtol=1e-10, atol=1e-10)
 
@@ -170,7 +172,11 @@ def test_real_graphs(shared):
     from grnf.io import read_tu
 
     graphs = read_tu(shared / "data" / "tu" / "ENZYMES.zip").graphs.take(np.arange(0, 600, 5))
-    expected = GRNF(64, random_state=0).fit(graphs).transform(graphs)
-    layer = GRNFLayer(64, graphs.node_width, 0, random_state=0)
-    found = layer(batch_of([Graph(g.n_nodes, g.edges, g.node_attr) for g in graphs]))
+    grnf = GRNF(64, random_state=0).fit(graphs)
+    expected = grnf.transform(graphs)
+    layer = GRNFLayer.from_transformer(grnf)  # columns have names there
+    unnamed = [Graph(g.n_nodes, g.edges, g.node_attr) for g in replace(graphs, node_keys=None)]
+    found = layer(batch_of(unnamed))
+    by_index = GRNFLayer(64, graphs.node_width, 0, random_state=0)(batch_of(unnamed))
+    np.testing.assert_allclose(by_index.numpy(), GRNF(64, random_state=0).fit_transform(unnamed), atol=1e-5)
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-5)

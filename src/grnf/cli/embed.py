@@ -148,7 +148,7 @@ def embed(
         if not resume and not Parts.folder_of(output).exists():
             _check_outputs(output, force)  # before much is read; and again once no other run can write
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error, block_size, quiet, resume, force)
+    run = _Run(grnf, like, on_error, block_size, quiet, resume, force, n_jobs)
     with open_source(source, format) as found, workers(n_jobs):
         graphs = with_columns(found, smiles_column, id_column, quiet)
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
@@ -171,6 +171,7 @@ class _Run:
     quiet: bool
     resume: bool = False
     force: bool = False
+    n_jobs: int = 1
 
     def to_stdout(self, source: Source) -> dict[str, Any]:
         """Write CSV to standard output as the blocks come."""
@@ -270,7 +271,8 @@ class _Run:
         from grnf.estimators import fit_stream
 
         with progress("reading", self.quiet) as advance:
-            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            read = source.read_blocks(self.block_size, yield_bad=self.on_error != "raise")
+            items = counted(read, advance)
             fit_stream(self.grnf, items, on_error=self.on_error)
 
     def _check_policy(self, parts: Parts) -> None:
@@ -287,12 +289,12 @@ class _Run:
         settings: dict[str, Any] = {"block_size": self.block_size, "on_error": self.on_error}
         skip = self.on_error == "skip"
         with progress("embedding", self.quiet) as advance:
-            items = counted(source.read(yield_bad=self.on_error != "raise"), advance)
+            read = source.read_blocks(self.block_size, yield_bad=self.on_error != "raise", n_jobs=self.n_jobs)
+            items = counted(read, advance)
             done = 0
             for first, end in gaps:
-                between = (first - done) * self.block_size
-                next(islice(items, between, between), None)
-                wanted = islice(items, None if end is None else (end - first) * self.block_size)
+                next(islice(items, first - done, first - done), None)
+                wanted = islice(items, None if end is None else end - first)
                 blocks = embed_stream(self.grnf, wanted, start=first * self.block_size, **settings)
                 for number, (block, bad) in enumerate(blocks, first):
                     records = [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]

@@ -53,10 +53,35 @@ class Source:
         try:
             for item in io.read_graphs(self.path, format=self.format, on_error=on_error, **options):
                 if isinstance(item, io.BadGraph):
-                    item = replace(item, reason=item.reason.replace(str(self.path), self.name))
+                    item = replace(item, reason=self._named(item.reason))
                 yield item
         except GraphError as error:
-            raise GraphError(str(error).replace(str(self.path), self.name)) from None
+            raise GraphError(self._named(str(error))) from None
+
+    def read_blocks(self, size: int, *, yield_bad: bool = False, n_jobs: int | None = None) -> Iterator[Any]:
+        """Yield the graphs `size` at a time, column by column where the format is made of columns."""
+        from grnf import io
+        from grnf.io.batch import sized
+
+        on_error: Any = "yield" if yield_bad else "raise"
+        settings: dict[str, Any] = {"format": self.format, "on_error": on_error, "n_jobs": n_jobs}
+        try:
+            for block in sized(io.read_blocks(self.path, block_size=size, **settings, **self.options), size):
+                if isinstance(block, io.RawBatch):
+                    bad = {place: self._named(reason) for place, reason in block.bad.items()}
+                    yield replace(block, bad=bad) if bad else block
+                else:
+                    yield [
+                        replace(item, reason=self._named(item.reason))
+                        if isinstance(item, io.BadGraph)
+                        else item
+                        for item in block
+                    ]
+        except GraphError as error:
+            raise GraphError(self._named(str(error))) from None
+
+    def _named(self, text: str) -> str:
+        return text.replace(str(self.path), self.name)
 
     def require_graphs(self) -> None:
         """Raise a `GraphError` if there is no graph, good or bad."""

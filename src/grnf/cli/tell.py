@@ -43,9 +43,9 @@ def progress(what: str, quiet: bool = False, unit: str = "graphs") -> Iterator[C
 
 
 def counted(items: Iterable[Item], advance: Callable[[int], Any]) -> Iterator[Item]:
-    """Yield items, and count them."""
+    """Yield items, and count them; blocks count for the graphs in them."""
     for item in items:
-        advance(1)
+        advance(len(item) if hasattr(item, "__len__") else 1)
         yield item
 
 

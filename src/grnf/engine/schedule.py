@@ -153,7 +153,7 @@ class Schedule:
         return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
 
     def by_categories(self, batch: GraphBatch) -> list[IntArray] | None:
-        """Cut a batch with very many categories into parts with few of them each; None if it has few.
+        """Cut a batch with very many categories into parts with few of them each; None if there is one.
 
         The graphs of a part are of one size where possible: coefficients depend on it, and are made once for
         each size of a part.
@@ -171,7 +171,7 @@ class Schedule:
                 parts.append(order[first:place])
                 first, filled = place, 0
             filled += count
-        return [*parts, order[first:]]
+        return [*parts, order[first:]] if parts else None
 
     def chunks(
         self,

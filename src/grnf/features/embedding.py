@@ -143,29 +143,10 @@ class Embedder:
         many categories to hold all their coefficients, graphs are treated some at a time, with those
         categories that occur in them.
         """
-        Z = np.empty((len(batch), self.map.n_components), dtype=self.map.dtype)
         parts = self.schedule.by_categories(batch)
-        if parts is None:
-            self._embed(self._with_kept_keys(batch), Z)
-            return Z
-        self._warn_if_long(batch)
-        own = Schedule(self.schedule.max_memory // self.schedule.workers)
-        with self.schedule.progress(len(batch), f"embedding {len(batch)} graphs") as advance, no_progress():
-
-            def fill(members: IntArray) -> None:
-                part = batch.take(members).with_used_codes()
-                found = np.empty((len(part), Z.shape[1]), dtype=Z.dtype)
-                try:
-                    Embedder(self.map, own)._embed(part, found)
-                except GraphError as error:
-                    raise GraphError(_renumbered(str(error), members)) from None
-                Z[members] = found
-                advance(len(members))
-
-            self.schedule.run([partial(fill, members) for members in parts])
-        return Z
-
-    def _embed(self, batch: GraphBatch, Z: FloatArray) -> None:
+        if parts is not None:
+            return self._in_parts(batch, parts)
+        batch, Z = self._with_kept_keys(batch), np.empty((len(batch), self.map.n_components), self.map.dtype)
         schedule, M = self.schedule, self.map.n_components
         pieces = schedule.pieces(batch)
         share_features = len(pieces) < schedule.workers
@@ -188,6 +169,24 @@ class Embedder:
                 for start, size in chunks:
                     chunk = self._chunk(start, size, batch)
                     schedule.run([partial(fill, piece, chunk) for piece in pieces])
+        return Z
+
+    def _in_parts(self, batch: GraphBatch, parts: list[IntArray]) -> FloatArray:
+        """Embed graphs some at a time, with those categories alone that occur in them."""
+        Z = np.empty((len(batch), self.map.n_components), dtype=self.map.dtype)
+        self._warn_if_long(batch)
+        own = Schedule(self.schedule.max_memory // self.schedule.workers)
+        with self.schedule.progress(len(batch), f"embedding {len(batch)} graphs") as advance, no_progress():
+
+            def fill(members: IntArray) -> None:
+                try:
+                    Z[members] = Embedder(self.map, own)(batch.take(members).with_used_codes())
+                except GraphError as error:
+                    raise GraphError(_renumbered(str(error), members)) from None
+                advance(len(members))
+
+            self.schedule.run([partial(fill, members) for members in parts])
+        return Z
 
     def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, some hidden draws at a time, within the memory.

@@ -4,17 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.graphs.channels import ADJACENCY, ChannelKeys, Codes, Item, number_keys
-from grnf.graphs.graph import Graph, edge_channels
+from grnf.graphs.channels import ADJACENCY, Item, number_keys
+from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["GraphBatch", "offsets", "ragged_indices"]
+__all__ = ["ChannelKeys", "Codes", "GraphBatch", "edge_channels", "offsets", "ragged_indices"]
+
+
+class Codes(NamedTuple):
+    """Categories of nodes or edges: rows of numbers of keys, one column for each column of categories.
+
+    Parameters
+    ----------
+    values : array of int, shape (n_items, n_columns)
+        The place of each category in `keys`; -1 where there is none.
+    keys : array of uint64, ascending
+        One channel each. Keys that no item has may be among them.
+    """
+
+    values: IntArray
+    keys: Keys
+
+    @classmethod
+    def none(cls, count: int) -> Codes:
+        """Return the categories of so many items without any column of them."""
+        return cls(np.empty((count, 0), np.int64), np.empty(0, np.uint64))
+
+    def take(self, rows: Any) -> Codes:
+        """Return those of some items."""
+        return Codes(self.values[rows], self.keys)
+
+    def used(self) -> Codes:
+        """Return the same without keys that no item has."""
+        present = np.zeros(len(self.keys) + 1, np.bool_)
+        present[self.values] = True  # -1 is the last place
+        present[-1] = False
+        places = np.cumsum(present) - 1
+        places[-1] = -1
+        return Codes(places[self.values], self.keys[present[:-1]])
+
+    def among(self, keys: Keys) -> Codes:
+        """Return the same with other keys, which must be ascending and hold all of these."""
+        if len(keys) == len(self.keys):
+            return self
+        places = np.append(np.searchsorted(keys, self.keys), -1)
+        return Codes(places[self.values], keys)
+
+
+class ChannelKeys(NamedTuple):
+    """The channels of A: those of nodes (numbers, then categories), those of edges (adjacency first)."""
+
+    node: Keys
+    edge: Keys
+
+    @property
+    def all(self) -> Keys:
+        """All of them, in the order of the tensor."""
+        return np.concatenate([self.node, self.edge])
+
+    def __len__(self) -> int:  # the number of channels, not of fields
+        return len(self.node) + len(self.edge)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -206,6 +261,17 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
             f"GraphBatch({len(self)} graphs, {self.node_ptr[-1]} nodes, {self.edge_ptr[-1]} edges, "
             f"node_width={self.node_width}, edge_width={self.edge_width})"
         )
+
+
+def edge_channels(edge_width: int, adjacency_channel: bool = True) -> int:
+    """Return the number of edge channels of the tensor A: edge attributes, and the adjacency if it is kept.
+
+    Examples
+    --------
+    >>> edge_channels(2), edge_channels(2, adjacency_channel=False), edge_channels(0, adjacency_channel=False)
+    (3, 2, 1)
+    """
+    return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
 
 
 def _dense(values: FloatArray, keys: Keys, codes: Codes) -> tuple[FloatArray, Keys]:

@@ -10,14 +10,14 @@ import hashlib
 import numbers
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.typing import IntArray, Keys
+from grnf.typing import Keys
 
-__all__ = ["ADJACENCY", "ChannelKeys", "Codes", "Item", "category_key", "number_keys"]
+__all__ = ["ADJACENCY", "Item", "category_key", "number_keys"]
 
 Item: TypeAlias = Literal["node", "edge"]
 UNNAMED = {"node": "x", "edge": "edge_attr"}
@@ -76,58 +76,3 @@ def _text(category: Any) -> str:
             f"a category is a {type(category).__name__}, which does not say what it is; use text in its place"
         )
     return repr(category)
-
-
-class Codes(NamedTuple):
-    """Categories of nodes or edges: rows of numbers of keys, one column for each column of categories.
-
-    Parameters
-    ----------
-    values : array of int, shape (n_items, n_columns)
-        The place of each category in `keys`; -1 where there is none.
-    keys : array of uint64, ascending
-        One channel each. Keys that no item has may be among them.
-    """
-
-    values: IntArray
-    keys: Keys
-
-    @classmethod
-    def none(cls, count: int) -> Codes:
-        """Return the categories of so many items without any column of them."""
-        return cls(np.empty((count, 0), np.int64), np.empty(0, np.uint64))
-
-    def take(self, rows: Any) -> Codes:
-        """Return those of some items."""
-        return Codes(self.values[rows], self.keys)
-
-    def used(self) -> Codes:
-        """Return the same without keys that no item has."""
-        present = np.zeros(len(self.keys) + 1, np.bool_)
-        present[self.values] = True  # -1 is the last place
-        present[-1] = False
-        places = np.cumsum(present) - 1
-        places[-1] = -1
-        return Codes(places[self.values], self.keys[present[:-1]])
-
-    def among(self, keys: Keys) -> Codes:
-        """Return the same with other keys, which must be ascending and hold all of these."""
-        if len(keys) == len(self.keys):
-            return self
-        places = np.append(np.searchsorted(keys, self.keys), -1)
-        return Codes(places[self.values], keys)
-
-
-class ChannelKeys(NamedTuple):
-    """The channels of A: those of nodes (numbers, then categories), those of edges (adjacency first)."""
-
-    node: Keys
-    edge: Keys
-
-    @property
-    def all(self) -> Keys:
-        """All of them, in the order of the tensor."""
-        return np.concatenate([self.node, self.edge])
-
-    def __len__(self) -> int:  # the number of channels, not of fields
-        return len(self.node) + len(self.edge)

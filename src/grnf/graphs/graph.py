@@ -12,7 +12,7 @@ from grnf.errors import GraphError
 from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Graph", "edge_channels", "null_graph"]
+__all__ = ["Graph", "null_graph"]
 
 LARGEST_SIZE = 2**31 - 1
 
@@ -149,17 +149,6 @@ class Graph:
             f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, "
             f"node_width={self.node_width}, edge_width={self.edge_width}, {kind})"
         )
-
-
-def edge_channels(edge_width: int, adjacency_channel: bool = True) -> int:
-    """Return the number of edge channels of the tensor A: edge attributes, and the adjacency if it is kept.
-
-    Examples
-    --------
-    >>> edge_channels(2), edge_channels(2, adjacency_channel=False), edge_channels(0, adjacency_channel=False)
-    (3, 2, 1)
-    """
-    return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
 
 
 def null_graph(node_width: int = 0, edge_width: int = 0) -> Graph:

@@ -6,7 +6,7 @@ once per column of a block, not per graph. One graph is a view of it, a `RawGrap
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -21,7 +21,7 @@ from grnf.io.columns import check_columns, is_missing
 from grnf.io.raw import BadGraph, RawGraph
 from grnf.typing import BoolArray, IntArray
 
-__all__ = ["RawBatch", "RawColumn", "joined"]
+__all__ = ["RawBatch", "RawColumn", "joined", "sized", "together"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +156,92 @@ class RawBatch:
             f"RawBatch({len(self)} graphs, {self.node_ptr[-1]} nodes, {self.edge_ptr[-1]} edges, "
             f"node_columns={list(self.node_columns)}, edge_columns={list(self.edge_columns)})"
         )
+
+
+def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:
+    """Cut blocks of any sizes into blocks of one size, but for the last.
+
+    Examples
+    --------
+    >>> batch = RawBatch.of([RawGraph(n, np.empty((0, 2), np.int64)) for n in range(5)])
+    >>> [len(block) for block in sized([batch, batch], 4)]
+    [4, 4, 2]
+    """
+    waiting: list[RawBatch | list[Any]] = []
+    have = 0
+    for block in blocks:
+        waiting.append(block)
+        have += len(block)
+        if have < size:
+            continue
+        whole, start = together(waiting), 0
+        while have - start >= size:
+            yield _cut(whole, start, start + size)
+            start += size
+        waiting, have = [_cut(whole, start, have)], have - start
+    if have:
+        yield together(waiting)
+
+
+def _cut(block: RawBatch | list[Any], start: int, stop: int) -> RawBatch | list[Any]:
+    if start == 0 and stop == len(block):
+        return block
+    return block.take(np.arange(start, stop)) if isinstance(block, RawBatch) else block[start:stop]
+
+
+def together(blocks: Sequence[RawBatch | list[Any]]) -> RawBatch | list[Any]:
+    """Return blocks as one, column by column if all have the same columns."""
+    if len(blocks) == 1:
+        return blocks[0]
+    batches = [block for block in blocks if isinstance(block, RawBatch)]
+    if len(batches) == len(blocks):
+        shapes = [_shape(batch) for batch in batches]
+        if all(shape == shapes[0] for shape in shapes):
+            return _concatenated(batches)
+    return [graph for block in blocks for graph in block]
+
+
+def _shape(batch: RawBatch) -> Any:
+    return [
+        [(name, column.categories is None, column.values.shape[1:]) for name, column in columns.items()]
+        for columns in (batch.node_columns, batch.edge_columns)
+    ]
+
+
+def _concatenated(batches: Sequence[RawBatch]) -> RawBatch:
+    starts = np.cumsum([0, *map(len, batches)]).tolist()
+    return RawBatch(
+        offsets(np.concatenate([np.diff(batch.node_ptr) for batch in batches])),
+        offsets(np.concatenate([np.diff(batch.edge_ptr) for batch in batches])),
+        np.concatenate([batch.edges for batch in batches]),
+        {name: _below([b.node_columns[name] for b in batches], batches) for name in batches[0].node_columns},
+        {name: _below([b.edge_columns[name] for b in batches], batches) for name in batches[0].edge_columns},
+        np.concatenate([batch.directed for batch in batches]),
+        [graph_id for batch in batches for graph_id in batch.graph_ids],
+        [y for batch in batches for y in batch.y],
+        {
+            s + place: why
+            for s, batch in zip(starts, batches, strict=False)
+            for place, why in batch.bad.items()
+        },
+    )
+
+
+def _below(columns: list[RawColumn], batches: Sequence[RawBatch]) -> RawColumn:
+    """Put the parts of a column one below the other."""
+    absent = None
+    if any(column.absent is not None for column in columns):
+        everywhere = [np.zeros(len(batch), np.bool_) for batch in batches]
+        own = zip(columns, everywhere, strict=True)
+        absent = np.concatenate([here if c.absent is None else c.absent for c, here in own])
+    if columns[0].categories is None:
+        return RawColumn(np.concatenate([column.values for column in columns]), None, absent)
+    table: dict[Hashable, int] = {}
+    parts = []
+    for column in columns:
+        codes = [table.setdefault(category, len(table)) for category in column.categories or ()]
+        parts.append(np.array([*codes, -1], dtype=np.int64)[column.values])
+    return RawColumn(np.concatenate(parts), tuple(table), absent)
 
 
 def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Mapping[int, str]) -> RawBatch:

@@ -1,15 +1,10 @@
-"""Columns of nodes or edges: from the values that objects and tables carry, and what a column holds.
-
-A column is numbers of a width, or categories; a `Schema` says which columns there are.
-"""
+"""Columns of nodes or edges, made of the values that objects and tables carry."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +14,6 @@ from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "AnyCategory",
-    "Categories",
-    "Column",
-    "Numbers",
-    "Schema",
-    "SchemaDraft",
     "as_column",
     "check_columns",
     "column_of_payloads",
@@ -163,145 +152,6 @@ def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
     return None
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """A column of numbers (width 1) or of vectors."""
-
-    width: int
-
-    def __str__(self) -> str:
-        return f"width {self.width}"
-
-
-@dataclass(frozen=True)
-class Categories:
-    """A column of categories, which becomes one column of 0 and 1 for each of them."""
-
-    values: tuple[Hashable, ...]
-
-    @property
-    def width(self) -> int:
-        """Number of categories."""
-        return len(self.values)
-
-    @cached_property
-    def places(self) -> dict[Hashable, int]:
-        """The place of each category."""
-        return {value: index for index, value in enumerate(self.values)}
-
-    def __str__(self) -> str:
-        return f"{self.width} categories"
-
-
-@dataclass(frozen=True)
-class AnyCategory:
-    """A column of categories without end: each is a channel of its own, known by its key."""
-
-    width = 0
-
-    def __str__(self) -> str:
-        return "categories"
-
-
-Column: TypeAlias = Numbers | Categories | AnyCategory
-
-
-@dataclass(frozen=True)
-class Schema:
-    """The columns of nodes or edges by name, in the order in which they stand side by side."""
-
-    columns: Mapping[str, Column]
-
-    @property
-    def width(self) -> int:
-        """Number of numbers that each node (edge) gets."""
-        return sum(column.width for column in self.columns.values())
-
-    def is_only(self, name: str) -> bool:
-        """Whether there is nothing but, perhaps, numbers of this name."""
-        return all(key == name and isinstance(column, Numbers) for key, column in self.columns.items())
-
-    def to_config(self) -> list[dict[str, Any]]:
-        """Return what JSON can hold."""
-        return [
-            {"name": name, "categories": [_to_json(value, name) for value in column.values]}
-            if isinstance(column, Categories)
-            else {"name": name, "width": column.width}
-            for name, column in self.columns.items()
-        ]
-
-    @classmethod
-    def from_config(cls, config: Sequence[Mapping[str, Any]]) -> Schema:
-        """Make the schema that `to_config` describes."""
-        columns: dict[str, Column] = {}
-        for entry in config:
-            name = str(entry["name"])
-            if "categories" in entry:
-                columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
-            else:
-                width = int(entry["width"])
-                columns[name] = Numbers(width) if width else AnyCategory()
-            if columns[name].width < 0 or entry.get("categories") == []:
-                raise ValueError(f"column {name!r} has width {columns[name].width}")
-        return cls(columns)
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} ({column})" for name, column in self.columns.items()) or "nothing"
-
-
-@dataclass
-class SchemaDraft:
-    """A schema in the making. The first graph that has values in a column says what the column holds.
-
-    A graph that disagrees is not refused here but when it is encoded, where its number is known. In an `open`
-    schema categories are not remembered.
-    """
-
-    open: bool = False
-    widths: dict[str, int] = field(default_factory=dict)
-    categories: dict[str, set[Hashable]] = field(default_factory=dict)
-    empty_widths: dict[str, int] = field(default_factory=dict)
-
-    def add(self, columns: Mapping[str, Any]) -> None:
-        """Take note of the columns of one graph, or of a block."""
-        for name, values in columns.items():
-            known = getattr(values, "categories", None)
-            if known is not None:  # a column of a block
-                if known and name not in self.widths:
-                    self.categories.setdefault(name, set()).update(known)
-                continue
-            array = np.asarray(getattr(values, "values", values))
-            if array.dtype.kind in "biuf":
-                self._add_numbers(name, array)
-            elif name not in self.widths:
-                self._add_categories(name, array)
-
-    def schema(self, first: str = "") -> Schema:
-        """Return the schema: columns by name, that called `first` before all others."""
-        widths = self.empty_widths | self.widths
-        columns: dict[str, Column] = {
-            name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
-        }
-        for name, values in self.categories.items():
-            columns[name] = AnyCategory() if self.open else Categories(tuple(sorted(values, key=_place)))
-        names = sorted(columns, key=lambda name: (name != first, name))
-        return Schema({name: columns[name] for name in names})
-
-    def _add_numbers(self, name: str, array: npt.NDArray[Any]) -> None:
-        if len(array) == 0:
-            if array.ndim == 2:
-                self.empty_widths.setdefault(name, array.shape[1])
-        elif name not in self.categories:
-            self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
-
-    def _add_categories(self, name: str, array: npt.NDArray[Any]) -> None:
-        if self.open and name in self.categories:
-            return
-        found = {value for value in set(array.tolist()) if not is_missing(value)}
-        if found:
-            self.categories.setdefault(name, set()).update(found)
-
-
 def check_columns(raw: RawGraph) -> None:
     """Raise a `GraphError` if a column is neither numbers, nor vectors of one length, nor categories."""
     for item, columns in (("node", raw.node_columns), ("edge", raw.edge_columns)):
@@ -327,30 +177,3 @@ def _is_hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _place(value: Any) -> tuple[int, Any]:
-    """Sort numbers before text before all else, and all else by what it prints as."""
-    if isinstance(value, numbers.Real):
-        return 0, value
-    return (1, value) if isinstance(value, str) else (2, repr(value))
-
-
-def _to_json(value: Hashable, column: str) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, tuple):
-        return [_to_json(entry, column) for entry in value]
-    if isinstance(value, (str, int, float)):
-        return value
-    raise TypeError(
-        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved; use text"
-    )
-
-
-def _from_json(value: Any) -> Hashable:
-    if isinstance(value, list):
-        return tuple(map(_from_json, value))
-    if isinstance(value, (str, int, float)):
-        return value
-    raise ValueError(f"{value!r:.60} is no category")

@@ -13,9 +13,8 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import ChannelKeys, Graph, GraphBatch, number_keys
 from grnf.graphs.channels import Item
 from grnf.io.batch import RawBatch, RawColumn
-from grnf.io.blocks import BlockEncoder
-from grnf.io.columns import AnyCategory, Categories, Numbers, Schema, SchemaDraft
 from grnf.io.raw import RawGraph
+from grnf.io.schema import AnyCategory, BlockEncoder, Categories, Numbers, Schema, SchemaDraft
 from grnf.rules import OneOf, checked
 from grnf.typing import Keys, Missing, Unseen
 

@@ -49,7 +49,7 @@ def raw_from_pyg(data: Any) -> RawGraph:
 
 
 def block_of_pyg(graphs: Sequence[Any]) -> RawBatch:
-    """Convert many `Data` at once, as `raw_from_pyg` does; a `GraphError` if they must be looked at singly."""
+    """Convert many `Data` at once, as `raw_from_pyg` does; a `GraphError` if they must go one by one."""
     stores = [data.to_dict() for data in graphs]
     for store in stores:
         if not all(name in USED or name.endswith(("_mask", "_index")) for name in store):

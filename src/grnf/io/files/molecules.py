@@ -11,19 +11,22 @@ from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.io.batch import RawBatch
 from grnf.io.files.edge_table_write import Waiting, write_rows
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.records import OnError, each_record, line_records
+from grnf.io.files.records import Block, OnError, each_record, line_records
 from grnf.io.files.streams import Source, decoded
 from grnf.io.files.survey import HEAD, named_smiles, smiles_by_content
 from grnf.io.files.tables import Row, cell, find_column, read_table
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import raw_from_smiles, smiles_from_raw
+from grnf.io.molecule_blocks import block_of_smiles
+from grnf.io.processes import in_processes
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
@@ -31,10 +34,15 @@ __all__ = [
     "fits_smiles",
     "in_smiles_order",
     "read_smiles",
+    "read_smiles_blocks",
     "read_smiles_lines",
     "write_smiles",
     "write_smiles_lines",
 ]
+
+BLOCK = 1024
+"""Molecules that are read at a time."""
+_Record: TypeAlias = tuple[str, str | None, tuple[Any, str | None, Any] | GraphError]
 
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
@@ -62,6 +70,58 @@ def read_smiles(
         Column for the name of each molecule, by default the one called graph_id.
     on_error : {"raise", "yield"}
     """
+    return each_record(_records(source, column, y, graph_id), lambda row: _graph_of_smiles(*row), on_error)
+
+
+def read_smiles_blocks(
+    source: Source,
+    *,
+    column: str | None = None,
+    y: str | Sequence[str] | None = None,
+    graph_id: str | None = None,
+    on_error: OnError = "raise",
+    n_jobs: int | None = None,
+) -> Iterator[Block]:
+    """Yield the molecules of a table as blocks, in the order of its rows.
+
+    Parameters
+    ----------
+    source, column, y, graph_id, on_error : as in `read_smiles`
+    n_jobs : int, optional
+        Processes that read SMILES, as in joblib; by default this one alone.
+    """
+    records = _records(source, column, y, graph_id)
+    parts = iter(lambda: list(islice(records, BLOCK)), [])
+    for where, batch in in_processes(_block_of_records, parts, n_jobs):
+        if batch.bad and on_error == "raise":
+            place, reason = min(batch.bad.items())
+            raise GraphError(f"{where[place]}: {reason}")
+        bad = {place: f"{where[place]}: {reason}" for place, reason in batch.bad.items()}
+        yield replace(batch, bad=bad)
+
+
+def _block_of_records(records: list[_Record]) -> tuple[list[str], RawBatch]:
+    """Read the SMILES of some rows; also return where they stand."""
+    texts, bad = [], {}
+    for place, (_, _, content) in enumerate(records):
+        try:
+            if isinstance(content, GraphError):
+                raise content
+            texts.append(_checked_smiles(content[0]))
+        except GraphError as error:
+            texts.append("")
+            bad[place] = str(error)
+    batch = block_of_smiles(texts)
+    ids = [name for _, name, _ in records]
+    targets = [None if isinstance(content, GraphError) else content[2] for *_, content in records]
+    whole = replace(batch, graph_ids=ids, y=targets, bad={**batch.bad, **bad})
+    return [where for where, *_ in records], whole
+
+
+def _records(
+    source: Source, column: str | None, y: str | Sequence[str] | None, graph_id: str | None
+) -> Iterator[_Record]:
+    """Yield where each row stands, its id, and its SMILES, id and target."""
     _require_rdkit()
     several = y is not None and not isinstance(y, str)
     header: list[str] = []
@@ -81,27 +141,23 @@ def read_smiles(
         names["smiles"] = smiles
         return [*names.values(), *targets]
 
-    def rows() -> Iterator[Row]:
-        table = read_table(source, choose)
-        head = list(islice(table, 1))
-        if "smiles" not in names:
-            head += islice(table, HEAD - 1)
-            good = [row.values for row in head if not row.problem]
-            names["smiles"] = smiles_by_content(header, good, source)
-        yield from chain(head, table)
-
-    def build(row: Row) -> RawGraph:
-        if row.problem:
-            raise GraphError(row.problem)
-        values = [cell(row.values[name]) for name in targets]
-        target = values if several else next(iter(values), None)
-        return _graph_of_smiles(row.values[names["smiles"]], graph_id=name_of(row), y=target)
-
     def name_of(row: Row) -> str | None:
         name = row.values[names["graph_id"]] if "graph_id" in names else None
         return None if name is None else str(name)
 
-    return each_record(((row.where, name_of(row), row) for row in rows()), build, on_error)
+    table = read_table(source, choose)
+    head = list(islice(table, 1))
+    if "smiles" not in names:
+        head += islice(table, HEAD - 1)
+        good = [row.values for row in head if not row.problem]
+        names["smiles"] = smiles_by_content(header, good, source)
+    for row in chain(head, table):
+        if row.problem:
+            yield row.where, name_of(row), GraphError(row.problem)
+            continue
+        values = [cell(row.values[name]) for name in targets]
+        target = values if several else next(iter(values), None)
+        yield row.where, name_of(row), (row.values[names["smiles"]], name_of(row), target)
 
 
 def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -117,17 +173,22 @@ def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterato
 
 def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:
     """Return the graph of a SMILES string from a file."""
+    text = _checked_smiles(smiles)
+    try:
+        graph = raw_from_smiles(text)
+    except GraphError:
+        raise
+    except (RuntimeError, ValueError) as error:  # what the C++ code of RDKit throws
+        raise GraphError(f"RDKit fails at {text[:80]!r}: {error}") from None
+    return replace(graph, graph_id=graph_id, y=y)
+
+
+def _checked_smiles(smiles: Any) -> str:
     if not isinstance(smiles, str):
         raise GraphError(f"the SMILES is missing or no text: {smiles!r}")
     if len(smiles) > LONGEST_SMILES:
         raise GraphError(f"a SMILES of {len(smiles)} characters; up to {LONGEST_SMILES} are read")
-    try:
-        graph = raw_from_smiles(smiles)
-    except GraphError:
-        raise
-    except (RuntimeError, ValueError) as error:  # what the C++ code of RDKit throws
-        raise GraphError(f"RDKit fails at {smiles[:80]!r}: {error}") from None
-    return replace(graph, graph_id=graph_id, y=y)
+    return smiles
 
 
 def _require_rdkit() -> None:

@@ -77,6 +77,7 @@ def read_blocks(
     format: str | None = None,
     on_error: OnError = "raise",
     block_size: int = 1024,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Iterator[Block]:
     r"""Yield the graphs of a file some at a time: as a `RawBatch` where its format is made of columns.
@@ -88,6 +89,8 @@ def read_blocks(
     path, format, on_error, **options : as in `read_graphs`
     block_size : int, default=1024
         Graphs in a list; column-wise formats have their own.
+    n_jobs : int, optional
+        Processes that share the work where it is worth it, as with SMILES; by default this one alone.
 
     Examples
     --------
@@ -99,20 +102,27 @@ def read_blocks(
     """
     source = Source(path)
     entry = _entry(source, format) if source.is_folder or source.path.is_file() else None
-    if entry is None or entry.blocks is None or options or (source.is_folder and entry.name != "tu"):
+    taken = [] if entry is None or entry.blocks is None else inspect.signature(entry.blocks).parameters
+    if (
+        entry is None
+        or entry.blocks is None
+        or (source.is_folder and entry.name != "tu")
+        or options.keys() - taken
+    ):
         graphs = read_graphs(path, format=format, on_error=on_error, **options)
         while some := list(islice(graphs, block_size)):
             yield some
         return
     count = 0
     try:
-        for block in entry.blocks(source, on_error=on_error):
+        shared = {"n_jobs": n_jobs} if "n_jobs" in taken else {}
+        for block in entry.blocks(source, on_error=on_error, **options, **shared):
             yield block
             count += len(block)
     except GraphError:
         if on_error == "raise":
             raise
-        yield list(islice(read_graphs(path, format=entry.name, on_error="yield"), count, None))
+        yield list(islice(read_graphs(path, format=entry.name, on_error="yield", **options), count, None))
 
 
 def _read_pipe(

@@ -1,0 +1,35 @@
+"""Work shared among processes, with its results in the order in which it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+from grnf.rules import Int, OneOf, checked
+
+__all__ = ["in_processes"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def in_processes(
+    work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
+) -> Iterator[Result]:
+    """Return the results of tasks one by one, in order; a few are under way at a time: memory stays bounded.
+
+    Parameters
+    ----------
+    work : callable
+        A function of a module, which other processes can import.
+    tasks : iterable
+    n_jobs : int, optional
+        Processes, as joblib counts them; None or 1 is this one.
+    """
+    n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
+    if effective_n_jobs(n_jobs) == 1:
+        return map(work, tasks)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    return parallel(delayed(work)(task) for task in tasks)  # type: ignore[no-any-return]
