@@ -6,9 +6,10 @@ import errno
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -91,13 +92,12 @@ def room_for(
 
 def _room(number: int | None, folder: Path | None) -> str:
     """Say how much room there is; for temporary files too, which may be the ones that do not fit."""
-    if number == errno.EFBIG:
-        with suppress(ImportError):
-            import resource
+    if number == errno.EFBIG and sys.platform != "win32":
+        import resource
 
-            limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            if limit != resource.RLIM_INFINITY:
-                return f"files may have up to {limit:,} bytes (ulimit -f)"
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if limit != resource.RLIM_INFINITY:
+            return f"files may have up to {limit:,} bytes (ulimit -f)"
     temporary = Path(tempfile.gettempdir())
     places = {"": folder, " for temporary files (TMPDIR)": temporary}
     if folder is not None and folder.stat().st_dev == temporary.stat().st_dev:

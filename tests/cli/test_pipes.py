@@ -115,7 +115,7 @@ def test_every_command_reads_pipes_of_the_shell(call, substituted, graphs, tu, t
     assert len((tmp_path / "again.jsonl").read_text().splitlines()) == count
     assert np.load(tmp_path / "d.npy").shape == (count, count)
     if format != "edge-table":
-        done("classify", "-m", 8, "--folds", 2)
+        done("classify", "-m", 8, "--folds", 2, "-o", tmp_path / "report")
 
 
 def test_molecules_by_a_pipe_of_the_shell(call, substituted, tmp_path):

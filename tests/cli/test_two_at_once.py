@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -128,3 +129,20 @@ def test_other_outputs_of_one_folder_are_free(run, holder, tu, tmp_path):
     for seed, name in enumerate(("z.npy", "y.npy")):
         expected = GRNF(8, random_state=seed).fit_transform(graphs)
         np.testing.assert_array_equal(np.load(tmp_path / name), expected)
+
+
+def test_a_folder_that_was_removed_under_a_run_is_not_shared_with_the_next(holder, tu, tmp_path):
+    process, job = holder
+    shutil.rmtree(tmp_path / "z.npy.parts")
+    second = start(HOLD, tmp_path / "later", *job, "--seed", 1)
+    until(lambda: second.poll() is not None or (tmp_path / "z.npy.parts" / "000000.json").exists())
+    (tmp_path / "release").touch()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said == f"grnf: {tmp_path}/z.npy.parts was removed while this run worked in it: start it again\n"
+    (tmp_path / "later").touch()
+    second.communicate(timeout=60)
+    assert second.returncode == 0
+    expected = GRNF(8, random_state=1).fit_transform(read_tu(tu).graphs)
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected)
+    assert not (tmp_path / "z.npy.parts").exists()

@@ -334,6 +334,10 @@ class _Run:
 
     def _give_up(self, parts: Parts, error: BaseException) -> None:
         """Keep finished blocks and say how to go on; without any, leave nothing behind."""
+        from grnf.io.vectors.lock import FolderInUseError
+
+        if isinstance(error, FolderInUseError):  # what is there now, if anything, is of another run
+            return
         if not len(parts):
             parts.remove()
             return

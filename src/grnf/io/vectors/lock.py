@@ -81,10 +81,17 @@ class FolderLock:
         if self._file is None:
             return
         file, self._file = self._file, None
+        ours = self._is_current(file.fileno())
         if sys.platform == "win32":  # open files cannot be removed; one that another has open by now stays
             file.close()
         with file, suppress(FileNotFoundError, PermissionError):
-            self.path.unlink()
+            if ours:
+                self.path.unlink()
+
+    def check(self) -> None:
+        """Raise an error if somebody has removed the folder, which may be that of another run by now."""
+        if self._file is None or not self._is_current(self._file.fileno()):
+            raise FolderInUseError(f"{self.folder} was removed while this run worked in it: start it again")
 
     def remove_folder(self) -> None:
         """Let others in; remove the folder if nothing is in it, not even the lock of the next run."""

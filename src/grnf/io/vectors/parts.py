@@ -147,6 +147,7 @@ or remove the folder to start afresh
 
     def __iter__(self) -> Iterator[VectorBlock]:
         """Yield the finished blocks; their vectors are mapped, not loaded."""
+        self._lock.check()
         for number in sorted(self._finished):
             notes = self._notes(number)
             Z = np.load(self._vectors_file(number), mmap_mode="r", allow_pickle=False)
@@ -163,6 +164,7 @@ or remove the folder to start afresh
 
     def add(self, block: VectorBlock, bad: list[dict[str, Any]], number: int | None = None) -> None:
         """Keep a block, by default the next one, with the list of graphs in it that could not be used."""
+        self._lock.check()
         number = max(self._finished, default=-1) + 1 if number is None else number
         self._notes_file(number).unlink(missing_ok=True)  # of a damaged block
         with atomic_write(self._vectors_file(number), "wb", block.Z.nbytes) as file:
@@ -193,6 +195,7 @@ or remove the folder to start afresh
 
     def remove(self) -> None:
         """Remove the folder; without its manifest, which goes first, it is nobody's run."""
+        self._lock.check()
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self._clear()
         self._lock.remove_folder()
