@@ -1,9 +1,22 @@
 """How the work is cut: chunks of features that keep within the memory and cover all."""
 
-import numpy as np
+import time
+import warnings
+from itertools import pairwise
 
-from grnf.engine import Schedule
-from grnf.engine.schedule import COEFFICIENT_BYTES
+import numpy as np
+import pytest
+
+from grnf import CostWarning, Graph, GraphBatch
+from grnf.engine import Schedule, schedule
+from grnf.engine.alike import count_classes
+from grnf.engine.grouping import grouped
+from grnf.engine.neighbours import neighbours
+from grnf.engine.plan import Engine
+from grnf.engine.rows import RELU
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece, estimated_terms, sorted_triples_cost
+from grnf.engine.statistics import statistics
+from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 
 LAW = ParameterLaw({1: 2 / 3, 2: 1 / 3})
@@ -39,3 +52,128 @@ def test_chunks_shrink_with_what_must_be_held():
     assert largest[0] > largest[1] > largest[2]
     assert largest[1] > largest[3] >= 64
     assert len(schedule.chunks(LAW, 1000, **ONE, at_least=4)) >= 4
+
+
+# ---- estimates: terms as the plan will do them, counted on all graphs by its own means
+
+
+def random_graphs(n_graphs, n, p, attributes=0, seed=0):
+    generator = np.random.default_rng(seed)
+    return [
+        Graph(
+            n,
+            np.argwhere(np.triu(generator.random((n, n)) < p, 1)),
+            generator.normal(size=(n, attributes)) if attributes else None,
+        )
+        for _ in range(n_graphs)
+    ]
+
+
+def regular(n, steps):
+    return Graph(n, [(i, (i + step) % n) for i in range(n) for step in steps])
+
+
+def clique(n):
+    return Graph(n, np.argwhere(np.triu(np.ones((n, n)), 1)))
+
+
+def sparse(n, n_edges):
+    edges = np.random.default_rng(0).integers(0, n, (n_edges, 2))
+    return Graph(n, edges[edges[:, 0] != edges[:, 1]])
+
+
+def of_egos(n_graphs, seed=0):
+    """A centre and cliques around it, as in IMDB-BINARY."""
+    generator = np.random.default_rng(seed)
+    graphs = []
+    for _ in range(n_graphs):
+        sizes = generator.integers(3, 12, 3)
+        ends = np.cumsum([1, *sizes])
+        edges = [(0, i) for i in range(1, ends[-1])]
+        edges += [(i, j) for a, b in pairwise(ends) for i in range(a, b) for j in range(a, i)]
+        graphs.append(Graph(int(ends[-1]), edges))
+    return graphs
+
+
+SETS = {
+    "small graphs": lambda: random_graphs(300, 15, 0.2),
+    "with attributes": lambda: random_graphs(30, 60, 0.1, attributes=2),
+    "small and large": lambda: [*random_graphs(200, 10, 0.3), *random_graphs(3, 150, 0.1), clique(200)],
+    "egos": lambda: of_egos(100),
+    "cliques": lambda: [clique(n) for n in range(5, 80, 5)],
+    "regular": lambda: [regular(n, (1, 3)) for n in range(20, 200, 20)],
+    "stars": lambda: [Graph(n, [(0, i) for i in range(1, n)]) for n in range(2, 400, 50)],
+    "large and sparse": lambda: [sparse(600, 900)],
+    "large, with attributes": lambda: [Graph(900, sparse(900, 2000).edges, np.arange(900.0)[:, np.newaxis])],
+    "directed": lambda: [Graph(40, sparse(40, 90).edges, directed=True) for _ in range(10)],
+    "no edges": lambda: [Graph(n, []) for n in range(50)],
+}
+
+
+def counted_terms(batch, B, linear):
+    """Count the terms of U_B of all graphs, by the path that the plan takes for each."""
+    engine = Engine(RELU, "indicator", True, True, np.float64)
+    total = 0.0
+    for piece in Schedule().pieces(batch):
+        s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
+        near = neighbours(s)
+        classes = np.diff((twins(s, near) if B == 3 else grouped(s, engine._bits)).node_ptr).astype(float)
+        terms = classes**B
+        if linear and B == 2:
+            crossing = schedule.SORTED_FROM**2 / (schedule.SORTED_FROM * np.log2(schedule.SORTED_FROM))
+            by_sorting = crossing * classes * np.log2(np.maximum(classes, 2)) + np.diff(s.pair_ptr)
+            terms = np.where(classes >= schedule.SORTED_FROM, by_sorting, terms)
+        elif linear and B == 3:
+            terms = np.minimum(terms, sorted_triples_cost(s.sizes.astype(float), np.diff(s.pair_ptr)))
+        total += terms.sum()
+    return total
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("B", [1, 2, 3])
+@pytest.mark.parametrize("name", SETS)
+def test_estimates_follow_what_the_plan_does(name, B, linear):
+    batch = GraphBatch.from_graphs(SETS[name]())
+    counted = counted_terms(batch, B, linear)
+    estimated = estimated_terms(batch, B, linear)
+    assert counted / 5 <= estimated <= 5 * counted
+    assert estimated <= estimated_terms(batch, B, linear, looked_at=0) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_classes_are_counted_as_the_loops_find_them(name):
+    batch = GraphBatch.from_graphs(SETS[name]())
+    engine = Engine(RELU, "indicator", True, True, np.float64)
+    for piece in Schedule().pieces(batch):
+        s = statistics(engine._graphs(batch, piece), piece.directed)
+        few = batch.take(piece.members)
+        found = count_classes(few, twins=False), count_classes(few, twins=True)
+        np.testing.assert_array_equal(found[0], np.diff(grouped(s, engine._bits).node_ptr))
+        np.testing.assert_array_equal(found[1], np.diff(twins(s, neighbours(s)).node_ptr))
+
+
+def test_no_false_alarm_where_nodes_are_alike():
+    """By nodes alone these would take 20 minutes and more; they take seconds."""
+    law = ParameterLaw({3: 1.0})
+    many = {
+        "cliques": GraphBatch.from_graphs([clique(300)] * 50),
+        "stars": GraphBatch.from_graphs([Graph(3000, [(0, i) for i in range(1, 3000)])]),
+    }
+    for name, batch in many.items():
+        orders = law.orders_of(512, seed=0)
+        assert schedule._estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG, name
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Schedule().warn_if_long(batch, law, 512, seed=0, linear=False)
+    different = GraphBatch.from_graphs(random_graphs(50, 300, 0.02, attributes=1))
+    with pytest.warns(CostWarning, match="about"):
+        Schedule().warn_if_long(different, law, 512, seed=0, linear=False)
+
+
+def test_an_estimate_costs_next_to_nothing():
+    batch = GraphBatch.from_graphs(random_graphs(2000, 30, 0.1))
+    estimated_terms(batch, 3, False)
+    start = time.perf_counter()
+    for B in (1, 2, 3):
+        estimated_terms(batch, B, False)
+    assert time.perf_counter() - start < 0.2

@@ -20,6 +20,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from grnf.basis import bell, stirling
+from grnf.engine.alike import count_classes
 from grnf.engine.jit import compiled
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
@@ -28,7 +29,7 @@ from grnf.progress import progress
 from grnf.rules import Int, OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Piece", "Schedule", "fitting_tile", "n_workers", "run", "sorted_triples_cost"]
+__all__ = ["Piece", "Schedule", "estimated_terms", "fitting_tile", "n_workers", "run", "sorted_triples_cost"]
 
 TILE = 1024
 """Hidden channels that U_1 and U_2 treat at once."""
@@ -86,8 +87,15 @@ FEATURES = 64
 COEFFICIENT_BYTES = 128
 """Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
 
-TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND = 1e10, 1e9, 2e8
-"""Rough rates of one thread: relu and ramp, other activations, and the general U_B; to warn of long runs."""
+TERMS_PER_SECOND, SMOOTH_PER_SECOND, TUPLES_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8, 1e8
+"""Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations, of the
+general U_B; and sums of one graph and channel, however few terms they have."""
+
+SORTED_NODE = 45
+"""What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
+
+LOOKED_AT = 24
+"""Graphs in which equal nodes are counted for an estimate."""
 
 LONG = 600.0
 """Seconds of estimated work from which a warning comes first."""
@@ -214,18 +222,23 @@ class Schedule:
     def warn_if_long(
         self, batch: GraphBatch, law: ParameterLaw, n_hidden: int, *, seed: int, linear: bool
     ) -> None:
-        """Warn before work that will take very long; `linear`: whether rho_e is piecewise linear."""
+        """Warn before work that will take very long; `linear`: whether rho_e is piecewise linear.
+
+        The most that it can take costs nothing to say; only if that is long are equal nodes looked for.
+        """
         sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
-        seconds = _estimated_seconds(batch, sample, law.hidden_channels, linear)
-        seconds *= n_hidden / len(sample) / self.workers
-        if seconds > LONG:
-            warnings.warn(
-                f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
-                f"{batch.sizes.max()} nodes. Fewer orders, drawn as proposal=law.restricted_to({{1, 2}}), "
-                "smaller graphs or fewer components take less",
-                CostWarning,
-                stacklevel=4,
-            )
+        for looked_at in (0, LOOKED_AT):
+            seconds = _estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
+            seconds *= n_hidden / len(sample) / self.workers
+            if seconds <= LONG:
+                return
+        warnings.warn(
+            f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
+            f"{batch.sizes.max()} nodes. Fewer orders, drawn as proposal=law.restricted_to({{1, 2}}), "
+            "smaller graphs or fewer components take less",
+            CostWarning,
+            stacklevel=4,
+        )
 
 
 def _limits(total: int, workers: int) -> FloatArray:
@@ -258,22 +271,50 @@ def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
     return 24.0 * n**2 + 36.0 * edges * n
 
 
-def _estimated_seconds(batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool) -> float:
-    """Estimate how long features of these orders take on one thread, from terms and rough rates.
+def _estimated_seconds(
+    batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool, looked_at: int
+) -> float:
+    """Estimate how long features of these orders take on one thread, from terms and rough rates."""
+    sums: dict[int, float] = {}
+    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
+        for B in range(1, int(k) + 1):
+            sums[B] = sums.get(B, 0.0) + float(count) * hidden_channels * stirling(int(k), B)
+    seconds = 0.0
+    for B, count in sums.items():
+        rate = TUPLES_PER_SECOND if B > 3 else TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
+        seconds += count * (
+            estimated_terms(batch, B, linear, looked_at) / rate + len(batch) / SUMS_PER_SECOND
+        )
+    return seconds
 
-    Only what can grow out of hand is counted: U_3 and beyond, and U_2 where it cannot be sorted.
+
+def estimated_terms(batch: GraphBatch, B: int, linear: bool, looked_at: int = LOOKED_AT) -> float:
+    """Return how many terms U_B of all graphs takes for each channel, sorting counted as so many terms.
+
+    Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
+    none is looked at, all nodes count as different.
     """
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    terms = {2: np.zeros_like(n) if linear else n**2, 3: n**3}
-    if linear:
-        terms[3] = np.minimum(terms[3], sorted_triples_cost(n, edges))
-    seconds = 0.0
-    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
-        for B in range(2, int(k) + 1):
-            tuples = terms[B] if B in terms else np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0)
-            rate = TUPLES_PER_SECOND if B > 3 else TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
-            seconds += float(count) * hidden_channels * stirling(int(k), B) * float(tuples.sum()) / rate
-    return seconds
+    most = _terms(B, n, n, edges, linear)
+    total = float(most.sum())
+    if B > 3 or not looked_at or not total:
+        return total
+    places = total * (np.arange(looked_at) + 0.5) / looked_at
+    some, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
+    classes = count_classes(batch.take(some), twins=B == 3)
+    shares = _terms(B, classes, n[some], edges[some], linear) / most[some]
+    return total * float(np.average(shares, weights=times))
+
+
+def _terms(B: int, classes: FloatArray, n: FloatArray, edges: IntArray, linear: bool) -> FloatArray:
+    """Return the terms of U_B of each graph by the path that the plan takes for so many classes of nodes."""
+    if B > 3:
+        return np.asarray(np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0))
+    terms = classes**B
+    if linear and B == 2:
+        by_sorting = SORTED_NODE * classes * np.log2(classes + 2) + 3.0 * edges
+        return np.where(classes >= SORTED_FROM, by_sorting, terms)
+    return np.minimum(terms, sorted_triples_cost(n, edges)) if linear and B == 3 else terms
 
 
 def _spelled(seconds: float) -> str:
