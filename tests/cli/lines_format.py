@@ -4,6 +4,7 @@ A line {"bad": reason} is a record that cannot be read.
 """
 
 import json
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,6 +27,12 @@ def read_graphs(path, *, format=None, on_error="raise"):
                 record[name] = {key: np.array(value) for key, value in record.get(name, {}).items()}
             edges = np.array(record.pop("edges"), dtype=np.int64).reshape(-1, 2)
             yield RawGraph(edges=edges, **record)
+
+
+def read_blocks(path, *, format=None, on_error="raise", block_size=1024, n_jobs=None):
+    stream = read_graphs(path, format=format, on_error=on_error)
+    while block := list(islice(stream, block_size)):
+        yield block
 
 
 def write_graphs(path, graphs, *, format=None, lossy=False):
@@ -51,6 +58,7 @@ def install(patch=setattr):
     patch(grnf.io, "FORMATS", dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None)))
     patch(grnf.io, "guess_format", lambda path: Path(path).suffix[1:])
     patch(grnf.io, "read_graphs", read_graphs)
+    patch(grnf.io, "read_blocks", read_blocks)
     patch(grnf.io, "write_graphs", write_graphs)
 
 

@@ -257,6 +257,6 @@ def test_columns_of_a_table(call, tmp_path):
     assert [line.split(",")[0] for line in lines[1:]] == [f"D{n}" for n in range(1, 9)]
     made = json.loads((tmp_path / "z.csv.json").read_text())
     assert made["input"]["options"] == {"column": "Drug", "graph_id": "Drug_ID"}
-    assert "no column 'drug'" in call(*arguments, "--smiles-column", "drug").stderr
+    assert "no column 'drug'" in call(*arguments, "--smiles-column", "drug", "--force").stderr
     call("convert", tmp_path / "t.csv", tmp_path / "t.jsonl", "--smiles-column", "tail")
     assert len(json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["nodes"]) == 1

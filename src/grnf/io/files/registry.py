@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
-from grnf.io.files.records import Block, OnError, to_the_end
+from grnf.io.files.records import OnError, to_the_end
 from grnf.io.files.streams import Source, aside, deliver, open_sink
 from grnf.io.files.survey import SMILES_NAMES, first_rows, molecule_columns, named_smiles
 from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
 
-__all__ = ["guess_format", "read_blocks", "read_graphs", "write_graphs"]
+__all__ = ["format_of", "guess_format", "read_graphs", "write_graphs"]
 
 
 def read_graphs(
@@ -65,74 +64,20 @@ def read_graphs(
         if format is None and not source.path.suffix:
             raise GraphError(f"{path} is a pipe whose name has no suffix; name its format by format=")
         return _read_pipe(source, format, on_error, options)
-    entry = _entry(source, format)
+    entry = format_of(source, format)
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
     return _read_file(source, entry, on_error, options)
-
-
-def read_blocks(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    on_error: OnError = "raise",
-    block_size: int = 1024,
-    n_jobs: int | None = None,
-    **options: Any,
-) -> Iterator[Block]:
-    r"""Yield the graphs of a file some at a time: as a `RawBatch` where its format is made of columns.
-
-    It is what `read_graphs` yields, many times faster for TU sets, npz and Parquet. Other formats give lists.
-
-    Parameters
-    ----------
-    path, format, on_error, **options : as in `read_graphs`
-    block_size : int, default=1024
-        Graphs in a list; column-wise formats have their own.
-    n_jobs : int, optional
-        Processes that share the work where it is worth it, as with SMILES; by default this one alone.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.npz"
-    >>> write_graphs(path, [RawGraph(3, np.array([[0, 1]])), RawGraph(2, np.array([[1, 0]]))])
-    >>> list(read_blocks(path))
-    [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
-    """
-    source = Source(path)
-    entry = _entry(source, format) if source.is_folder or source.path.is_file() else None
-    taken = [] if entry is None or entry.blocks is None else inspect.signature(entry.blocks).parameters
-    if (
-        entry is None
-        or entry.blocks is None
-        or (source.is_folder and entry.name != "tu")
-        or options.keys() - taken
-    ):
-        graphs = read_graphs(path, format=format, on_error=on_error, **options)
-        while some := list(islice(graphs, block_size)):
-            yield some
-        return
-    count = 0
-    try:
-        shared = {"n_jobs": n_jobs} if "n_jobs" in taken else {}
-        for block in entry.blocks(source, on_error=on_error, **options, **shared):
-            yield block
-            count += len(block)
-    except GraphError:
-        if on_error == "raise":
-            raise
-        yield list(islice(read_graphs(path, format=entry.name, on_error="yield", **options), count, None))
 
 
 def _read_pipe(
     source: Source, format: str | None, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
     with source.reopenable() as copy:
-        yield from _read_file(copy, _entry(copy, format), on_error, options)
+        yield from _read_file(copy, format_of(copy, format), on_error, options)
 
 
-def _entry(source: Source, format: str | None) -> Format:
+def format_of(source: Source, format: str | None) -> Format:
     """Return the format by its name, or else as the source shows it."""
     if format is not None and format not in TABLES:
         return _format(format)
