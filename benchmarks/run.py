@@ -37,7 +37,7 @@ def fitted(graphs, **settings):
 
 def draw_for(graphs, orders=None):
     law = ParameterLaw(orders or {1: 2 / 3, 2: 1 / 3})
-    return law.sample(M, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+    return law.sample(M, channels=graphs.channels().all, seed=0)
 
 
 def error_against_definition(graphs, orders=None, n_graphs=4, n_features=12):
@@ -54,7 +54,7 @@ def error_against_definition(graphs, orders=None, n_graphs=4, n_features=12):
     orders = orders or {1: 2 / 3, 2: 1 / 3}
     settings = {"orders": orders, "center": False, "random_state": 0}
     Z = GRNF(n_features, **settings).fit_transform(small) * np.sqrt(n_features)
-    draw = ParameterLaw(orders).sample(n_features, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+    draw = ParameterLaw(orders).sample(n_features, channels=graphs.channels().all, seed=0)
     exact = np.array([psi_of_graph(graph, draw, normalize=True) for graph in small])
     return float(np.abs(Z - exact).max() / np.abs(exact).max())
 
@@ -261,6 +261,20 @@ def bench_first_call():
     return first_call.bench_first_call()
 
 
+def bench_doors():
+    """From files, objects and SMILES to vectors, beside the loops alone."""
+    import doors
+
+    return doors.bench_doors()
+
+
+def bench_pairwise():
+    """Distances between vectors of which many are equal, against distinct ones and scikit-learn."""
+    import pairwise
+
+    return pairwise.bench_pairwise()
+
+
 def bench_before_after():
     """The version in GRNF_BEFORE, a checkout, and this one taking turns."""
     import before_after
@@ -276,7 +290,7 @@ def bench_triples():
         graphs = graphs.take(np.random.default_rng(0).permutation(len(graphs))[:200])
         orders = {3: 1.0}
         grnf = GRNF(64, orders=orders, random_state=0).fit(graphs)
-        draw = ParameterLaw(orders).sample(64, channels=graphs.node_width + 1 + graphs.edge_width, seed=0)
+        draw = ParameterLaw(orders).sample(64, channels=graphs.channels().all, seed=0)
         plain = Engine(RELU, "indicator", True, True, np.float32, group=False)
         grouping = Engine(RELU, "indicator", True, True, np.float32, group=True)
         sizes = graphs.sizes[graphs.sizes >= 3].astype(np.int64)

@@ -159,16 +159,25 @@ def _of_partition(
     (pi, B), m = _partitions(group.k)[index], len(group.features)
     mapping, H = slot_map(pi, basis), m * group.hidden_channels
     theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
-    form = np.einsum("usc,mchf->usfhm", mapping.matrices, theta, optimize=True)
-    form = form.reshape(*form.shape[:3], H)  # u, statistic, F, H
     node, edge = node_width, group.channels - node_width
     arrays = {
         "nodes": np.zeros((3, B, node + (3 if directed else 2) * edge, H)),
         "pairs": np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H)),
         "totals": np.zeros((3, 1, node + 2 * edge, H)),
     }
-    for place in _places(B, node_width, group.channels, directed):
-        arrays[place.array][:, place.slot, place.columns] += form[:, place.row, place.channels]
+    for channels in (slice(0, node), slice(node, group.channels)):
+        wanted: dict[tuple[str, int, int, int], FloatArray] = {}
+        for place in _places(B, node_width, group.channels, directed):
+            if place.channels == channels:
+                key = place.array, place.slot, place.columns.start, place.columns.stop
+                wanted[key] = wanted.get(key, 0.0) + mapping.matrices[:, place.row]  # what goes together
+        own = theta[:, :, :, channels]
+        flat = own.transpose(1, 3, 2, 0).reshape(own.shape[1], -1)  # columns, (F, F_h, m)
+        found = np.concatenate(list(wanted.values())) @ flat
+        for (array, slot, start, stop), form in zip(
+            wanted, found.reshape(len(wanted), 3, own.shape[3], H), strict=True
+        ):
+            arrays[array][:, slot, start:stop] = form
     return Coefficients(
         **arrays,
         bias=group.equivariant_bias[:, index].T.reshape(-1),

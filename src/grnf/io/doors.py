@@ -67,17 +67,17 @@ def _of_networkx(graphs: Sequence[Any]) -> RawBatch:
     edge_rows: list[Mapping[Any, Any]] = []
     n_nodes, n_edges = [], []
     for graph in graphs:
-        number = {}
-        for place, (node, row) in enumerate(graph.nodes(data=True)):
-            number[node] = place
-            node_rows.append(row)
-        before = len(edge_rows)
-        for source, target, row in graph.edges(data=True):
-            ends.append(number[source])
-            ends.append(number[target])
-            edge_rows.append(row)
-        n_nodes.append(len(number))
-        n_edges.append(len(edge_rows) - before)
+        nodes, edges = list(graph.nodes(data=True)), list(graph.edges(data=True))
+        names = [node for node, _ in nodes]
+        node_rows += [row for _, row in nodes]
+        edge_rows += [row for *_, row in edges]
+        if names == list(range(len(names))):
+            ends += [end for source, target, _ in edges for end in (source, target)]
+        else:
+            number = {node: place for place, node in enumerate(names)}
+            ends += [number[end] for source, target, _ in edges for end in (source, target)]
+        n_nodes.append(len(nodes))
+        n_edges.append(len(edges))
     node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
     return RawBatch(
         node_ptr,

@@ -21,7 +21,9 @@ __all__ = ["batches", "guest", "open_parquet", "read_parquet", "read_parquet_blo
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
-ROWS_AT_ONCE = 256
+ROWS_AT_ONCE, MOST_ROWS_AT_ONCE, BYTES_AT_ONCE = 256, 1024, 2**24
+"""Rows that are read at a time: more where they are small."""
+
 BUFFER = 2**20
 """Bytes that are read of a column at a time; without it, all that a row group has of it."""
 
@@ -132,7 +134,10 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
 def batches(table: Any, names: list[str], name: str) -> Iterator[Any]:
     """Yield record batches of some columns; damage is named."""
     try:
-        yield from table.iter_batches(batch_size=ROWS_AT_ONCE, columns=names, use_threads=False)
+        size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
+        fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
+        rows = min(max(ROWS_AT_ONCE, fitting), MOST_ROWS_AT_ONCE)
+        yield from table.iter_batches(batch_size=rows, columns=names, use_threads=False)
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
         raise GraphError(f"{name}: damaged Parquet file: {error}") from None
 
