@@ -267,6 +267,9 @@ class AttributeEncoder:
             encoder.encoded_keys_ = node, edge
         return encoder
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known_keys": {}}
+
     def __repr__(self) -> str:
         if not hasattr(self, "node_schema_"):
             return f"AttributeEncoder(unseen={self.unseen!r}, missing={self.missing!r})"

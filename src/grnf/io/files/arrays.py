@@ -36,7 +36,7 @@ KINDS = {"node_feat": "f", "edge_attr": "f", "y": "f", "directed": "b", "text": 
 AT_ONCE = 4096
 """Graphs whose numbers of nodes and edges are in memory at a time."""
 
-BLOCK, NUMBERS = 1024, 2**21
+BLOCK, NUMBERS = 1024, 2**17
 """Graphs, and entries of all arrays, that are in memory at a time."""
 
 IN_MEMORY = 2**20

@@ -44,7 +44,7 @@ def read_blocks(
     >>> from pathlib import Path
     >>> from grnf.io import RawGraph, write_graphs
     >>> path = Path(tempfile.mkdtemp()) / "two.npz"
-    >>> write_graphs(path, [RawGraph(3, np.array([[0, 1]])), RawGraph(2, np.array([[1, 0]]))])
+    >>> _ = write_graphs(path, [RawGraph(3, np.array([[0, 1]])), RawGraph(2, np.array([[1, 0]]))])
     >>> list(read_blocks(path))
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
