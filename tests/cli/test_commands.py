@@ -139,3 +139,14 @@ def test_demo(tmp_path):
     for name in ("SBM", "Delaunay"):
         assert results[name]["distances"]["permuted copy"]["value"] < 1e-4
         assert len(results[name]["accuracy"]) >= 3
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_notices_of_the_library_reach_files_too(quiet):
+    code = (
+        "import logging, sys; import grnf.cli.app as app; "
+        "app.app = lambda: logging.getLogger('grnf').info('compiling the loops'); app.main()"
+    )
+    command = [sys.executable, "-c", code, *(["-q"] if quiet else [])]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stderr == ("" if quiet else "grnf: compiling the loops\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 
@@ -56,6 +57,11 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 def main() -> None:
     """Run the command line; expected errors end in one line, not in a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
+    if not {"-q", "--quiet"} & set(sys.argv) and not logging.getLogger("grnf").handlers:
+        handler = logging.StreamHandler()  # notices of the library, in files and pipes too
+        handler.setFormatter(logging.Formatter("grnf: %(message)s"))
+        logging.getLogger("grnf").addHandler(handler)
+        logging.getLogger("grnf").setLevel(logging.INFO)
     try:
         with room_for("standard output or a temporary file"):
             app()

@@ -77,7 +77,7 @@ class _Announcer(event.Listener):
         self.told = True
         message = "compiling the loops; this happens once, later runs read them from the cache"
         logger.info(message)
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not logger.handlers:  # a handler has said it
             sys.stderr.write(f"grnf: {message}\n")
 
     def on_end(self, event: Any) -> None:
