@@ -10,6 +10,7 @@ import grnf.lifts
 from grnf import GRNF, Graph, GraphBatch
 from grnf.estimators.cache import EmbeddingCache, embedded_once, graph_hashes
 from grnf.estimators.views import View
+from grnf.io import AttributeEncoder, RawGraph
 from grnf.law import Categorical, Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson
 from grnf.lifts import Degree, Lift, NodeLift, Standardize, WeisfeilerLehman
 from random_graphs import cycle, random_graph
@@ -262,3 +263,22 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_same_numbers_under_other_names_are_other_graphs():
+    numbers = [np.array([1.0, 2.0]), np.array([1.0, 3.0])]
+    edges = np.array([[0, 1]])
+    given = [
+        RawGraph(2, edges, {"charge": numbers[0]}),
+        RawGraph(2, edges, {"mass": numbers[0]}),
+        RawGraph(2, edges, {"charge": numbers[1]}),
+        RawGraph(2, edges, {"kind": np.array(["a", "b"], dtype=object)}),
+        RawGraph(2, edges, {"kind": np.array(["a", "c"], dtype=object)}),
+        RawGraph(2, edges, {"kind": np.array(["a", "b"], dtype=object)}, {"weight": np.array([2.0])}),
+    ]
+    hashes = [
+        graph_hashes(AttributeEncoder(unseen=unseen).fit([raw]).encode_batch([raw])[0])[0]
+        for raw in given
+        for unseen in ("open", "error")
+    ]
+    assert len(set(hashes)) == 9  # numbers are the same with either policy

@@ -87,14 +87,22 @@ def _embedded(of: Any, batch: GraphBatch, embed: Embed) -> FloatArray:  # noqa: 
 
 
 def graph_hashes(batch: GraphBatch) -> list[bytes]:
-    """Hash each graph: numbering of nodes and order of edges included, so equal hashes are equal graphs."""
+    """Hash each graph: numbering of nodes and order of edges included, so equal hashes are equal graphs.
+
+    What the channels are counts too: the same numbers under other names have other vectors.
+    """
     hashes = []
+    names = batch.node_keys.tobytes() + b" " + batch.edge_keys.tobytes()
+    of_nodes, of_edges = (
+        np.append(codes.keys, np.uint64(0))[codes.values] for codes in (batch.node_codes, batch.edge_codes)
+    )
     for g in range(len(batch)):
         nodes = slice(batch.node_ptr[g], batch.node_ptr[g + 1])
         edges = slice(batch.edge_ptr[g], batch.edge_ptr[g + 1])
         digest = hashlib.blake2b(digest_size=16)
-        digest.update(repr((nodes.stop - nodes.start, bool(batch.directed[g]))).encode())
-        for array in (batch.edges[edges], batch.node_attr[nodes], batch.edge_attr[edges]):
+        digest.update(repr((nodes.stop - nodes.start, bool(batch.directed[g]), names)).encode())
+        numbers = batch.edges[edges], batch.node_attr[nodes], batch.edge_attr[edges]
+        for array in (*numbers, of_nodes[nodes], of_edges[edges]):
             digest.update(np.ascontiguousarray(array).tobytes())
         hashes.append(digest.digest())
     return hashes
