@@ -20,6 +20,10 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "statistics"]
 
 
+MOVES = 16
+"""Steps for each edge after which moving edges to their places is given up for another sort."""
+
+
 class Statistics(NamedTuple):
     """Arrays of one batch of graphs that are all directed or all undirected.
 
@@ -214,7 +218,18 @@ def _order(edges: IntArray, n: int) -> IntArray:
             in_order = False
     if in_order:
         return low[:0]
-    return counting_sort(counting_sort(counted(len(edges)), high, n), low, n)
+    order = counting_sort(counted(len(edges)), low, n)
+    steps = 0
+    for place in range(1, len(order)):  # few at each node: moved to their places
+        e, at = order[place], place
+        while at > 0 and low[order[at - 1]] == low[e] and high[order[at - 1]] > high[e]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = e
+        steps += place - at
+        if steps > MOVES * len(order):  # many: sorted by both
+            return counting_sort(counting_sort(counted(len(edges)), high, n), low, n)
+    return order
 
 
 @inner

@@ -62,22 +62,23 @@ def _door(kind: type) -> Callable[[Sequence[Any]], RawBatch] | None:
 
 
 def _of_networkx(graphs: Sequence[Any]) -> RawBatch:
-    ends: list[int] = []
+    ends: list[Any] = []
     node_rows: list[Mapping[Any, Any]] = []
     edge_rows: list[Mapping[Any, Any]] = []
     n_nodes, n_edges = [], []
+    add_end, add_row = ends.append, edge_rows.append
     for graph in graphs:
-        nodes, edges = list(graph.nodes(data=True)), list(graph.edges(data=True))
-        names = [node for node, _ in nodes]
-        node_rows += [row for _, row in nodes]
-        edge_rows += [row for *_, row in edges]
-        if names == list(range(len(names))):
-            ends += [end for source, target, _ in edges for end in (source, target)]
-        else:
+        names, first, before = list(graph), len(ends), len(edge_rows)
+        node_rows += [row for _, row in graph.nodes(data=True)]
+        for source, target, row in graph.edges(data=True):  # not list(...), which counts the edges first
+            add_end(source)
+            add_end(target)
+            add_row(row)
+        if names != list(range(len(names))):
             number = {node: place for place, node in enumerate(names)}
-            ends += [number[end] for source, target, _ in edges for end in (source, target)]
-        n_nodes.append(len(nodes))
-        n_edges.append(len(edges))
+            ends[first:] = [number[end] for end in ends[first:]]
+        n_nodes.append(len(names))
+        n_edges.append(len(edge_rows) - before)
     node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
     return RawBatch(
         node_ptr,
@@ -124,11 +125,18 @@ def _columns_of_sequences(sequences: list[Any], ptr: IntArray, ids: tuple[str, .
 
 def _columns_of_rows(rows: list[Mapping[Any, Any]], ptr: IntArray) -> dict[str, RawColumn]:
     """Return the columns of dictionaries, one for each key that any of them has."""
+    if not any(rows):
+        return {}
+    columns: dict[str, RawColumn] = {}
+    if len(rows[0]) * len(rows) == sum(map(len, rows)) and len(set(map(str, rows[0]))) == len(rows[0]):
+        try:
+            return {str(key): _column([row[key] for row in rows], None) for key in rows[0]}
+        except KeyError:  # as many, but others
+            pass
     keys = dict.fromkeys(chain.from_iterable(rows))
-    if len({str(key) for key in keys}) < len(keys):
-        raise GraphError("two attributes have one name when written as text")
-    columns = {}
     for key in keys:
+        if str(key) in columns:
+            raise GraphError("two attributes have one name when written as text")
         try:
             values, absent = [row[key] for row in rows], None
         except KeyError:

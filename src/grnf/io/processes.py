@@ -31,5 +31,5 @@ def in_processes(
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if effective_n_jobs(n_jobs) == 1:
         return map(work, tasks)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    parallel = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator")
     return parallel(delayed(work)(task) for task in tasks)  # type: ignore[no-any-return]
