@@ -27,12 +27,12 @@ def sorted_everywhere(monkeypatch):
             plan, f"{name}_sorted", lambda *args, f=original, name=name: (used.append(name), f(*args))
         )
 
-    def triples(self, s, c, scale, sums):
-        near = plan.neighbours(s)
-        for graph in range(len(scale)):
-            plan.u3_sorted(s, near, c, self._rho, 5, scale, graph, sums)
+    def all_by_sorting(B, n, rows, edges, linear):
+        return np.zeros(len(n)), np.full(len(n), B == 3)
 
-    monkeypatch.setattr(plan.Engine, "_triples", triples)
+    monkeypatch.setattr(plan, "tuples_cost", all_by_sorting)
+    monkeypatch.setattr(schedule, "FEW_TUPLES", -1)
+    monkeypatch.setattr(schedule, "SORTED_TILE", 5)
     return used
 
 
@@ -89,26 +89,22 @@ def test_around_the_switch_to_sorting(activation, attributes, monkeypatch):
         np.testing.assert_allclose(other, found[0], rtol=1e-10, atol=1e-12)
 
 
-def test_triples_around_the_switch(activation):
+def test_triples_around_the_switch(activation, monkeypatch):
     """Sparse graphs of this size take the sorted path; the triple loop gives the same."""
     generator = np.random.default_rng(0)
     sparse = random_graph(generator, 90, 1, 0, False, 1 / 90)
     directed = random_graph(generator, 90, 1, 0, True, 1 / 90)
     found = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    loop = plan.Engine._triples
-    plan_cost = []
+    costs, original = [], plan.tuples_cost
 
-    def triples(self, s, c, scale, out):
-        plan_cost.append(24.0 * s.sizes**2 + 36.0 * np.diff(s.pair_ptr) * s.sizes < s.sizes**3.0)
-        near = plan.neighbours(s)
-        plan.u3(s, near, c, self._rho, 16, scale, np.arange(len(scale)), out)
+    def one_by_one(*args):
+        cost, by_sorting = original(*args)
+        costs.append(by_sorting)
+        return cost, np.zeros_like(by_sorting)
 
-    plan.Engine._triples = triples
-    try:
-        expected = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    finally:
-        plan.Engine._triples = loop
-    assert all(case.all() for case in plan_cost)
+    monkeypatch.setattr(plan, "tuples_cost", one_by_one)
+    expected = sums([sparse, directed], {3: 1.0}, activation, M=2)
+    assert all(by_sorting.all() for by_sorting in costs)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 

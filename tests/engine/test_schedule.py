@@ -9,13 +9,15 @@ import pytest
 
 from grnf import CostWarning, Graph, GraphBatch
 from grnf.engine import Schedule, schedule
-from grnf.engine.alike import count_classes
+from grnf.engine.alike import count_alike
 from grnf.engine.grouping import grouped
+from grnf.engine.jit import compiled
 from grnf.engine.neighbours import neighbours
 from grnf.engine.plan import Engine
-from grnf.engine.rows import RELU
-from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece, estimated_terms, sorted_triples_cost
+from grnf.engine.rows import RELU, TANH
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece, estimated_terms
 from grnf.engine.statistics import statistics
+from grnf.engine.tuple_types import count_types, form_of, key_bits
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 
@@ -110,21 +112,37 @@ SETS = {
 }
 
 
+@compiled
+def n_types(of, B, g):
+    """Count the types of tuples of a graph; 0 if they are too many."""
+    n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
+    form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
+    if of.few.sizes[g] < B or key_bits(form) > 62:
+        return 0
+    return len(count_types(of.rows, of.near, of.class_of, form, g, schedule.MOST_TYPES).keys)
+
+
 def counted_terms(batch, B, linear):
     """Count the terms of U_B of all graphs, by the path that the plan takes for each."""
-    engine = Engine(RELU, "indicator", True, True, np.float64)
+    engine = Engine(RELU if linear else TANH, "indicator", True, True, np.float64)
     total = 0.0
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
-        near = neighbours(s)
-        classes = np.diff((twins(s, near) if B == 3 else grouped(s, engine._bits)).node_ptr).astype(float)
+        if B > 2:
+            of = engine._classes(s, neighbours(s))
+            terms, _ = engine._tuples(B, s, of)
+            if B > 3:
+                terms = terms * (schedule.TUPLE if linear else schedule.SMOOTH_TUPLE)
+            types = np.array([n_types(of, B, g) for g in range(len(terms))])
+            terms = np.where(types > 0, np.minimum(terms, types), terms)
+            total += terms.sum()
+            continue
+        classes = np.diff(grouped(s, engine._bits).node_ptr).astype(float)
         terms = classes**B
         if linear and B == 2:
             crossing = schedule.SORTED_FROM**2 / (schedule.SORTED_FROM * np.log2(schedule.SORTED_FROM))
             by_sorting = crossing * classes * np.log2(np.maximum(classes, 2)) + np.diff(s.pair_ptr)
             terms = np.where(classes >= schedule.SORTED_FROM, by_sorting, terms)
-        elif linear and B == 3:
-            terms = np.minimum(terms, sorted_triples_cost(s.sizes.astype(float), np.diff(s.pair_ptr)))
         total += terms.sum()
     return total
 
@@ -147,9 +165,9 @@ def test_classes_are_counted_as_the_loops_find_them(name):
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, piece), piece.directed)
         few = batch.take(piece.members)
-        found = count_classes(few, twins=False), count_classes(few, twins=True)
-        np.testing.assert_array_equal(found[0], np.diff(grouped(s, engine._bits).node_ptr))
-        np.testing.assert_array_equal(found[1], np.diff(twins(s, neighbours(s)).node_ptr))
+        found = count_alike(few)
+        np.testing.assert_array_equal(found.classes, np.diff(grouped(s, engine._bits).node_ptr))
+        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbours(s)).node_ptr))
 
 
 def test_no_false_alarm_where_nodes_are_alike():

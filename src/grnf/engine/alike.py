@@ -1,19 +1,38 @@
-"""How many nodes of a graph are different: a count in numpy, for estimates; loops find their own classes."""
+"""How much of a graph is different: counts in numpy, for estimates; loops find their own classes."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from grnf.graphs import Codes, GraphBatch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["count_classes"]
+__all__ = ["Alike", "count_alike"]
 
 
-def count_classes(batch: GraphBatch, *, twins: bool) -> FloatArray:
-    """Count in each graph the nodes that have different statistics, or the nodes that are no twins.
+class Alike(NamedTuple):
+    """How many different things each graph has.
+
+    Parameters
+    ----------
+    classes : array, shape (n_graphs,)
+        Nodes that have different statistics.
+    twins : array
+        Nodes that cannot be swapped with an earlier one.
+    pairs : array
+        Edges whose ends have different statistics or whose values differ, both ways round.
+    """
+
+    classes: FloatArray
+    twins: FloatArray
+    pairs: FloatArray
+
+
+def count_alike(batch: GraphBatch) -> Alike:
+    """Count in each graph what is different.
 
     By one number for each node, made of all that must be equal: rounding aside, others are equal by chance.
 
@@ -21,9 +40,9 @@ def count_classes(batch: GraphBatch, *, twins: bool) -> FloatArray:
     --------
     >>> from grnf.graphs import Graph
     >>> square, path = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), Graph(3, [(0, 1), (1, 2)])
-    >>> batch = GraphBatch.from_graphs([square, path])
-    >>> count_classes(batch, twins=False), count_classes(batch, twins=True)
-    (array([1., 2.]), array([2., 2.]))
+    >>> alike = count_alike(GraphBatch.from_graphs([square, path]))
+    >>> alike.classes, alike.twins, alike.pairs
+    (array([1., 2.]), array([2., 2.]), array([1., 2.]))
     """
     owner = np.repeat(np.arange(len(batch)), batch.sizes)
     of_edge = np.repeat(np.arange(len(batch)), np.diff(batch.edge_ptr))
@@ -37,13 +56,20 @@ def count_classes(batch: GraphBatch, *, twins: bool) -> FloatArray:
 
     key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
     key += math.pi * of_neighbours(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
-    if not twins:
-        return _n_different(owner, key, len(batch))
+    classes = _n_different(owner, key, len(batch))
+    there, again = (
+        value + math.e * key[i] + math.sqrt(5) * key[j],
+        value + math.e * key[j] + math.sqrt(5) * key[i],
+    )
+    apart = i != j
+    pairs = np.concatenate([there[apart], (back * again)[apart]])
+    pairs_of = np.tile(of_edge[apart], 2)
     names = _names(len(owner))
-    key += of_neighbours(names)
+    key = key + of_neighbours(names)
     # twins that are not joined have equal neighbours; twins that are, once each is among its own
-    apart, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
-    return np.asarray(apart + joined - batch.sizes)
+    loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
+    twins = np.asarray(loose + joined - batch.sizes)
+    return Alike(classes, twins, _n_different(pairs_of, pairs, len(batch)))
 
 
 def _names(count: int) -> FloatArray:

@@ -13,7 +13,7 @@ from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Bits", "classed", "grouped"]
+__all__ = ["Bits", "class_numbers", "classed", "grouped"]
 
 TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
@@ -84,30 +84,17 @@ def _group(
     out_ptr, out_rows, out_weight = node_out
     out_pair_ptr, out_pair_rows, out_pair_weight, out_pair_nodes = pair_out
     n_classes = n_pair_classes = int(np.int64(0))  # a plain 0 would be compiled as a type of its own
-    factors = np.zeros(node_bits.shape[1], np.uint64)
-    for f in range(len(factors)):
-        factors[f] = (np.uint64(2 * f + 1) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    factors = _factors(node_bits.shape[1])
     for g in range(len(node_ptr) - 1):
         first = n_classes
         n = node_ptr[g + 1] - node_ptr[g]
         class_of = np.zeros(n, np.int64)
-        table = _empty_table(n)
+        firsts = out_rows[first:]
+        n_classes += _number(node_bits[node_ptr[g] : node_ptr[g + 1]], factors, class_of, firsts)
+        for i in range(first, n_classes):
+            out_rows[i] += node_ptr[g]
         for i in range(n):
-            row = node_ptr[g] + i
-            if i >= TRIED and n_classes - first == i:  # no two alike so far: continuous attributes
-                class_of[i] = i
-                out_rows[n_classes], out_weight[n_classes] = row, 1
-                n_classes += 1
-                continue
-            at = _hash_row(node_bits[row], factors) & np.uint64(len(table) - 1)
-            while table[at] >= 0 and not _equal_rows(node_bits[row], node_bits[out_rows[table[at]]]):
-                at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
-            if table[at] < 0:
-                table[at] = n_classes
-                out_rows[n_classes] = row
-                n_classes += 1
-            out_weight[table[at]] += 1
-            class_of[i] = table[at] - first
+            out_weight[first + class_of[i]] += 1
         out_ptr[g + 1] = n_classes
 
         own = slice(pair_ptr[g], pair_ptr[g + 1])
@@ -125,6 +112,46 @@ def _group(
                 class_of, n_own, pair_nodes, pair_bits, own, half, n_pair_classes, pair_out
             )
         out_pair_ptr[g + 1] = n_pair_classes
+
+
+@compiled
+def class_numbers(s: Statistics, bits: Bits) -> IntArray:
+    """Return the class of every row of `nodes`, numbered in each graph in the order in which they come."""
+    found, firsts = np.zeros(len(s.nodes), np.int64), np.zeros(len(s.nodes), np.int64)
+    rows, factors = s.nodes.view(bits.dtype), _factors(s.nodes.shape[1])
+    for g in range(len(s.node_ptr) - 1):
+        own = slice(s.node_ptr[g], s.node_ptr[g + 1])
+        _number(rows[own], factors, found[own], firsts)
+    return found
+
+
+@inner
+def _factors(count: int) -> Bits:
+    """Return odd numbers to hash rows with."""
+    factors = np.zeros(count, np.uint64)
+    for f in range(count):
+        factors[f] = (np.uint64(2 * f + 1) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    return factors
+
+
+@inner
+def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> int:
+    """Write the class of equal rows that each row is of, and the first row of each; return their number."""
+    n_classes = int(np.int64(0))  # a plain 0 would be compiled as a type of its own
+    table = _empty_table(len(rows))
+    for i in range(len(rows)):
+        if i >= TRIED and n_classes == i:  # no two alike so far: continuous attributes
+            class_of[i], firsts[i] = i, i
+            n_classes += 1
+            continue
+        at = _hash_row(rows[i], factors) & np.uint64(len(table) - 1)
+        while table[at] >= 0 and not _equal_rows(rows[i], rows[firsts[table[at]]]):
+            at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
+        if table[at] < 0:
+            table[at], firsts[n_classes] = n_classes, i
+            n_classes += 1
+        class_of[i] = table[at]
+    return n_classes
 
 
 @inner

@@ -4,10 +4,11 @@ Within a piece every graph takes the path that its size and the activation allow
 
     U_1   u1                         nodes grouped
     U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
-    U_3   u3, or u3_sorted           twins grouped; sorted for relu and ramp on large sparse graphs
-    U_B   ub                         O(n^B), for small graphs
+    U_B   ub_typed                   types of tuples counted, where there are few
+          u3, or u3_sorted           otherwise; twins grouped; sorted for relu and ramp on large sparse graphs
+          ub                         O(n^B), for small graphs
 
-and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_slopes.
+and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_typed_slopes or ub_slopes.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ import numpy as np
 
 from grnf.engine import schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels, no_channels
-from grnf.engine.grouping import grouped
+from grnf.engine.grouping import class_numbers, grouped
 from grnf.engine.low import low, low_of_undirected
 from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
 from grnf.engine.rows import RAMP, RELU, Activation
-from grnf.engine.schedule import Piece, Schedule, fitting_tile, sorted_triples_cost
+from grnf.engine.schedule import Piece, Schedule, fitting_tile, most_types, tuples_cost
 from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
 from grnf.engine.terms import Slopes
 from grnf.engine.twins import twins
+from grnf.engine.typed import Classes, ub_typed, ub_typed_slopes
 from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
 from grnf.engine.u3 import u3, u3_sorted
 from grnf.engine.ub import ub, ub_slopes
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.law import Draw, OrderDraw
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Engine"]
 
@@ -132,9 +134,15 @@ class Engine(NamedTuple):
             if B < 3:
                 self._low_slopes(B, few, near, c, scale, d_sums, out)
             else:
-                every = np.arange(len(scale))
                 beside = near if few is s else neighbours(s, searched)
-                ub_slopes(s, beside, c, self._rho, schedule.TUPLES_TILE, scale, every, d_sums, out)
+                left = np.full(len(scale), True)
+                if group:
+                    of = self._classes(s, beside)
+                    most = most_types(B, self._tuples(B, s, of)[0], *_counts(of.rows), len(c.bias))
+                    settings = of, c, self._rho, schedule.TYPES_TILE, scale, most, d_sums
+                    left = ~ub_typed_slopes(*settings, out)
+                (loops,) = np.nonzero(left)
+                ub_slopes(s, beside, c, self._rho, schedule.TUPLES_TILE, scale, loops, d_sums, out)
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
@@ -184,24 +192,44 @@ class Engine(NamedTuple):
     def _higher(
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
     ) -> None:
+        near = neighbours(s)
+        of = self._classes(s, near) if self.group else None
         for B, c in by_slots.items():
-            if B == 3:
-                self._triples(s, c, scale, sums)
-            elif B > 3:
-                every = np.arange(len(scale))
-                ub(s, neighbours(s), c, self._rho, schedule.TUPLES_TILE, scale, every, sums)
+            if B < 3:
+                continue
+            left, (cost, by_sorting) = np.full(len(scale), True), self._tuples(B, s, of)
+            if of is not None:
+                most = most_types(B, cost, *_counts(of.rows), len(c.bias))
+                left = ~ub_typed(of, c, self._rho, schedule.TYPES_TILE, scale, most, sums)
+            (loops,) = np.nonzero(left & ~by_sorting)
+            if B == 3 and len(loops):
+                few, beside = (s, near) if of is None else (of.rows, of.near)
+                u3(few, beside, c, self._rho, schedule.TRIPLES_TILE, scale, loops, sums)
+            elif len(loops):
+                ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
+            for graph in np.flatnonzero(left & by_sorting):
+                u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
-    def _triples(self, s: Statistics, c: Coefficients, scale: FloatArray, sums: FloatArray) -> None:
-        near, n_edges = neighbours(s), np.diff(s.pair_ptr)
-        few = twins(s, near) if self.group else s
-        classes = np.diff(few.node_ptr)
-        cost = sorted_triples_cost(s.sizes.astype(float), n_edges)
-        by_sorting = (cost < classes**3.0) & self.linear
-        (small,) = np.nonzero(~by_sorting)
-        if len(small):
-            u3(few, neighbours(few), c, self._rho, schedule.TRIPLES_TILE, scale, small, sums)
-        for graph in np.flatnonzero(by_sorting):
-            u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
+    def _classes(self, s: Statistics, near: Neighbours) -> Classes:
+        """Group twins, and number the classes of equal nodes."""
+        rows = twins(s, near)
+        class_of, graph_of = (
+            class_numbers(rows, self._bits),
+            np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr)),
+        )
+        ptr = np.zeros_like(rows.node_ptr)
+        np.maximum.at(ptr[1:], graph_of, class_of + 1)
+        ptr = np.cumsum(ptr)
+        _, first = np.unique(ptr[graph_of] + class_of, return_index=True)
+        few = rows._replace(
+            node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
+        )
+        return Classes(few, rows, neighbours(rows), class_of)
+
+    def _tuples(self, B: int, s: Statistics, of: Classes | None) -> tuple[FloatArray, BoolArray]:
+        """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""
+        rows = np.diff(s.node_ptr if of is None else of.rows.node_ptr).astype(float)
+        return tuples_cost(B, s.sizes.astype(float), rows, np.diff(s.pair_ptr), self.linear)
 
     def _low_slopes(
         self,
@@ -221,3 +249,8 @@ class Engine(NamedTuple):
         loop(s, near, c, rho, tile, scale, small, d_sums, out)
         for graph in np.flatnonzero(by_sorting):
             u2_sorted_slopes(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
+
+
+def _counts(s: Statistics) -> tuple[IntArray, IntArray]:
+    """Return how many rows and pairs each graph has."""
+    return np.diff(s.node_ptr), np.diff(s.pair_ptr)

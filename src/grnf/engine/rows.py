@@ -27,6 +27,7 @@ __all__ = [
     "first_not_finite",
     "place",
     "project",
+    "set_evaluated",
 ]
 
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
@@ -51,13 +52,19 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
     `coefficient` has shape (3, slots, rows, H).
     """
     out = np.empty((coefficient.shape[2], stop - start), coefficient.dtype)
-    v = out.dtype.type(u)
+    set_evaluated(coefficient, slot, u, start, out)
+    return out
+
+
+@inner
+def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out: FloatArray) -> None:
+    """Do the same into an array that is there, on as many channels as it has."""
+    v, stop = out.dtype.type(u), start + out.shape[1]
     for r in range(len(out)):  # slices: an index start + h might be negative for all it knows
         c0, c1 = coefficient[0, slot, r, start:stop], coefficient[1, slot, r, start:stop]
         c2, row = coefficient[2, slot, r, start:stop], out[r]
         for h in range(len(row)):
             row[h] = c0[h] + v * (c1[h] + v * c2[h])
-    return out
 
 
 @inner

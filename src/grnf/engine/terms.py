@@ -12,13 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
+from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import evaluate, project
+from grnf.engine.rows import evaluate, project, set_evaluated
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["Slopes", "Tape", "closed", "opened", "terms"]
+__all__ = ["Matrices", "Slopes", "Tape", "closed", "matrices", "opened", "projected", "terms"]
+
+
+class Matrices(NamedTuple):
+    """The coefficients of a tile of channels where u is known: one matrix for each slot, pair of slots, 1."""
+
+    nodes: FloatArray
+    pairs: FloatArray
+    totals: FloatArray
+    bias: FloatArray
 
 
 class Slopes(NamedTuple):
@@ -52,19 +61,43 @@ def terms(
     s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of nodes, shape (B, n, channels), and of edges, (B (B - 1) / 2, values, channels)."""
+    return projected(s, near, matrices(c, u, start, stop), g)
+
+
+@inner
+def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
+    """Return the coefficients of a tile for graphs of one size."""
     dtype, width = c.bias.dtype, stop - start
+    found = Matrices(
+        np.empty((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
+        np.empty((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
+        np.empty((c.totals.shape[1], c.totals.shape[2], width), dtype),
+        c.bias[start:stop],
+    )
+    for p in range(len(found.nodes)):
+        set_evaluated(c.nodes, p, u, start, found.nodes[p])
+    for p in range(len(found.pairs)):
+        set_evaluated(c.pairs, p, u, start, found.pairs[p])
+    for p in range(len(found.totals)):
+        set_evaluated(c.totals, p, u, start, found.totals[p])
+    return found
+
+
+@inner
+def projected(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of one graph."""
+    dtype, width = m.bias.dtype, len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
     n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-    nodes = np.empty((c.nodes.shape[1], n, width), dtype)
-    edges = np.empty((c.pairs.shape[1], n_values, width), dtype)
+    nodes = np.empty((len(m.nodes), n, width), dtype)
+    edges = np.empty((len(m.pairs), n_values, width), dtype)
     constant, zeros = np.empty((1, width), dtype), np.zeros(width, dtype)
-    project(s.totals, g, len(constant), evaluate(c.totals, 0, u, start, stop), c.bias[start:stop], constant)
+    project(s.totals, g, len(constant), m.totals[0], m.bias, constant)
     for p in range(len(nodes)):
-        project(s.nodes, first, n, evaluate(c.nodes, p, u, start, stop), constant[0], nodes[p])
+        project(s.nodes, first, n, m.nodes[p], constant[0], nodes[p])
         constant[:] = 0
     for p in range(len(edges)):
-        matrix = evaluate(c.pairs, p, u, start, stop)
-        project(near.values, near.value_ptr[g], n_values, matrix, zeros, edges[p])
+        project(near.values, near.value_ptr[g], n_values, m.pairs[p], zeros, edges[p])
     return nodes, edges
 
 

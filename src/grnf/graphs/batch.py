@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -233,7 +233,15 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
     def __len__(self) -> int:
         return len(self.directed)
 
-    def __getitem__(self, index: int) -> Graph:
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> Graph: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | IntArray | BoolArray) -> GraphBatch: ...
+
+    def __getitem__(self, index: Any) -> Graph | GraphBatch:
+        if not isinstance(index, int | np.integer):
+            return self.take(np.arange(len(self))[index])
+        index = int(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"graph {index} of {len(self)}")
         index %= len(self)

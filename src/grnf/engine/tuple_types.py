@@ -1,0 +1,447 @@
+"""Types of tuples: what t(v_1 .. v_B) depends on, counted once per graph whatever the number of channels.
+
+The term of a tuple depends on the classes of its nodes (equal statistics) and on the values of the edges
+between them. So U_B is a sum over types, each as often as it occurs. Tuples are walked unordered, in the
+order of their classes, and without their last node: of that one only neighbours of the others are met one by
+one, and all the rest are counted by class. The types of ordered tuples are those of unordered ones, permuted.
+
+A type is one number: fields for the class of slot 1; class of slot 2, value of the edge (1, 2); class of slot
+3, values (1, 3), (2, 3); and so on, the first slot on top, so that numbers in ascending order walk through
+types by their prefixes. Value 0 is no edge.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf.engine.counting import counted, counting_sort
+from grnf.engine.jit import inner
+from grnf.engine.neighbours import Neighbours
+from grnf.engine.statistics import Statistics
+from grnf.typing import IntArray
+
+__all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols", "read"]
+
+DIGIT = 11
+"""Bits by which types are sorted at a time."""
+
+Keys = npt.NDArray[np.int64]
+
+
+class Form(NamedTuple):
+    """How a type is written: so many slots, bits of a class, bits of a value."""
+
+    slots: int
+    class_bits: int
+    value_bits: int
+
+
+class Types(NamedTuple):
+    """The types of ordered tuples of a graph, ascending, and how many tuples each has."""
+
+    keys: Keys
+    counts: IntArray
+
+
+class _Walk(NamedTuple):
+    """Where a walk over the prefixes of a graph is, which stops where a table is full and goes on later.
+
+    The prefix is at[0] <= at[1] <= .., rows in the order of their classes; times[d] is how often at[d] stands
+    before, weight[d] and keys[d] are of the prefix before it. mark[k]: values of the edges from the prefix
+    to row k. `depth` has one entry.
+    """
+
+    at: IntArray
+    times: IntArray
+    keys: IntArray
+    weight: IntArray
+    mark: IntArray
+    depth: IntArray
+
+
+class _Rows(NamedTuple):
+    """The rows of a graph in the order of their classes: class, nodes, nodes of later rows of that class.
+
+    And their later neighbours: `node` and `value` from ptr[i] to ptr[i + 1].
+    """
+
+    classes: IntArray
+    size: IntArray
+    after: IntArray
+    ptr: IntArray
+    node: IntArray
+    value: IntArray
+
+
+@inner
+def form_of(slots: int, n_classes: int, n_values: int) -> Form:
+    """Return how types are written if there are so many classes of nodes and values of edges."""
+    class_bits = value_bits = 0
+    while n_classes > 1 << class_bits:
+        class_bits += 1
+    while n_values + 1 > 1 << value_bits:
+        value_bits += 1
+    return Form(slots, class_bits, value_bits)
+
+
+@inner
+def slot_bits(form: Form, q: int) -> int:
+    """Return how many bits slot q has, counted from 0: its class, and the values to the slots before it."""
+    return form.class_bits + q * form.value_bits
+
+
+@inner
+def key_bits(form: Form) -> int:
+    """Return how many bits a type has."""
+    bits = 0
+    for q in range(form.slots):
+        bits += slot_bits(form, q)
+    return bits
+
+
+@inner
+def count_types(s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int) -> Types:
+    """Count the types of a graph whose rows may stand for twins; none are returned if there are too many."""
+    orders = _permutations(form.slots)
+    keys, counts = _unordered(s, near, class_of, form, g, most // len(orders))
+    if len(keys) == 0:
+        return Types(keys, counts)
+    return _ordered(keys, counts, _reverse(s, near, g), orders, form)
+
+
+@inner
+def _unordered(
+    s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int
+) -> tuple[IntArray, IntArray]:
+    """Count the types of unordered tuples, slots by ascending class, in a table; an empty one if too many."""
+    first, n, B = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g], form.slots
+    rows, total = _by_class(s, near, class_of, first, n)
+    walk = _Walk(
+        np.full(B, -1, np.int64),
+        np.zeros(B, np.int64),
+        np.zeros(B, np.int64),
+        np.ones(B, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(1, np.int64),
+    )
+    keys, counts = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
+    prefixes, times = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    beyond = np.zeros(len(prefixes), np.int64)
+    filled = found = 0
+    while walk.depth[0] >= 0:
+        filled, found = _go_on(walk, rows, form, keys, counts, filled, prefixes, times, beyond, found)
+        if filled > most:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if walk.depth[0] >= 0 and 2 * (filled + 2 * n + 2) > len(keys):
+            keys, counts = _grown(keys, counts, filled, 2 * n + 2)
+        if walk.depth[0] >= 0 and 2 * (found + 1) > len(prefixes):
+            _, beyond = _grown(prefixes, beyond, found, 1)
+            prefixes, times = _grown(prefixes, times, found, 1)
+    more = _count_the_rest(prefixes, len(total), form)
+    if more > most:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    keys, counts = _grown(keys, counts, filled, more)
+    filled = _add_the_rest(prefixes, times, beyond, total, form, keys, counts, filled)
+    if filled > most:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return keys, counts
+
+
+@inner
+def _go_on(
+    walk: _Walk,
+    rows: _Rows,
+    form: Form,
+    keys: IntArray,
+    counts: IntArray,
+    filled: int,
+    prefixes: IntArray,
+    of_prefix: IntArray,
+    beyond: IntArray,
+    found: int,
+) -> tuple[int, int]:
+    """Walk on until a table is half full, and return how many there are in each.
+
+    Two tables: types met so far, with counts that lack what `_add_the_rest` adds; and prefixes, with the
+    number of tuples that are so, and that of nodes of the last class that come later.
+    """
+    at, times, weight, mark = walk.at, walk.times, walk.weight, walk.mark
+    classes, size, n, bits = rows.classes, rows.size, len(rows.size), form.value_bits
+    end, last_bits, last = form.slots - 2, slot_bits(form, form.slots - 1), (form.slots - 1) * bits
+    depth = walk.depth[0]
+    while depth >= 0:
+        if 2 * (filled + 2 * n + 2) > len(keys) or 2 * (found + 1) > len(prefixes):
+            break
+        if at[depth] >= 0:
+            _mark(rows, at[depth], -1, depth * bits, mark)
+        elif depth > 0:
+            at[depth] = at[depth - 1] - 1
+        at[depth] += 1
+        i = at[depth]
+        if i == n:
+            at[depth] = -1
+            depth -= 1
+            continue
+        again = times[depth - 1] + 1 if depth > 0 and at[depth - 1] == i else 0
+        times[depth] = again
+        w = weight[depth] * (size[i] - again) // (again + 1)
+        key = walk.keys[depth] << slot_bits(form, depth) | classes[i] << (depth * bits) | mark[i]
+        _mark(rows, i, 1, depth * bits, mark)
+        if w > 0 and depth < end:
+            depth += 1
+            walk.keys[depth], weight[depth] = key, w
+        elif w > 0:
+            # a whole prefix: the last node is any later one, a later neighbour of some, or i once more
+            place = _place(prefixes, key)
+            if prefixes[place] < 0:
+                prefixes[place] = key
+                found += 1
+            of_prefix[place] += w
+            beyond[place] += w * rows.after[i]
+            head = key << last_bits
+            for p in range(end + 1):
+                before = (1 << (p * bits)) - 1
+                for entry in range(rows.ptr[at[p]], rows.ptr[at[p] + 1]):
+                    k = rows.node[entry]
+                    if k > i and mark[k] & before == 0:  # not met before
+                        plain = head | classes[k] << last
+                        filled += _add(keys, counts, plain | mark[k], w * size[k])
+                        filled += _add(keys, counts, plain, -w * size[k])
+            w = w * (size[i] - again - 1) // (again + 2)
+            if w:
+                filled += _add(keys, counts, head | classes[i] << last | mark[i], w)
+    walk.depth[0] = depth
+    return filled, found
+
+
+@inner
+def _count_the_rest(prefixes: IntArray, n_classes: int, form: Form) -> int:
+    """Return how many types `_add_the_rest` adds to."""
+    shift, mask, more = (form.slots - 2) * form.value_bits, (1 << form.class_bits) - 1, 0
+    for key in prefixes:
+        if key >= 0:
+            more += n_classes - (key >> shift & mask)
+    return more
+
+
+@inner
+def _add_the_rest(
+    prefixes: IntArray,
+    times: IntArray,
+    beyond: IntArray,
+    total: IntArray,
+    form: Form,
+    keys: IntArray,
+    counts: IntArray,
+    filled: int,
+) -> int:
+    """Add the tuples whose last node is any later one, as if it had no edges; return how many types are."""
+    shift, mask = (form.slots - 2) * form.value_bits, (1 << form.class_bits) - 1
+    last_bits, last = slot_bits(form, form.slots - 1), (form.slots - 1) * form.value_bits
+    for place in range(len(prefixes)):
+        key = prefixes[place]
+        if key >= 0:
+            own = key >> shift & mask  # the class of its last node
+            for c in range(own, len(total)):
+                count = beyond[place] if c == own else times[place] * total[c]
+                filled += _add(keys, counts, key << last_bits | c << last, count)
+    return filled
+
+
+@inner
+def _by_class(
+    s: Statistics, near: Neighbours, class_of: IntArray, first: int, n: int
+) -> tuple[_Rows, IntArray]:
+    """Return the rows of a graph in the order of their classes, and the number of nodes of each class.
+
+    Values of edges count from 1. A row that stands for joined twins is its own neighbour.
+    """
+    order = counting_sort(counted(n), class_of[first : first + n], n)
+    rank, entries = np.zeros(n, np.int64), near.ptr[first + n] - near.ptr[first]
+    rows = _Rows(
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n + 1, np.int64),
+        np.zeros(entries, np.int64),
+        np.zeros(entries, np.int64),
+    )
+    for i in range(n):
+        rank[order[i]] = i
+        rows.classes[i] = class_of[first + order[i]]
+        rows.size[i] = np.int64(s.node_weight[first + order[i]])
+    total = np.zeros(rows.classes[n - 1] + 1, np.int64)
+    for i in range(n - 1, -1, -1):
+        rows.after[i] = total[rows.classes[i]]
+        total[rows.classes[i]] += rows.size[i]
+    found = 0
+    for i in range(n):
+        own = False
+        for entry in range(near.ptr[first + order[i]], near.ptr[first + order[i] + 1]):
+            k = rank[near.node[entry]]
+            if k > i or (k == i and not own):
+                own |= k == i
+                rows.node[found], rows.value[found] = k, near.value[entry] + 1
+                found += 1
+        rows.ptr[i + 1] = found
+    return rows, total
+
+
+@inner
+def _mark(rows: _Rows, i: int, sign: int, shift: int, mark: IntArray) -> None:
+    """Write the values of the edges of row i at its neighbours, or take them away again."""
+    for entry in range(rows.ptr[i], rows.ptr[i + 1]):
+        mark[rows.node[entry]] += sign * (rows.value[entry] << shift)
+
+
+@inner
+def _reverse(s: Statistics, near: Neighbours, g: int) -> IntArray:
+    """Return for each value of an edge that of the same edge the other way round, counted from 1."""
+    reverse = np.zeros(near.value_ptr[g + 1] - near.value_ptr[g] + 1, np.int64)
+    for entry in range(near.ptr[s.node_ptr[g]], near.ptr[s.node_ptr[g + 1]]):
+        reverse[near.value[entry] + 1] = near.back[entry] + 1
+    return reverse
+
+
+@inner
+def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, orders: IntArray, form: Form) -> Types:
+    """Return the types of ordered tuples: those of unordered ones, permuted, sorted and equal ones joined."""
+    B, n_types = form.slots, 0
+    for count in counts:
+        n_types += count > 0
+    new, new_counts = np.empty(n_types * len(orders), np.int64), np.empty(n_types * len(orders), np.int64)
+    classes, values = np.zeros(B, np.int64), np.zeros((B, B), np.int64)
+    place = 0
+    for entry in range(len(keys)):
+        if counts[entry] <= 0:
+            continue
+        read(form, keys[entry], classes, values)
+        for q in range(B):
+            for p in range(q):
+                values[q, p] = reverse[values[p, q]]
+        for row in range(len(orders)):
+            key = np.int64(0)
+            for q in range(B):
+                slot = orders[row, q]
+                key = key << form.class_bits | classes[slot]
+                for p in range(q - 1, -1, -1):
+                    key = key << form.value_bits | values[orders[row, p], slot]
+            new[place], new_counts[place] = key, counts[entry]
+            place += 1
+    _sort(new, new_counts)
+    n_types = -1
+    for place in range(len(new)):
+        if n_types >= 0 and new[place] == new[n_types]:
+            new_counts[n_types] += new_counts[place]
+        else:
+            n_types += 1
+            new[n_types], new_counts[n_types] = new[place], new_counts[place]
+    return Types(new[: n_types + 1], new_counts[: n_types + 1])
+
+
+@inner
+def read(form: Form, key: int, classes: IntArray, values: IntArray) -> None:
+    """Write what a type says: the class of each slot, and the value of the edge of slots p < q."""
+    for q in range(form.slots - 1, -1, -1):
+        for p in range(q):
+            values[p, q] = key & ((1 << form.value_bits) - 1)
+            key >>= form.value_bits
+        classes[q] = key & ((1 << form.class_bits) - 1)
+        key >>= form.class_bits
+
+
+@inner
+def last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
+    """Return the number of what the last slot of each type says, class and values; and what they say."""
+    mask = (1 << slot_bits(form, form.slots - 1)) - 1
+    known, number = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, min(len(types.keys), mask + 1))
+    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(len(known) // 2, np.int64)
+    found = 0
+    for place in range(len(types.keys)):
+        symbol = types.keys[place] & mask
+        at = _place(known, symbol)
+        if known[at] < 0:
+            known[at], number[at], symbols[found] = symbol, found, symbol
+            found += 1
+        numbers[place] = number[at]
+    return numbers, symbols[:found]
+
+
+@inner
+def _permutations(B: int) -> IntArray:
+    """Return all orders of 0 .. B - 1."""
+    found = np.zeros((1, B), np.int64)
+    for used in range(1, B):
+        more = np.zeros((len(found) * (used + 1), B), np.int64)
+        for row in range(len(more)):
+            source, gap = found[row // (used + 1)], row % (used + 1)
+            for place in range(used + 1):
+                more[row, place] = used if place == gap else source[place - (place > gap)]
+        found = more
+    return found
+
+
+@inner
+def _sort(keys: Keys, counts: IntArray) -> None:
+    """Sort by keys, some bits at a time; bits that all have in common are passed over."""
+    varying = np.int64(0)
+    for key in keys:
+        varying |= key ^ keys[0]
+    other_keys, other_counts = np.empty_like(keys), np.empty_like(counts)
+    shift, moved = 0, False
+    while varying >> shift:
+        if varying >> shift & ((1 << DIGIT) - 1):
+            start = np.zeros((1 << DIGIT) + 1, np.int64)
+            source, source_counts = (other_keys, other_counts) if moved else (keys, counts)
+            target, target_counts = (keys, counts) if moved else (other_keys, other_counts)
+            for key in source:
+                start[(key >> shift & ((1 << DIGIT) - 1)) + 1] += 1
+            for digit in range(1 << DIGIT):
+                start[digit + 1] += start[digit]
+            for item in range(len(source)):
+                digit = source[item] >> shift & ((1 << DIGIT) - 1)
+                target[start[digit]] = source[item]
+                target_counts[start[digit]] = source_counts[item]
+                start[digit] += 1
+            moved = not moved
+        shift += DIGIT
+    if moved:
+        for item in range(len(keys)):
+            keys[item], counts[item] = other_keys[item], other_counts[item]
+
+
+@inner
+def _place(keys: IntArray, key: int) -> np.uint64:
+    """Return the place of a key in a table at most half full, or the free one (-1) where it belongs."""
+    mask = np.uint64(len(keys) - 1)
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    at = (mixed ^ mixed >> np.uint64(32)) & mask
+    while keys[at] != key and keys[at] >= 0:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@inner
+def _add(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
+    """Add to the count of a key; return 1 if it is new."""
+    place, new = _place(keys, key), 0
+    if keys[place] < 0:
+        keys[place], new = key, 1
+    counts[place] += amount
+    return new
+
+
+@inner
+def _grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
+    """Return a table with room for so many more keys, if it is to be at most half full."""
+    size = 64
+    while size < 2 * (filled + more + 1) or size < 2 * len(keys):
+        size *= 2
+    new, new_counts = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            _add(new, new_counts, keys[place], counts[place])
+    return new, new_counts
