@@ -21,7 +21,7 @@ import measure
 import straightforward
 
 from grnf import GRNF, Graph, GraphBatch, __version__
-from grnf.engine import Engine, schedule
+from grnf.engine import Engine, costs
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 
@@ -180,9 +180,9 @@ def error_of_sorting(attributes):
         Engine(RELU, "indicator", True, True, dtype, group=False) for dtype in (np.float32, np.float64)
     )
     found = single.sums(batch, draw)  # 1,000 classes: sorted
-    usual, schedule.SORTED_FROM = schedule.SORTED_FROM, 10**9
+    usual, costs.SORTED_FROM = costs.SORTED_FROM, 10**9
     exact = double.sums(batch, draw)
-    schedule.SORTED_FROM = usual
+    costs.SORTED_FROM = usual
     return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
@@ -323,7 +323,7 @@ def bench_crossing():
         seconds = {}
 
         def with_switch(value, batch=batch):
-            schedule.SORTED_FROM = value
+            costs.SORTED_FROM = value
             engine.sums(batch, draw)
 
         seconds = measure.compare(

@@ -6,7 +6,7 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
-from grnf.engine import Engine, plan, schedule
+from grnf.engine import Engine, costs, plan, schedule
 from grnf.law import ParameterLaw
 from random_graphs import cycle, random_graph
 
@@ -19,7 +19,7 @@ def activation(request):
 @pytest.fixture
 def sorted_everywhere(monkeypatch):
     """Send every graph through the sorted paths."""
-    monkeypatch.setattr(schedule, "SORTED_FROM", 0)
+    monkeypatch.setattr(costs, "SORTED_FROM", 0)
     used = []
     for name in ("u2", "u3"):
         original = getattr(plan, f"{name}_sorted")
@@ -31,7 +31,7 @@ def sorted_everywhere(monkeypatch):
         return np.zeros(len(n)), np.full(len(n), B == 3)
 
     monkeypatch.setattr(plan, "tuples_cost", all_by_sorting)
-    monkeypatch.setattr(schedule, "FEW_TUPLES", -1)
+    monkeypatch.setattr(costs, "FEW_TUPLES", -1)
     monkeypatch.setattr(schedule, "SORTED_TILE", 5)
     return used
 
@@ -80,10 +80,10 @@ def test_around_the_switch_to_sorting(activation, attributes, monkeypatch):
     generator = np.random.default_rng(0)
     graphs = [
         random_graph(generator, n, attributes, 0, n % 2 == 0, 3 / n)
-        for n in (schedule.SORTED_FROM - 1, schedule.SORTED_FROM, schedule.SORTED_FROM + 1, 700)
+        for n in (costs.SORTED_FROM - 1, costs.SORTED_FROM, costs.SORTED_FROM + 1, 700)
     ]
     found = [sums(graphs, {2: 1.0}, activation, group=group) for group in (True, False)]
-    monkeypatch.setattr(schedule, "SORTED_FROM", 10**9)
+    monkeypatch.setattr(costs, "SORTED_FROM", 10**9)
     found += [sums(graphs, {2: 1.0}, activation, group=group) for group in (True, False)]
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=1e-10, atol=1e-12)

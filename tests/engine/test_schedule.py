@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from grnf import CostWarning, Graph, GraphBatch
-from grnf.engine import Schedule, schedule
+from grnf.engine import Schedule, costs
 from grnf.engine.alike import count_alike
+from grnf.engine.costs import estimated_terms
 from grnf.engine.grouping import grouped
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import neighbours
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
-from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece, estimated_terms
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
 from grnf.engine.statistics import statistics
 from grnf.engine.tuple_types import count_types, form_of, key_bits
 from grnf.engine.twins import twins
@@ -119,7 +120,7 @@ def n_types(of, B, g):
     form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
     if of.few.sizes[g] < B or key_bits(form) > 62:
         return 0
-    return len(count_types(of.rows, of.near, of.class_of, form, g, schedule.MOST_TYPES).keys)
+    return len(count_types(of.rows, of.near, of.class_of, form, g, costs.MOST_TYPES, False).keys)
 
 
 def counted_terms(batch, B, linear):
@@ -129,10 +130,10 @@ def counted_terms(batch, B, linear):
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
         if B > 2:
-            of = engine._classes(s, neighbours(s))
-            terms, _ = engine._tuples(B, s, of)
+            of = engine._classes(s, neighbours(s), twins=True)
+            terms, _ = engine._tuples(B, s, of.rows)
             if B > 3:
-                terms = terms * (schedule.TUPLE if linear else schedule.SMOOTH_TUPLE)
+                terms = terms * (costs.TUPLE if linear else costs.SMOOTH_TUPLE)
             types = np.array([n_types(of, B, g) for g in range(len(terms))])
             terms = np.where(types > 0, np.minimum(terms, types), terms)
             total += terms.sum()
@@ -140,9 +141,9 @@ def counted_terms(batch, B, linear):
         classes = np.diff(grouped(s, engine._bits).node_ptr).astype(float)
         terms = classes**B
         if linear and B == 2:
-            crossing = schedule.SORTED_FROM**2 / (schedule.SORTED_FROM * np.log2(schedule.SORTED_FROM))
+            crossing = costs.SORTED_FROM**2 / (costs.SORTED_FROM * np.log2(costs.SORTED_FROM))
             by_sorting = crossing * classes * np.log2(np.maximum(classes, 2)) + np.diff(s.pair_ptr)
-            terms = np.where(classes >= schedule.SORTED_FROM, by_sorting, terms)
+            terms = np.where(classes >= costs.SORTED_FROM, by_sorting, terms)
         total += terms.sum()
     return total
 
@@ -179,7 +180,7 @@ def test_no_false_alarm_where_nodes_are_alike():
     }
     for name, batch in many.items():
         orders = law.orders_of(512, seed=0)
-        assert schedule._estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG, name
+        assert costs.estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG, name
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             Schedule().warn_if_long(batch, law, 512, seed=0, linear=False)

@@ -10,7 +10,7 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
-from grnf.engine import Engine, plan, schedule
+from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.jit import compiled
 from grnf.engine.neighbours import neighbours
 from grnf.engine.schedule import Piece
@@ -31,22 +31,22 @@ def labelled_graph(seed, n, labels=2, values=2, directed=False, density=0.5):
 
 
 @compiled
-def _types(of, B, g, most):
+def _types(of, B, g, most, along_edges):
     """Return the types of one graph as the loops count them: classes, values, counts."""
     n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
     form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
-    types = count_types(of.rows, of.near, of.class_of, form, g, most)
+    types = count_types(of.rows, of.near, of.class_of, form, g, most, along_edges)
     classes, values = np.zeros((len(types.keys), B), np.int64), np.zeros((len(types.keys), B, B), np.int64)
     for place in range(len(types.keys)):
         read(form, types.keys[place], classes[place], values[place])
     return classes, values, types.counts
 
 
-def classes_of(graph):
+def classes_of(graph, twins=True):
     engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
     batch = GraphBatch.from_graphs([graph])
     s = statistics(engine._graphs(batch, Piece(np.arange(1), graph.directed)), graph.directed)
-    return s, engine._classes(s, neighbours(s))
+    return s, engine._classes(s, neighbours(s), twins=twins)
 
 
 def counted(graph, B):
@@ -63,10 +63,10 @@ def counted(graph, B):
     return found
 
 
-def by_types(graph, B):
-    _, of = classes_of(graph)
+def by_types(graph, B, along_edges=False):
+    _, of = classes_of(graph, twins=not along_edges)
     found = {}
-    for classes, values, count in zip(*_types(of, B, 0, 10**6), strict=True):
+    for classes, values, count in zip(*_types(of, B, 0, 10**6, along_edges), strict=True):
         nodes = tuple(tuple(of.few.nodes[c]) for c in classes)
         edges = tuple(
             tuple(of.near.values[values[p, q] - 1]) if values[p, q] else None
@@ -88,7 +88,10 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
     graph = labelled_graph(seed, n, directed=directed, density=density)
     if n < B:
         return
-    assert by_types(graph, B) == counted(graph, B)
+    expected = counted(graph, B)
+    assert by_types(graph, B) == expected
+    if B == 3:
+        assert by_types(graph, B, along_edges=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,6 +108,8 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
 @pytest.mark.parametrize("B", [3, 4, 5])
 def test_types_of_special_graphs(graph, B):
     assert by_types(graph, B) == counted(graph, B)
+    if B == 3:
+        assert by_types(graph, B, along_edges=True) == counted(graph, B)
 
 
 @pytest.mark.parametrize(("B", "most"), [(3, 8), (4, 64)])
@@ -112,15 +117,16 @@ def test_a_regular_graph_has_few_types_whatever_its_size(B, most):
     n = 40
     graph = Graph(n, [(i, (i + step) % n) for i in range(n) for step in (1, 2)])
     _, of = classes_of(graph)
-    _, _, counts = _types(of, B, 0, 10**6)
+    _, _, counts = _types(of, B, 0, 10**6, False)
     assert len(counts) <= most
     assert counts.sum() == np.prod(np.arange(n, n - B, -1))
 
 
 def test_too_many_types_are_not_counted():
-    _, of = classes_of(labelled_graph(0, 12))
-    assert len(_types(of, 3, 0, 10**6)[2]) > 60
-    assert len(_types(of, 3, 0, 60)[2]) == 0
+    for along_edges in (False, True):
+        _, of = classes_of(labelled_graph(0, 12), twins=not along_edges)
+        assert len(_types(of, 3, 0, 10**6, along_edges)[2]) > 60
+        assert len(_types(of, 3, 0, 60, along_edges)[2]) == 0
 
 
 @pytest.fixture
@@ -130,13 +136,13 @@ def typed_everywhere(monkeypatch):
     for name in ("ub_typed", "ub_typed_slopes"):
         original = getattr(plan, name)
 
-        def spy(*args, original=original):
-            found = original(*args)
+        def spy(*args, original=original, **more):
+            found = original(*args, **more)
             done.append(found)
             return found
 
         monkeypatch.setattr(plan, name, spy)
-    monkeypatch.setattr(schedule, "COUNTED", 0)
+    monkeypatch.setattr(costs, "COUNTED", 0)
     return done
 
 
@@ -185,8 +191,8 @@ def test_types_and_tuples_agree_where_types_are_refused(typed_everywhere, monkey
     batch = GraphBatch.from_graphs([*some, *other])
     draw = ParameterLaw({3: 1.0}).sample(8, channels=3, seed=0)
     engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
-    monkeypatch.setattr(schedule, "FEW_TUPLES", 0)
-    monkeypatch.setattr(schedule, "MOST_TYPES", 503)  # nine different nodes have 504
+    monkeypatch.setattr(costs, "FEW_TUPLES", 0)
+    monkeypatch.setattr(costs, "MOST_TYPES", 503)  # nine different nodes have 504
     found = engine.sums(batch, draw)
     done = np.concatenate(typed_everywhere)
     assert done.any()

@@ -8,7 +8,7 @@ from guests import guest
 torch = guest("torch")
 
 from grnf.activations import ACTIVATIONS  # noqa: E402
-from grnf.engine import schedule, sorting  # noqa: E402
+from grnf.engine import costs, sorting  # noqa: E402
 from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402
 from random_graphs import random_graph  # noqa: E402
@@ -69,8 +69,8 @@ def test_gradients_where_rows_are_sorted(hidden_activation, monkeypatch):
     arguments = inputs(sizes=(2, 9, 0, 1, 30))
     found = []
     for switch in (10**9, 0):
-        monkeypatch.setattr(schedule, "SORTED_FROM", switch)
-        monkeypatch.setattr(schedule, "SORTED_SLOPES_FROM", switch)
+        monkeypatch.setattr(costs, "SORTED_FROM", switch)
+        monkeypatch.setattr(costs, "SORTED_SLOPES_FROM", switch)
         layer = GRNFLayer(
             5, 1, 1, orders={2: 1.0}, hidden_activation=hidden_activation, random_state=0,
             trainable=True, dtype=torch.float64,

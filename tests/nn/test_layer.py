@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from grnf import GRNF, Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
+from grnf.engine import costs
 from grnf.features import psi_of_graph
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
 from guests import guest, to_pyg
@@ -16,7 +17,6 @@ from random_graphs import graphs, random_graph
 torch = guest("torch")
 data = guest("torch_geometric.data")
 
-from grnf.engine import schedule  # noqa: E402
 from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402
 
@@ -139,7 +139,7 @@ def test_large_graphs_are_sorted(hidden_activation):
     generator = np.random.default_rng(0)
     graphs = [
         random_graph(generator, n, 1, 1, n % 2 == 0, density=8 / n)
-        for n in (schedule.SORTED_FROM - 1, 4, schedule.SORTED_FROM, 1500)
+        for n in (costs.SORTED_FROM - 1, 4, costs.SORTED_FROM, 1500)
     ]
     found, expected = both(graphs, 1, 1, hidden_activation=hidden_activation, orders={2: 1.0})
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

@@ -14,20 +14,22 @@ and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.engine import schedule
+from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels, no_channels
+from grnf.engine.costs import met_along_edges, most_types, tuples_cost, walked
 from grnf.engine.grouping import class_numbers, grouped
 from grnf.engine.low import low, low_of_undirected
 from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
 from grnf.engine.rows import RAMP, RELU, Activation
-from grnf.engine.schedule import Piece, Schedule, fitting_tile, most_types, tuples_cost
+from grnf.engine.schedule import Piece, Schedule, fitting_tile
 from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
 from grnf.engine.terms import Slopes
-from grnf.engine.twins import twins
+from grnf.engine.twins import twins as group_twins
 from grnf.engine.typed import Classes, ub_typed, ub_typed_slopes
 from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
@@ -83,13 +85,13 @@ class Engine(NamedTuple):
         Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
         """
         of, sizes = self._graphs(batch, piece), batch.sizes[piece.members]
-        sorts = self.linear and sizes.max(initial=0) >= schedule.SORTED_FROM
+        sorts = self.linear and sizes.max(initial=0) >= costs.SORTED_FROM
         s = None if not piece.directed and not sorts else folded(statistics(of, piece.directed))
         given = channels_of(False if s is None else s.directed)
         by_slots, scale = given.by_slots, self._scale(sizes)
         sums = np.tile(given.bias, (len(scale), 1))
         c1, c2 = by_slots[1], by_slots[2] if 2 in by_slots else no_channels(by_slots[1], 2)
-        settings = (c1, c2, self._rho, schedule.SORTED_FROM, scale, sums)
+        settings = (c1, c2, self._rho, costs.SORTED_FROM, scale, sums)
         if s is None:
             low_of_undirected(of, self._bits, *settings)
         else:
@@ -134,13 +136,10 @@ class Engine(NamedTuple):
             if B < 3:
                 self._low_slopes(B, few, near, c, scale, d_sums, out)
             else:
-                beside = near if few is s else neighbours(s, searched)
-                left = np.full(len(scale), True)
+                beside, left = near if few is s else neighbours(s, searched), np.full(len(scale), True)
                 if group:
-                    of = self._classes(s, beside)
-                    most = most_types(B, self._tuples(B, s, of)[0], *_counts(of.rows), len(c.bias))
-                    settings = of, c, self._rho, schedule.TYPES_TILE, scale, most, d_sums
-                    left = ~ub_typed_slopes(*settings, out)
+                    slopes = partial(ub_typed_slopes, d_out=d_sums, out=out)
+                    left = self._by_types(B, s, beside, c, scale, slopes)
                 (loops,) = np.nonzero(left)
                 ub_slopes(s, beside, c, self._rho, schedule.TUPLES_TILE, scale, loops, d_sums, out)
         if d_node_attr is not None:
@@ -193,30 +192,63 @@ class Engine(NamedTuple):
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
     ) -> None:
         near = neighbours(s)
-        of = self._classes(s, near) if self.group else None
         for B, c in by_slots.items():
             if B < 3:
                 continue
-            left, (cost, by_sorting) = np.full(len(scale), True), self._tuples(B, s, of)
-            if of is not None:
-                most = most_types(B, cost, *_counts(of.rows), len(c.bias))
-                left = ~ub_typed(of, c, self._rho, schedule.TYPES_TILE, scale, most, sums)
-            (loops,) = np.nonzero(left & ~by_sorting)
-            if B == 3 and len(loops):
-                few, beside = (s, near) if of is None else (of.rows, of.near)
-                u3(few, beside, c, self._rho, schedule.TRIPLES_TILE, scale, loops, sums)
-            elif len(loops):
-                ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
-            for graph in np.flatnonzero(left & by_sorting):
-                u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
+            left = np.full(len(scale), True)
+            if self.group:
+                left = self._by_types(B, s, near, c, scale, partial(ub_typed, out=sums))
+            if left.any():
+                self._by_tuples(B, s, near, c, scale, left, sums)
 
-    def _classes(self, s: Statistics, near: Neighbours) -> Classes:
-        """Group twins, and number the classes of equal nodes."""
-        rows = twins(s, near)
-        class_of, graph_of = (
-            class_numbers(rows, self._bits),
-            np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr)),
-        )
+    def _by_types(
+        self,
+        B: int,
+        s: Statistics,
+        near: Neighbours,
+        c: Coefficients,
+        scale: FloatArray,
+        loop: Callable[..., BoolArray],
+    ) -> BoolArray:
+        """Let a loop count types where that is cheaper: along edges, or among twins. Returns what is left."""
+        steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
+        along = (steps < walked(B, *_counts(s))) & (B == 3)
+        left = np.full(len(scale), True)
+        for on in (True, False):
+            if (along == on).any():
+                of = self._classes(s, near, twins=not on)
+                cost, _ = self._tuples(B, s, of.rows)
+                most = most_types(cost, steps if on else walked(B, *_counts(of.rows)), len(c.bias))
+                most[along != on] = 0
+                left &= ~loop(of, c, self._rho, schedule.TYPES_TILE, scale, most, on)
+        return left
+
+    def _by_tuples(
+        self,
+        B: int,
+        s: Statistics,
+        near: Neighbours,
+        c: Coefficients,
+        scale: FloatArray,
+        left: BoolArray,
+        sums: FloatArray,
+    ) -> None:
+        """Treat the graphs that are left tuple by tuple, or by sorting."""
+        rows = group_twins(s, near) if self.group and B == 3 else s
+        _, by_sorting = self._tuples(B, s, rows)
+        (loops,) = np.nonzero(left & ~by_sorting)
+        if B == 3 and len(loops):
+            u3(rows, neighbours(rows), c, self._rho, schedule.TRIPLES_TILE, scale, loops, sums)
+        elif len(loops):
+            ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
+        for graph in np.flatnonzero(left & by_sorting):
+            u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
+
+    def _classes(self, s: Statistics, near: Neighbours, *, twins: bool) -> Classes:
+        """Find the classes of equal nodes, of single ones or of twins as one."""
+        rows = group_twins(s, near) if twins else s
+        class_of = class_numbers(rows, self._bits)
+        graph_of = np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr))
         ptr = np.zeros_like(rows.node_ptr)
         np.maximum.at(ptr[1:], graph_of, class_of + 1)
         ptr = np.cumsum(ptr)
@@ -224,12 +256,12 @@ class Engine(NamedTuple):
         few = rows._replace(
             node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
         )
-        return Classes(few, rows, neighbours(rows), class_of)
+        return Classes(few, rows, neighbours(rows) if twins else near, class_of)
 
-    def _tuples(self, B: int, s: Statistics, of: Classes | None) -> tuple[FloatArray, BoolArray]:
+    def _tuples(self, B: int, s: Statistics, rows: Statistics) -> tuple[FloatArray, BoolArray]:
         """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""
-        rows = np.diff(s.node_ptr if of is None else of.rows.node_ptr).astype(float)
-        return tuples_cost(B, s.sizes.astype(float), rows, np.diff(s.pair_ptr), self.linear)
+        n, count = s.sizes.astype(float), np.diff(rows.node_ptr).astype(float)
+        return tuples_cost(B, n, count, np.diff(s.pair_ptr), self.linear)
 
     def _low_slopes(
         self,
@@ -242,7 +274,7 @@ class Engine(NamedTuple):
         out: Slopes,
     ) -> None:
         rho, classes = self._rho, np.diff(s.node_ptr)
-        by_sorting = (classes >= schedule.SORTED_SLOPES_FROM) & self.linear & (B == 2)
+        by_sorting = (classes >= costs.SORTED_SLOPES_FROM) & self.linear & (B == 2)
         (small,) = np.nonzero(~by_sorting)
         tile = self._tile(schedule.SLOPES_TILE, 4 * int(classes[small].max(initial=1)))
         loop = u1_slopes if B == 1 else u2_slopes

@@ -19,26 +19,22 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from grnf.basis import bell, stirling
-from grnf.engine.alike import Alike, count_alike
+from grnf.basis import bell
+from grnf.engine.costs import LOOKED_AT, estimated_seconds
 from grnf.engine.jit import compiled
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
 from grnf.progress import progress
 from grnf.rules import Int, OneOf, checked
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "Piece",
     "Schedule",
-    "estimated_terms",
     "fitting_tile",
-    "most_types",
     "n_workers",
     "run",
-    "sorted_triples_cost",
-    "tuples_cost",
 ]
 
 TILE = 1024
@@ -59,18 +55,6 @@ so many that a row of single precision is one line of the cache."""
 
 SLOPES_TILE = 512
 """Hidden channels whose derivatives are taken at once, if the rows of a graph fit the cache."""
-
-SORTED_FROM = 384
-"""Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
-
-SORTED_SLOPES_FROM = 1024
-"""The same for derivatives, whose sort must remember where each entry came from."""
-
-MOST_TYPES, FEW_TUPLES = 2**22, 1000
-"""Types of ordered tuples of a graph that are held at most; and tuples whose types are always counted."""
-
-COUNTED = 40
-"""What counting costs for each step of the walk and each type, beside a term of a channel."""
 
 TABLE_BYTES = 2**20
 """Memory of the tables of a tile: they are to stay in the second-level cache."""
@@ -105,19 +89,6 @@ FEATURES = 64
 
 COEFFICIENT_BYTES = 128
 """Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
-
-TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
-"""Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
-one graph and channel, however few terms they have."""
-
-TUPLE, SMOOTH_TUPLE = 50, 4
-"""What a tuple costs in the general U_B, beside a term of relu and ramp, or of other activations."""
-
-SORTED_NODE = 45
-"""What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
-
-LOOKED_AT = 24
-"""Graphs in which equal nodes are counted for an estimate."""
 
 LONG = 600.0
 """Seconds of estimated work from which a warning comes first."""
@@ -250,7 +221,7 @@ class Schedule:
         """
         sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
         for looked_at in (0, LOOKED_AT):
-            seconds = _estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
+            seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
             seconds *= n_hidden / len(sample) / self.workers
             if seconds <= LONG:
                 return
@@ -283,102 +254,6 @@ def _cut(members: IntArray, cost: IntArray, limits: FloatArray) -> list[IntArray
     for some in np.split(members, np.flatnonzero(np.diff(shares)) + 1):
         found += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]
     return found
-
-
-def tuples_cost(
-    B: int, n: FloatArray, rows: FloatArray, edges: IntArray, linear: bool
-) -> tuple[FloatArray, BoolArray]:
-    """Return the terms of U_B, B > 2, of each graph without types: of rows that stand for twins if B = 3.
-
-    And whether it is done by sorting.
-    """
-    if B > 3:
-        return falling(n, B), np.zeros(len(n), np.bool_)
-    cost, by_sorting = rows**3.0, sorted_triples_cost(n, edges)
-    sorts = (by_sorting < cost) & linear
-    return np.where(sorts, by_sorting, cost), sorts
-
-
-def falling(n: FloatArray, B: int) -> FloatArray:
-    """Return n (n - 1) .. (n - B + 1)."""
-    return np.asarray(np.prod([np.maximum(n - i, 0) for i in range(B)], axis=0))
-
-
-def most_types(B: int, cost: FloatArray, rows: IntArray, pairs: IntArray, channels: int) -> IntArray:
-    """Return up to how many types U_B of each graph is cheaper by types than what it costs otherwise.
-
-    So many rows of nodes and pairs with an edge have to be seen. Graphs of few tuples are always done so:
-    other loops need not be compiled for them.
-    """
-    n, degree = rows.astype(float), 2.0 * pairs / np.maximum(rows, 1)
-    steps = falling(n + B - 2, B - 1) / math.factorial(B - 1) * (2 + (B - 1) * degree)
-    most = (cost * channels - COUNTED * steps) / (COUNTED + channels)
-    return np.where(cost <= FEW_TUPLES, MOST_TYPES, np.clip(most, 0, MOST_TYPES)).astype(np.int64)
-
-
-def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
-    """Return the cost of the sorted path of U_3 in terms of the vector loop.
-
-    One step of a merge costs about as much as 12 such terms, a correction as much as 3.
-    """
-    return 24.0 * n**2 + 36.0 * edges * n
-
-
-def _estimated_seconds(
-    batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool, looked_at: int
-) -> float:
-    """Estimate how long features of these orders take on one thread, from terms and rough rates."""
-    sums: dict[int, float] = {}
-    for k, count in zip(*np.unique(orders, return_counts=True), strict=True):
-        for B in range(1, int(k) + 1):
-            sums[B] = sums.get(B, 0.0) + float(count) * hidden_channels * stirling(int(k), B)
-    seconds, rate = 0.0, TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
-    for B, count in sums.items():
-        terms = estimated_terms(batch, B, linear, looked_at)
-        seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
-    return seconds
-
-
-def estimated_terms(batch: GraphBatch, B: int, linear: bool, looked_at: int = LOOKED_AT) -> float:
-    """Return how many terms U_B of all graphs takes for each channel, sorting counted as so many terms.
-
-    Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
-    none is looked at, all nodes count as different.
-    """
-    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    most = _terms(B, Alike(n, n, 2.0 * edges), n, edges, linear)
-    total = float(most.sum())
-    if not looked_at or not total:
-        return total
-    places = total * (np.arange(looked_at) + 0.5) / looked_at
-    some, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
-    shares = _terms(B, count_alike(batch.take(some)), n[some], edges[some], linear) / most[some]
-    return total * float(np.average(shares, weights=times))
-
-
-def _terms(B: int, alike: Alike, n: FloatArray, edges: IntArray, linear: bool) -> FloatArray:
-    """Return the terms of U_B of each graph by the path that the plan takes, given what is alike in it."""
-    classes = alike.classes
-    if B > 2:
-        cost, _ = tuples_cost(B, n, alike.twins, edges, linear)
-        if B > 3:
-            cost = cost * (TUPLE if linear else SMOOTH_TUPLE)
-        return np.minimum(cost, estimated_types(B, alike))
-    terms = classes**B
-    if linear and B == 2:
-        by_sorting = SORTED_NODE * classes * np.log2(classes + 2) + 3.0 * edges
-        return np.where(classes >= SORTED_FROM, by_sorting, terms)
-    return terms
-
-
-def estimated_types(B: int, alike: Alike) -> FloatArray:
-    """Return about how many types of tuples there are; more than can be held count as without end.
-
-    A slot has any class, and for each slot before one of the classes that this one's class is joined to.
-    """
-    classes = np.maximum(alike.classes, 1.0)
-    found = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
-    return np.where(found <= MOST_TYPES, found, np.inf)
 
 
 def _spelled(seconds: float) -> str:

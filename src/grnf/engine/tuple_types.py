@@ -15,34 +15,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import inner
+from grnf.engine.jit import inlined, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.statistics import Statistics
+from grnf.engine.tables import add_to, grown, merged, place_of
+from grnf.engine.triple_types import Form, order_triples, slot_bits, triples_along_edges
 from grnf.typing import IntArray
 
 __all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols", "read"]
-
-DIGIT = 11
-"""Bits by which types are sorted at a time."""
-
-Keys = npt.NDArray[np.int64]
-
-
-class Form(NamedTuple):
-    """How a type is written: so many slots, bits of a class, bits of a value."""
-
-    slots: int
-    class_bits: int
-    value_bits: int
 
 
 class Types(NamedTuple):
     """The types of ordered tuples of a graph, ascending, and how many tuples each has."""
 
-    keys: Keys
+    keys: IntArray
     counts: IntArray
 
 
@@ -88,12 +76,6 @@ def form_of(slots: int, n_classes: int, n_values: int) -> Form:
 
 
 @inner
-def slot_bits(form: Form, q: int) -> int:
-    """Return how many bits slot q has, counted from 0: its class, and the values to the slots before it."""
-    return form.class_bits + q * form.value_bits
-
-
-@inner
 def key_bits(form: Form) -> int:
     """Return how many bits a type has."""
     bits = 0
@@ -103,13 +85,23 @@ def key_bits(form: Form) -> int:
 
 
 @inner
-def count_types(s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int) -> Types:
-    """Count the types of a graph whose rows may stand for twins; none are returned if there are too many."""
-    orders = _permutations(form.slots)
-    keys, counts = _unordered(s, near, class_of, form, g, most // len(orders))
+def count_types(
+    s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int, along_edges: bool
+) -> Types:
+    """Count the types of a graph whose rows may stand for twins; none are returned if there are too many.
+
+    Triples of single nodes may be counted along edges, see `triple_types`.
+    """
+    n_orders = _factorial(form.slots)
+    if along_edges and form.slots == 3:
+        own = class_of[s.node_ptr[g] : s.node_ptr[g + 1]]
+        n_classes = own.max() + 1
+        keys, counts = triples_along_edges(near, own, s.node_ptr[g], n_classes, form, most // n_orders)
+    else:
+        keys, counts = _unordered(s, near, class_of, form, g, most // n_orders)
     if len(keys) == 0:
         return Types(keys, counts)
-    return _ordered(keys, counts, _reverse(s, near, g), orders, form)
+    return _ordered(keys, counts, _reverse(s, near, g), form)
 
 
 @inner
@@ -127,8 +119,8 @@ def _unordered(
         np.zeros(n, np.int64),
         np.zeros(1, np.int64),
     )
-    keys, counts = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
-    prefixes, times = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
+    prefixes, times = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
     beyond = np.zeros(len(prefixes), np.int64)
     filled = found = 0
     while walk.depth[0] >= 0:
@@ -136,14 +128,14 @@ def _unordered(
         if filled > most:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         if walk.depth[0] >= 0 and 2 * (filled + 2 * n + 2) > len(keys):
-            keys, counts = _grown(keys, counts, filled, 2 * n + 2)
+            keys, counts = grown(keys, counts, filled, 2 * n + 2)
         if walk.depth[0] >= 0 and 2 * (found + 1) > len(prefixes):
-            _, beyond = _grown(prefixes, beyond, found, 1)
-            prefixes, times = _grown(prefixes, times, found, 1)
+            _, beyond = grown(prefixes, beyond, found, 1)
+            prefixes, times = grown(prefixes, times, found, 1)
     more = _count_the_rest(prefixes, len(total), form)
     if more > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    keys, counts = _grown(keys, counts, filled, more)
+    keys, counts = grown(keys, counts, filled, more)
     filled = _add_the_rest(prefixes, times, beyond, total, form, keys, counts, filled)
     if filled > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -195,7 +187,7 @@ def _go_on(
             walk.keys[depth], weight[depth] = key, w
         elif w > 0:
             # a whole prefix: the last node is any later one, a later neighbour of some, or i once more
-            place = _place(prefixes, key)
+            place = place_of(prefixes, key)
             if prefixes[place] < 0:
                 prefixes[place] = key
                 found += 1
@@ -208,11 +200,11 @@ def _go_on(
                     k = rows.node[entry]
                     if k > i and mark[k] & before == 0:  # not met before
                         plain = head | classes[k] << last
-                        filled += _add(keys, counts, plain | mark[k], w * size[k])
-                        filled += _add(keys, counts, plain, -w * size[k])
+                        filled += add_to(keys, counts, plain | mark[k], w * size[k])
+                        filled += add_to(keys, counts, plain, -w * size[k])
             w = w * (size[i] - again - 1) // (again + 2)
             if w:
-                filled += _add(keys, counts, head | classes[i] << last | mark[i], w)
+                filled += add_to(keys, counts, head | classes[i] << last | mark[i], w)
     walk.depth[0] = depth
     return filled, found
 
@@ -247,7 +239,7 @@ def _add_the_rest(
             own = key >> shift & mask  # the class of its last node
             for c in range(own, len(total)):
                 count = beyond[place] if c == own else times[place] * total[c]
-                filled += _add(keys, counts, key << last_bits | c << last, count)
+                filled += add_to(keys, counts, key << last_bits | c << last, count)
     return filled
 
 
@@ -307,17 +299,32 @@ def _reverse(s: Statistics, near: Neighbours, g: int) -> IntArray:
 
 
 @inner
-def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, orders: IntArray, form: Form) -> Types:
+def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, form: Form) -> Types:
     """Return the types of ordered tuples: those of unordered ones, permuted, sorted and equal ones joined."""
-    B, n_types = form.slots, 0
+    B, n_types, n_orders = form.slots, 0, _factorial(form.slots)
     for count in counts:
         n_types += count > 0
-    new, new_counts = np.empty(n_types * len(orders), np.int64), np.empty(n_types * len(orders), np.int64)
-    classes, values = np.zeros(B, np.int64), np.zeros((B, B), np.int64)
+    new, new_counts = np.empty(n_types * n_orders, np.int64), np.empty(n_types * n_orders, np.int64)
     place = 0
     for entry in range(len(keys)):
-        if counts[entry] <= 0:
-            continue
+        if counts[entry] > 0:
+            keys[place] = keys[entry]
+            new_counts[place * n_orders : (place + 1) * n_orders] = counts[entry]
+            place += 1
+    if B == 3:
+        order_triples(keys[:n_types], reverse, form, new)
+    else:
+        _order_tuples(keys[:n_types], reverse, form, new)
+    keys, counts = merged(new, new_counts, key_bits(form))
+    return Types(keys, counts)
+
+
+@inner
+def _order_tuples(keys: IntArray, reverse: IntArray, form: Form, new: IntArray) -> None:
+    """Write each type in all orders of its slots."""
+    B, orders, place = form.slots, _permutations(form.slots), 0
+    classes, values = np.zeros(B, np.int64), np.zeros((B, B), np.int64)
+    for entry in range(len(keys)):
         read(form, keys[entry], classes, values)
         for q in range(B):
             for p in range(q):
@@ -329,17 +336,8 @@ def _ordered(keys: IntArray, counts: IntArray, reverse: IntArray, orders: IntArr
                 key = key << form.class_bits | classes[slot]
                 for p in range(q - 1, -1, -1):
                     key = key << form.value_bits | values[orders[row, p], slot]
-            new[place], new_counts[place] = key, counts[entry]
+            new[place] = key
             place += 1
-    _sort(new, new_counts)
-    n_types = -1
-    for place in range(len(new)):
-        if n_types >= 0 and new[place] == new[n_types]:
-            new_counts[n_types] += new_counts[place]
-        else:
-            n_types += 1
-            new[n_types], new_counts[n_types] = new[place], new_counts[place]
-    return Types(new[: n_types + 1], new_counts[: n_types + 1])
 
 
 @inner
@@ -357,17 +355,29 @@ def read(form: Form, key: int, classes: IntArray, values: IntArray) -> None:
 def last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
     """Return the number of what the last slot of each type says, class and values; and what they say."""
     mask = (1 << slot_bits(form, form.slots - 1)) - 1
-    known, number = _grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, min(len(types.keys), mask + 1))
-    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(len(known) // 2, np.int64)
+    dense = mask < 4 * len(types.keys)
+    known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0 if dense else len(types.keys))
+    if dense:
+        known = np.full(mask + 1, -1, np.int64)
+        number = np.zeros(mask + 1, np.int64)
+    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
     found = 0
     for place in range(len(types.keys)):
         symbol = types.keys[place] & mask
-        at = _place(known, symbol)
+        at = np.uint64(symbol) if dense else place_of(known, symbol)
         if known[at] < 0:
             known[at], number[at], symbols[found] = symbol, found, symbol
             found += 1
         numbers[place] = number[at]
     return numbers, symbols[:found]
+
+
+@inlined
+def _factorial(B: int) -> int:
+    product = 1
+    for slot in range(B):
+        product *= slot + 1
+    return product
 
 
 @inner
@@ -382,66 +392,3 @@ def _permutations(B: int) -> IntArray:
                 more[row, place] = used if place == gap else source[place - (place > gap)]
         found = more
     return found
-
-
-@inner
-def _sort(keys: Keys, counts: IntArray) -> None:
-    """Sort by keys, some bits at a time; bits that all have in common are passed over."""
-    varying = np.int64(0)
-    for key in keys:
-        varying |= key ^ keys[0]
-    other_keys, other_counts = np.empty_like(keys), np.empty_like(counts)
-    shift, moved = 0, False
-    while varying >> shift:
-        if varying >> shift & ((1 << DIGIT) - 1):
-            start = np.zeros((1 << DIGIT) + 1, np.int64)
-            source, source_counts = (other_keys, other_counts) if moved else (keys, counts)
-            target, target_counts = (keys, counts) if moved else (other_keys, other_counts)
-            for key in source:
-                start[(key >> shift & ((1 << DIGIT) - 1)) + 1] += 1
-            for digit in range(1 << DIGIT):
-                start[digit + 1] += start[digit]
-            for item in range(len(source)):
-                digit = source[item] >> shift & ((1 << DIGIT) - 1)
-                target[start[digit]] = source[item]
-                target_counts[start[digit]] = source_counts[item]
-                start[digit] += 1
-            moved = not moved
-        shift += DIGIT
-    if moved:
-        for item in range(len(keys)):
-            keys[item], counts[item] = other_keys[item], other_counts[item]
-
-
-@inner
-def _place(keys: IntArray, key: int) -> np.uint64:
-    """Return the place of a key in a table at most half full, or the free one (-1) where it belongs."""
-    mask = np.uint64(len(keys) - 1)
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    at = (mixed ^ mixed >> np.uint64(32)) & mask
-    while keys[at] != key and keys[at] >= 0:
-        at = (at + np.uint64(1)) & mask
-    return at
-
-
-@inner
-def _add(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
-    """Add to the count of a key; return 1 if it is new."""
-    place, new = _place(keys, key), 0
-    if keys[place] < 0:
-        keys[place], new = key, 1
-    counts[place] += amount
-    return new
-
-
-@inner
-def _grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
-    """Return a table with room for so many more keys, if it is to be at most half full."""
-    size = 64
-    while size < 2 * (filled + more + 1) or size < 2 * len(keys):
-        size *= 2
-    new, new_counts = np.full(size, -1, np.int64), np.zeros(size, np.int64)
-    for place in range(len(keys)):
-        if keys[place] >= 0:
-            _add(new, new_counts, keys[place], counts[place])
-    return new, new_counts

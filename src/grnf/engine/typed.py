@@ -56,6 +56,7 @@ def ub_typed(
     tile: int,
     scale: FloatArray,
     most: IntArray,
+    along_edges: bool,
     out: FloatArray,
 ) -> BoolArray:
     """out[g, feature] += head u^B U_B for graphs of up to most[g] types; returns which. scale[g] = u.
@@ -66,10 +67,12 @@ def ub_typed(
     known = matrices(c, 0.0, 0, 0)
     known_u, known_start = np.nan, -1
     for g in range(len(scale)):
+        if most[g] == 0:
+            continue
         if of.few.sizes[g] < B:
             done[g] = True
             continue
-        typed = _typed(of, B, g, most[g], c.bias)
+        typed = _typed(of, B, g, most[g], along_edges, c.bias)
         if len(typed.prefix) == 0:
             continue
         done[g] = True
@@ -93,16 +96,19 @@ def ub_typed_slopes(
     tile: int,
     scale: FloatArray,
     most: IntArray,
+    along_edges: bool,
     d_out: FloatArray,
     out: Slopes,
 ) -> BoolArray:
     """Add the derivatives of u^B U_B by the coefficients for graphs of few types, which are returned."""
     B, done = c.nodes.shape[1], np.zeros(len(scale), np.bool_)
     for g in range(len(scale)):
+        if most[g] == 0:
+            continue
         if of.few.sizes[g] < B:
             done[g] = True
             continue
-        typed = _typed(of, B, g, most[g], c.bias)
+        typed = _typed(of, B, g, most[g], along_edges, c.bias)
         if len(typed.prefix) == 0:
             continue
         done[g] = True
@@ -115,7 +121,7 @@ def ub_typed_slopes(
 
 
 @inner
-def _typed(of: Classes, B: int, g: int, most: int, like: FloatArray) -> _Typed:
+def _typed(of: Classes, B: int, g: int, most: int, along_edges: bool, like: FloatArray) -> _Typed:
     """Count the types of a graph; none if they are too many."""
     n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
     form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
@@ -124,7 +130,7 @@ def _typed(of: Classes, B: int, g: int, most: int, like: FloatArray) -> _Typed:
         different *= n_classes - slot
     if different > most or key_bits(form) > KEY_BITS:
         return _Typed(form, empty, empty, np.empty(0, like.dtype), empty)
-    types = count_types(of.rows, of.near, of.class_of, form, g, most)
+    types = count_types(of.rows, of.near, of.class_of, form, g, most, along_edges)
     last, symbols = last_symbols(types, form)
     prefix, counts = np.empty(len(last), np.int64), np.empty(len(last), like.dtype)
     shift = form.class_bits + (B - 1) * form.value_bits
@@ -146,7 +152,9 @@ def _last_rows(typed: _Typed, nodes: FloatArray, edges: FloatArray) -> FloatArra
     rows = np.empty((len(typed.symbols), nodes.shape[2]), nodes.dtype)
     for place in range(len(rows)):
         symbol, row = typed.symbols[place], rows[place]
-        row[:] = nodes[B - 1, symbol >> ((B - 1) * bits)]
+        node = nodes[B - 1, symbol >> ((B - 1) * bits)]
+        for h in range(len(row)):
+            row[h] = node[h]
         for p in range(B - 1):
             value = symbol >> (p * bits) & ((1 << bits) - 1)
             if value:
