@@ -282,8 +282,15 @@ def bench_before_after():
     return before_after.bench_before_after()
 
 
+def bench_orders():
+    """Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2."""
+    import orders
+
+    return orders.bench_orders()
+
+
 def bench_triples():
-    """Order 3 against the bare triple loop, node by node and with twins grouped, one thread."""
+    """Order 3 node by node against the bare triple loop, one thread."""
     rows = {}
     for name in ("NCI1", "IMDB-BINARY"):
         graphs = measure.load(name)
@@ -292,20 +299,17 @@ def bench_triples():
         grnf = GRNF(64, orders=orders, random_state=0).fit(graphs)
         draw = ParameterLaw(orders).sample(64, channels=graphs.channels().all, seed=0)
         plain = Engine(RELU, "indicator", True, True, np.float32, group=False)
-        grouping = Engine(RELU, "indicator", True, True, np.float32, group=True)
         sizes = graphs.sizes[graphs.sizes >= 3].astype(np.int64)
         channels = 64 * 4
         seconds = measure.compare(
             repeats=7,
             bare=lambda: bare.triple_terms(sizes, channels, 256),
             node_by_node=lambda: plain.sums(graphs, draw),
-            grouped=lambda: grouping.sums(graphs, draw),
         )
         terms = float((sizes.astype(float) ** 3).sum()) * channels
         rows[name] = {
             "seconds": seconds,
             "node_by_node_over_bare_loop": seconds["node_by_node"] / seconds["bare"],
-            "grouped_over_bare_loop": seconds["grouped"] / seconds["bare"],
             "terms_per_second": {key: terms / value for key, value in seconds.items()},
             **memory_and_error(grnf, graphs, orders),
         }

@@ -21,14 +21,12 @@ def sorted_everywhere(monkeypatch):
     """Send every graph through the sorted paths."""
     monkeypatch.setattr(costs, "SORTED_FROM", 0)
     used = []
-    for name in ("u2", "u3"):
-        original = getattr(plan, f"{name}_sorted")
-        monkeypatch.setattr(
-            plan, f"{name}_sorted", lambda *args, f=original, name=name: (used.append(name), f(*args))
-        )
+    for name in ("u2_sorted", "ub_sorted"):
+        original = getattr(plan, name)
+        monkeypatch.setattr(plan, name, lambda *args, f=original, name=name: (used.append(name), f(*args)))
 
-    def all_by_sorting(B, n, rows, edges, linear):
-        return np.zeros(len(n)), np.full(len(n), B == 3)
+    def all_by_sorting(B, n, edges, linear):
+        return np.zeros(len(n)), np.full(len(n), True)
 
     monkeypatch.setattr(plan, "tuples_cost", all_by_sorting)
     monkeypatch.setattr(costs, "FEW_TUPLES", -1)
@@ -37,13 +35,14 @@ def sorted_everywhere(monkeypatch):
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", [2, 3, 4])
 def test_sorted_paths(sorted_everywhere, activation, k, normalize):
     generator = np.random.default_rng(k)
-    for node_width, edge_width in ((0, 0), (2, 0), (0, 1), (1, 2)):
+    sizes, widths = (0, 1, 2, 3, 7), ((0, 0), (2, 0), (0, 1), (1, 2))
+    for node_width, edge_width in widths if k < 4 else widths[-1:]:
         graphs = [
             random_graph(generator, n, node_width, edge_width, directed, density)
-            for n in (0, 1, 2, 3, 7)
+            for n in (sizes if k < 4 else (0, 3, 4, 5))
             for directed in (False, True)
             for density in (0.1, 0.5)
         ]
@@ -51,12 +50,12 @@ def test_sorted_paths(sorted_everywhere, activation, k, normalize):
             assert_engine_is_definition(
                 graphs, k, activation=activation, normalize=normalize, adjacency_channel=adjacency_channel
             )
-    assert f"u{k}" in sorted_everywhere
+    assert ("u2_sorted" if k == 2 else "ub_sorted") in sorted_everywhere
 
 
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", [2, 3, 4])
 def test_ties_zeros_and_special_graphs_by_sorting(sorted_everywhere, activation, k):
-    n = 7
+    n = 7 if k < 4 else 5
     star = Graph(n, [(0, i) for i in range(1, n)])
     clique = Graph(n, [(i, j) for i in range(n) for j in range(i)])
     graphs = [star, clique, Graph(n, []), cycle(n)]  # equal nodes everywhere: ties in the sort
@@ -95,16 +94,16 @@ def test_triples_around_the_switch(activation, monkeypatch):
     sparse = random_graph(generator, 90, 1, 0, False, 1 / 90)
     directed = random_graph(generator, 90, 1, 0, True, 1 / 90)
     found = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    costs, original = [], plan.tuples_cost
+    seen, original = [], plan.tuples_cost
 
     def one_by_one(*args):
         cost, by_sorting = original(*args)
-        costs.append(by_sorting)
+        seen.append(by_sorting)
         return cost, np.zeros_like(by_sorting)
 
     monkeypatch.setattr(plan, "tuples_cost", one_by_one)
     expected = sums([sparse, directed], {3: 1.0}, activation, M=2)
-    assert all(by_sorting.all() for by_sorting in costs)
+    assert all(by_sorting.all() for by_sorting in seen)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 

@@ -131,9 +131,7 @@ def counted_terms(batch, B, linear):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
         if B > 2:
             of = engine._classes(s, neighbours(s), twins=True)
-            terms, _ = engine._tuples(B, s, of.rows)
-            if B > 3:
-                terms = terms * (costs.TUPLE if linear else costs.SMOOTH_TUPLE)
+            terms, _ = engine._tuples(B, s)
             types = np.array([n_types(of, B, g) for g in range(len(terms))])
             terms = np.where(types > 0, np.minimum(terms, types), terms)
             total += terms.sum()

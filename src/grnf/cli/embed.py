@@ -51,7 +51,7 @@ __all__ = ["embed"]
 
 SETTINGS = (
     "n_components eps delta orders proposal heads hidden_channels hidden_activation activation basis dtype "
-    "unseen missing seed"
+    "unseen missing max_seconds_per_graph seed"
 )
 """Options that are settings of GRNF, under their own names."""
 
@@ -81,6 +81,9 @@ def embed(
     ] = None,
     heads: Annotated[
         int | None, typer.Option(help="Features that share one hidden draw.", show_default="1")
+    ] = None,
+    max_seconds_per_graph: Annotated[
+        float | None, typer.Option(help="Leave out orders that cost more, and say so.", metavar="SECONDS")
     ] = None,
     stratified: Annotated[
         bool, typer.Option("--stratified", help="Spread the orders evenly over the features.")

@@ -6,6 +6,7 @@ A term is one sum, rho_e and one more sum of one channel, as in the loop over pa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,9 +33,6 @@ TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
 """Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
 one graph and channel, however few terms they have."""
 
-TUPLE, SMOOTH_TUPLE = 50, 4
-"""What a tuple costs in the general U_B, beside a term of relu and ramp, or of other activations."""
-
 SORTED_NODE = 45
 """What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
 
@@ -42,17 +40,10 @@ LOOKED_AT = 24
 """Graphs in which equal nodes are counted for an estimate."""
 
 
-def tuples_cost(
-    B: int, n: FloatArray, rows: FloatArray, edges: IntArray, linear: bool
-) -> tuple[FloatArray, BoolArray]:
-    """Return the terms of U_B, B > 2, of each graph without types: of rows that stand for twins if B = 3.
-
-    And whether it is done by sorting.
-    """
-    if B > 3:
-        return falling(n, B), np.zeros(len(n), np.bool_)
-    cost, by_sorting = rows**3.0, sorted_triples_cost(n, edges)
-    sorts = (by_sorting < cost) & linear
+def tuples_cost(B: int, n: FloatArray, edges: IntArray, linear: bool) -> tuple[FloatArray, BoolArray]:
+    """Return the terms of U_B, B > 2, of each graph without types, and whether it is done by sorting."""
+    cost, by_sorting = falling(n, B), sorted_triples_cost(n, edges) * (n if B == 4 else 1.0)
+    sorts = (by_sorting < cost) & linear & (B <= 4)
     return np.where(sorts, by_sorting, cost), sorts
 
 
@@ -71,16 +62,21 @@ def most_types(cost: FloatArray, steps: FloatArray, channels: int) -> IntArray:
     return np.where(cost <= FEW_TUPLES, MOST_TYPES, np.clip(most, 0, MOST_TYPES)).astype(np.int64)
 
 
-def walked(B: int, rows: IntArray, edges: IntArray) -> FloatArray:
+def walked(B: int, rows: IntArray | FloatArray, edges: IntArray | FloatArray) -> FloatArray:
     """Return the steps of a walk over all tuples of B - 1 rows, each with the neighbours of its rows."""
-    n, degree = rows.astype(float), 2.0 * edges / np.maximum(rows, 1)
+    n, degree = np.asarray(rows, float), 2.0 * edges / np.maximum(rows, 1)
     return falling(n + B - 2, B - 1) / math.factorial(B - 1) * (2 + (B - 1) * degree)
 
 
 def met_along_edges(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
     """Return the steps by which triples of each graph are counted along edges: edges that meet, thrice."""
+    return 3.0 * _squares(degrees, node_ptr) + np.diff(node_ptr)
+
+
+def _squares(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
+    """Return the sum of squared degrees of each graph."""
     squares = np.concatenate([[0.0], np.cumsum(degrees.astype(float) ** 2)])
-    return np.asarray(3.0 * np.diff(squares[node_ptr]) + np.diff(node_ptr))
+    return np.asarray(np.diff(squares[node_ptr]))
 
 
 def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
@@ -103,6 +99,8 @@ def estimated_seconds(
     for B, count in sums.items():
         terms = estimated_terms(batch, B, linear, looked_at)
         seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
+        if B > 2:
+            seconds += COUNTED * estimated_steps(batch, B, linear, looked_at) / TERMS_PER_SECOND
     return seconds
 
 
@@ -112,24 +110,32 @@ def estimated_terms(batch: GraphBatch, B: int, linear: bool, looked_at: int = LO
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
     none is looked at, all nodes count as different.
     """
+    return _estimated(batch, looked_at, lambda some, alike: _terms(B, alike, some, linear))
+
+
+def estimated_steps(batch: GraphBatch, B: int, linear: bool, looked_at: int = LOOKED_AT) -> float:
+    """Return how many steps it takes to count types of tuples where that is done, whatever the channels."""
+    return _estimated(batch, looked_at, lambda some, alike: _steps(B, alike, some, linear))
+
+
+def _estimated(batch: GraphBatch, looked_at: int, cost: Callable[[GraphBatch, Alike], FloatArray]) -> float:
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    most = _terms(B, Alike(n, n, 2.0 * edges), n, edges, linear)
+    most = cost(batch, Alike(n, n, 2.0 * edges))
     total = float(most.sum())
     if not looked_at or not total:
         return total
     places = total * (np.arange(looked_at) + 0.5) / looked_at
-    some, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
-    shares = _terms(B, count_alike(batch.take(some)), n[some], edges[some], linear) / most[some]
+    picked, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
+    some = batch.take(picked)
+    shares = cost(some, count_alike(some)) / most[picked]
     return total * float(np.average(shares, weights=times))
 
 
-def _terms(B: int, alike: Alike, n: FloatArray, edges: IntArray, linear: bool) -> FloatArray:
+def _terms(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
     """Return the terms of U_B of each graph by the path that the plan takes, given what is alike in it."""
-    classes = alike.classes
+    classes, edges = alike.classes, np.diff(batch.edge_ptr)
     if B > 2:
-        cost, _ = tuples_cost(B, n, alike.twins, edges, linear)
-        if B > 3:
-            cost = cost * (TUPLE if linear else SMOOTH_TUPLE)
+        cost, _ = tuples_cost(B, batch.sizes.astype(float), edges, linear)
         return np.minimum(cost, estimated_types(B, alike))
     terms = classes**B
     if linear and B == 2:
@@ -138,11 +144,25 @@ def _terms(B: int, alike: Alike, n: FloatArray, edges: IntArray, linear: bool) -
     return terms
 
 
+def _steps(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
+    """Return the steps by which types are counted, where they are; and one, so that shares are numbers."""
+    n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
+    steps = walked(B, alike.twins, np.minimum(edges, alike.twins**2))
+    if B == 3:
+        ends = batch.edges + np.repeat(batch.node_ptr[:-1], edges)[:, np.newaxis]
+        degrees = np.bincount(ends.ravel(), minlength=int(batch.node_ptr[-1]))
+        steps = np.minimum(steps, met_along_edges(degrees, batch.node_ptr))
+    cost, _ = tuples_cost(B, n, edges, linear)
+    return np.where(estimated_types(B, alike) < cost, steps, 0.0) + 1.0
+
+
 def estimated_types(B: int, alike: Alike) -> FloatArray:
     """Return about how many types of tuples there are; more than can be held count as without end.
 
-    A slot has any class, and for each slot before one of the classes that this one's class is joined to.
+    A slot has any class, and for each slot before one of the classes that this one's class is joined to; and
+    tuples of the same twins have one type.
     """
     classes = np.maximum(alike.classes, 1.0)
     found = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
+    found = np.minimum(found, np.maximum(alike.twins, 1.0) ** B)
     return np.where(found <= MOST_TYPES, found, np.inf)

@@ -5,8 +5,7 @@ Within a piece every graph takes the path that its size and the activation allow
     U_1   u1                         nodes grouped
     U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
     U_B   ub_typed                   types of tuples counted, where there are few
-          u3, or u3_sorted           otherwise; twins grouped; sorted for relu and ramp on large sparse graphs
-          ub                         O(n^B), for small graphs
+          ub, or ub_sorted           otherwise; sorted for relu and ramp, B = 3, 4, on large sparse graphs
 
 and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_typed_slopes or ub_slopes.
 """
@@ -33,8 +32,8 @@ from grnf.engine.twins import twins as group_twins
 from grnf.engine.typed import Classes, ub_typed, ub_typed_slopes
 from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
-from grnf.engine.u3 import u3, u3_sorted
 from grnf.engine.ub import ub, ub_slopes
+from grnf.engine.ub_sorted import ub_sorted
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.law import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
@@ -141,7 +140,7 @@ class Engine(NamedTuple):
                     slopes = partial(ub_typed_slopes, d_out=d_sums, out=out)
                     left = self._by_types(B, s, beside, c, scale, slopes)
                 (loops,) = np.nonzero(left)
-                ub_slopes(s, beside, c, self._rho, schedule.TUPLES_TILE, scale, loops, d_sums, out)
+                ub_slopes(s, beside, c, self._rho, schedule.TUPLE_SLOPES_TILE, scale, loops, d_sums, out)
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
@@ -217,7 +216,7 @@ class Engine(NamedTuple):
         for on in (True, False):
             if (along == on).any():
                 of = self._classes(s, near, twins=not on)
-                cost, _ = self._tuples(B, s, of.rows)
+                cost, _ = self._tuples(B, s)
                 most = most_types(cost, steps if on else walked(B, *_counts(of.rows)), len(c.bias))
                 most[along != on] = 0
                 left &= ~loop(of, c, self._rho, schedule.TYPES_TILE, scale, most, on)
@@ -234,15 +233,11 @@ class Engine(NamedTuple):
         sums: FloatArray,
     ) -> None:
         """Treat the graphs that are left tuple by tuple, or by sorting."""
-        rows = group_twins(s, near) if self.group and B == 3 else s
-        _, by_sorting = self._tuples(B, s, rows)
-        (loops,) = np.nonzero(left & ~by_sorting)
-        if B == 3 and len(loops):
-            u3(rows, neighbours(rows), c, self._rho, schedule.TRIPLES_TILE, scale, loops, sums)
-        elif len(loops):
-            ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
+        _, by_sorting = self._tuples(B, s)
+        loops = np.flatnonzero(left & ~by_sorting)
+        ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
         for graph in np.flatnonzero(left & by_sorting):
-            u3_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
+            ub_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
     def _classes(self, s: Statistics, near: Neighbours, *, twins: bool) -> Classes:
         """Find the classes of equal nodes, of single ones or of twins as one."""
@@ -258,10 +253,9 @@ class Engine(NamedTuple):
         )
         return Classes(few, rows, neighbours(rows) if twins else near, class_of)
 
-    def _tuples(self, B: int, s: Statistics, rows: Statistics) -> tuple[FloatArray, BoolArray]:
+    def _tuples(self, B: int, s: Statistics) -> tuple[FloatArray, BoolArray]:
         """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""
-        n, count = s.sizes.astype(float), np.diff(rows.node_ptr).astype(float)
-        return tuples_cost(B, n, count, np.diff(s.pair_ptr), self.linear)
+        return tuples_cost(B, s.sizes.astype(float), np.diff(s.pair_ptr), self.linear)
 
     def _low_slopes(
         self,

@@ -46,8 +46,8 @@ TRIPLES_TILE = 256
 TYPES_TILE = 4096
 """Hidden channels treated at once where types of tuples are counted, if their rows fit the cache."""
 
-TUPLES_TILE = 16
-"""Hidden channels that the general U_B treats at once."""
+TUPLES_TILE, TUPLE_SLOPES_TILE = 256, 16
+"""Hidden channels that the general U_B treats at once, if its rows fit the cache; and its derivative."""
 
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
 """Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones

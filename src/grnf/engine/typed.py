@@ -20,7 +20,7 @@ from grnf.engine.terms import Slopes, Tape, closed, matrices, opened, projected
 from grnf.engine.tuple_types import Form, count_types, form_of, key_bits, last_symbols, read
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Classes", "ub_typed", "ub_typed_slopes"]
+__all__ = ["Classes", "add_run", "ub_typed", "ub_typed_slopes"]
 
 SUMMED = 16
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
@@ -208,7 +208,7 @@ def _add_types(rho: Activation, typed: _Typed, nodes: FloatArray, edges: FloatAr
         while end < n_types and typed.prefix[end] == typed.prefix[first]:
             end += 1
         _set_prefix(typed.form, typed.prefix[first], nodes, edges, classes, values, base)
-        _add_run(rho, base, rows, typed.last[first:end], typed.counts[first:end], row, partial)
+        add_run(rho, base, rows, typed.last[first:end], typed.counts[first:end], row, partial)
         summed += end - first
         if summed >= SUMMED or end == n_types:
             summed = 0
@@ -219,7 +219,7 @@ def _add_types(rho: Activation, typed: _Typed, nodes: FloatArray, edges: FloatAr
 
 
 @inner
-def _add_run(
+def add_run(
     rho: Activation,
     base: FloatArray,
     rows: FloatArray,
@@ -255,7 +255,7 @@ def _add_run(
         if len(rho) == RELU:
             for h in range(width):
                 partial[h] += w * max(base[h] + source[h], zero)
-        else:
+        elif w != 0:
             for h in range(width):
                 row[h] = base[h] + source[h]
             activate(rho, row)

@@ -10,9 +10,11 @@ import numpy as np
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.jit import compiled, inlined
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RELU, Activation, activate, activate_with_slope, add_heads
+from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
+from grnf.engine.schedule import fitting_tile
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, opened, terms
+from grnf.engine.typed import add_run
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ub", "ub_slopes"]
@@ -35,11 +37,12 @@ def ub(
         if s.sizes[g] < B:
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
-        for start in range(0, len(c.bias), tile):
-            stop = min(start + tile, len(c.bias))
+        step = fitting_tile(tile, B * s.sizes[g], c.bias.itemsize)
+        for start in range(0, len(c.bias), step):
+            stop = min(start + step, len(c.bias))
             nodes, edges = terms(s, near, c, scale[g], g, start, stop)
             U = np.zeros(stop - start)
-            _sum_tuples(rho, nodes, edges, value_of, U)
+            _sum_tuples(rho, near, s.node_ptr[g], nodes, edges, value_of, U)
             add_heads(U, scale[g] ** B, c.head, c.segments, start, out[g])
 
 
@@ -116,57 +119,54 @@ def _slot(p: int, q: int, B: int) -> int:
 
 @compiled
 def _sum_tuples(
-    rho: Activation, nodes: FloatArray, edges: FloatArray, value_of: IntArray, U: FloatArray
+    rho: Activation,
+    near: Neighbours,
+    first: int,
+    nodes: FloatArray,
+    edges: FloatArray,
+    value_of: IntArray,
+    U: FloatArray,
 ) -> None:
-    """Walk over all tuples of distinct nodes, keeping the partial sums of every prefix of the tuple."""
+    """Walk over all tuples of B - 1 distinct nodes, and add those that begin so at once.
+
+    prefix[d] is what the first d nodes add, last[d, k] what node k in the last slot adds beside them.
+    """
     B, n, width = nodes.shape
-    prefix, partial = np.zeros((B + 1, width), nodes.dtype), np.zeros(width, nodes.dtype)
-    v, used = np.full(B, -1), np.zeros(n, np.int64)
+    prefix, last = np.zeros((B, width), nodes.dtype), np.empty((B - 1, n, width), nodes.dtype)
+    row, partial = np.zeros(width, nodes.dtype), np.zeros(width, nodes.dtype)
+    v, used, everyone, weight = np.full(B, -1), np.zeros(n, np.int64), np.arange(n), np.ones(n, nodes.dtype)
+    last[0] = nodes[B - 1]
     depth = 0
     while depth >= 0:
         if not _next_tuple(v, used, depth, n):
             depth -= 1
             continue
         _extend(nodes, edges, value_of, v, depth, prefix)
-        depth += 1
-        if depth == B - 1:
-            for last in range(n):
-                if not used[last]:
-                    v[depth] = last
-                    _add_last(rho, nodes, edges, value_of, v, prefix, partial)
-            for h in range(width):  # short sums in single precision, long ones in double
-                U[h] += partial[h]
-                partial[h] = 0
-            v[depth] = -1
-            depth -= 1
-
-
-@inlined
-def _add_last(
-    rho: Activation,
-    nodes: FloatArray,
-    edges: FloatArray,
-    value_of: IntArray,
-    v: IntArray,
-    prefix: FloatArray,
-    partial: FloatArray,
-) -> None:
-    """Add rho of one tuple; most have a last node without an edge to the others, and take one pass."""
-    depth, zero = len(nodes) - 1, partial.dtype.type(0)
-    if len(rho) == RELU:
-        joined = False
-        for p in range(depth):
-            joined |= value_of[v[p], v[depth]] >= 0
-        if not joined:
-            last, node = prefix[depth], nodes[depth, v[depth]]
-            for h in range(len(partial)):
-                partial[h] += max(last[h] + node[h], zero)
-            return
-    _extend(nodes, edges, value_of, v, depth, prefix)
-    row = prefix[depth + 1]
-    activate(rho, row)
-    for h in range(len(partial)):
-        partial[h] += row[h]
+        slot, own = _slot(depth, B - 1, B), range(near.ptr[first + v[depth]], near.ptr[first + v[depth] + 1])
+        if depth < B - 2:
+            last[depth + 1] = last[depth]
+            for entry in own:
+                target, edge = last[depth + 1, near.node[entry]], edges[slot, near.value[entry]]
+                for h in range(width):
+                    target[h] += edge[h]
+            depth += 1
+            continue
+        for k in range(n):
+            weight[k] = 1 - used[k]
+        for entry in own:
+            weight[near.node[entry]] = 0
+        add_run(rho, prefix[depth + 1], last[depth], everyone, weight, row, partial)
+        for entry in own:
+            if not used[near.node[entry]]:
+                edge, base = edges[slot, near.value[entry]], last[depth, near.node[entry]]
+                for h in range(width):
+                    row[h] = prefix[depth + 1, h] + base[h] + edge[h]
+                activate(rho, row)
+                for h in range(width):
+                    partial[h] += row[h]
+        for h in range(width):  # short sums in single precision, long ones in double
+            U[h] += partial[h]
+            partial[h] = 0
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -11,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer, Settings
-from grnf.features import HiddenSums
+from grnf.features import HiddenSums, affordable_orders
 from grnf.law import LAW_RULES, Law, largest_ratio
-from grnf.metric import DistanceEstimate, required_dimension
+from grnf.metric import DistanceEstimate, required_dimension, truncation_bias
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.rules import Int, OneOf, Real, Table
 from grnf.typing import FloatArray, Missing, OnError, Unseen
@@ -22,6 +23,9 @@ __all__ = ["GRNF"]
 
 COLLAPSED = 0.1
 """Effective sample size, as a share of M, below which a warning comes."""
+
+HIGHEST = 64
+"""The highest order that a proposal is asked about."""
 
 
 class GRNF(GraphTransformer):
@@ -82,6 +86,11 @@ class GRNF(GraphTransformer):
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
         or leave its row out, with a warning. `embed` returns the rows and the reasons. In `fit` bad samples
         are left out; `errors_` has theirs.
+    max_seconds_per_graph : float, optional
+        What all features of a graph may cost, as estimated in `fit` for one thread from the graphs there: the
+        highest orders are left out until they do (the bounded-order map), with a warning that says which.
+        Squared distances are then low by at most `truncation_bias_`. None: nothing is left out, and very
+        long work is warned of.
     max_memory : int or str, default="1GB"
         Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
         into chunks that keep within it.
@@ -113,6 +122,9 @@ class GRNF(GraphTransformer):
     ess_ : float
         Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M where p-bar = p. `fit` warns
         when it falls below a tenth of M.
+    truncation_bias_ : float
+        By how much expected squared distances may lie below d_P^2, since the proposal lacks orders of the
+        target; 0 if it has all.
     largest_term_ : float
         Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none.
 
@@ -133,6 +145,7 @@ class GRNF(GraphTransformer):
         "n_components": [Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"],
         "proposal": [*LAW_RULES, OneOf(None)],
         "heads": [Int(1)],
+        "max_seconds_per_graph": [Real(), OneOf(None)],
         "eps": [Real(), OneOf(None)],
         "delta": [Real(1), OneOf(None)],
     }
@@ -160,6 +173,7 @@ class GRNF(GraphTransformer):
         unseen: Unseen = "open",
         missing: Missing = "error",
         on_error: OnError = "raise",
+        max_seconds_per_graph: float | None = None,
         max_memory: int | str = "1GB",
     ) -> None:
         self.n_components = n_components
@@ -182,6 +196,7 @@ class GRNF(GraphTransformer):
         self.unseen = unseen
         self.missing = missing
         self.on_error = on_error
+        self.max_seconds_per_graph = max_seconds_per_graph
         self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -253,6 +268,20 @@ class GRNF(GraphTransformer):
         )
 
     @property
+    def truncation_bias_(self) -> float:
+        """By how much expected squared distances may lie below d_P^2, for want of orders in the proposal."""
+        check_is_fitted(self)
+        law = self.proposal_law_.orders
+        if law.full_support or self.target_law_.orders == law:
+            return 0.0
+        kept = [k for k in range(1, HIGHEST + 1) if law.probability(k) > 0]
+        return truncation_bias(self.target_law_.orders, kept, activation=self.activation)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        kept = {} if self._kept_orders is None else {"kept_orders": self._kept_orders}
+        return {**super()._fitted_state(), **kept}
+
+    @property
     def largest_term_(self) -> float:
         """Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none."""
         check_is_fitted(self)
@@ -264,8 +293,21 @@ class GRNF(GraphTransformer):
     def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
         more = {"proposal": settings["proposal"], "heads": settings["heads"]}
         features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
+        kept = fitted.get("kept_orders")
+        if samples is not None and settings["max_seconds_per_graph"] is not None:
+            kept = affordable_orders(features, samples.batch, settings["max_seconds_per_graph"])
+        if kept is not None:
+            features = replace(features, proposal=features.proposal.restricted_to(kept))
         self._fix(features, settings, fitted)
-        self.target_law_ = features.target
+        self.target_law_, self._kept_orders = features.target, kept
+        if samples is not None and kept is not None:
+            warnings.warn(
+                f"orders above {max(kept)} would take more than max_seconds_per_graph="
+                f"{settings['max_seconds_per_graph']:g} and are left out: expected squared distances are low "
+                f"by at most {self.truncation_bias_:.3g} (truncation_bias_)",
+                GrnfWarning,
+                stacklevel=4,
+            )
         if features.target.coefficients != features.proposal.coefficients:
             self.encoder_.require_closed("a proposal with another law of coefficients weighs all of them")
         self.ess_ = self._embedder.effective_sample_size(

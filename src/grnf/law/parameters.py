@@ -10,7 +10,7 @@ there are. This is the law of independent coefficients with a channel for each c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,18 @@ class ParameterLaw:
             pages = [self._page_orders(page_generator(seed, b), seed, b) for b in range(n_pages)]
             last = self._last_orders = (n_pages, seed), np.concatenate(pages)
         return last[1][:n_features].copy()
+
+    def restricted_to(self, orders: Iterable[int]) -> ParameterLaw:
+        """Return the law given that k lies in `orders`: the proposal of the bounded-order map.
+
+        Examples
+        --------
+        >>> ParameterLaw({1: 0.5, 2: 0.25, 3: 0.25}).restricted_to({1, 2}).orders.probability(1)
+        0.6666666666666666
+        """
+        return ParameterLaw(
+            self.orders.restricted_to(orders), self.coefficients, self.hidden_channels, self.stratified
+        )
 
     def mean_parameters(self, orders: IntArray, channels: int, heads: int = 1) -> float:
         """Return how many coefficients a feature has on average over these orders, with R heads each.
