@@ -24,7 +24,6 @@ __all__ = [
     "add_heads",
     "add_slope",
     "evaluate",
-    "first_not_finite",
     "place",
     "project",
     "set_evaluated",
@@ -264,15 +263,3 @@ def place(
         source, target = values[i], out[rows[i]]
         for j in range(len(columns)):
             target[columns[j]] = (source[j] - shift[j]) * factor[j]
-
-
-@compiled
-def first_not_finite(values: FloatArray) -> int:
-    """Return the first row with an infinite or undefined entry; -1 if there is none."""
-    for i in range(len(values)):
-        row, bad = values[i], False
-        for j in range(len(row)):
-            bad |= not abs(row[j]) < np.inf
-        if bad:
-            return i
-    return -1
