@@ -15,6 +15,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `-n`, tests of the loops run in one process and all others where there is room.
+
+    Two processes would compile most loops twice, at the same time; what one has compiled, the others read.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "loops" if {"engine", "nn"} & set(nodeid.split("::")[0].split("/")) else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def shared() -> Path:
     """The folder of real data that is not part of the repository."""

@@ -11,13 +11,11 @@ from grnf import CostWarning, Graph, GraphBatch
 from grnf.engine import Schedule, costs
 from grnf.engine.alike import count_alike
 from grnf.engine.costs import estimated_terms
-from grnf.engine.grouping import grouped
 from grnf.engine.jit import compiled
-from grnf.engine.neighbours import neighbours
+from grnf.engine.low import grouped, neighbours, statistics
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
-from grnf.engine.statistics import statistics
 from grnf.engine.tuple_types import count_types, form_of, key_bits
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw

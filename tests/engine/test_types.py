@@ -12,9 +12,8 @@ from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.jit import compiled
-from grnf.engine.neighbours import neighbours
+from grnf.engine.low import neighbours, statistics
 from grnf.engine.schedule import Piece
-from grnf.engine.statistics import statistics
 from grnf.engine.tuple_types import count_types, form_of, read
 from grnf.law import ParameterLaw
 from random_graphs import cycle

@@ -19,7 +19,7 @@ from grnf.basis.partitions import Partition
 from grnf.law import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "no_channels", "theta_slopes"]
+__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_slopes"]
 
 
 class Coefficients(NamedTuple):
@@ -101,19 +101,6 @@ def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
         start += H
     columns = np.concatenate([np.concatenate(places[B]) for B in given.by_slots])
     return Channels(single, columns, np.zeros(len(columns)))
-
-
-def no_channels(like: Coefficients, B: int) -> Coefficients:
-    """Return the channels of U_B where there are none, of the same types as those of another B."""
-    dtype, width = like.bias.dtype, like.totals.shape[2]
-    return Coefficients(
-        np.zeros((3, B, like.nodes.shape[2], 0), dtype),
-        np.zeros((3, B * (B - 1) // 2, like.pairs.shape[2], 0), dtype),
-        np.zeros((3, 1, width, 0), dtype),
-        np.zeros(0, dtype),
-        np.zeros(0, dtype),
-        np.zeros((0, 3), np.int64),
-    )
 
 
 def theta_slopes(

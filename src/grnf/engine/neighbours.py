@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import compiled, inlined, inner
-from grnf.engine.statistics import Statistics
+from grnf.engine.jit import inlined
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SEARCHED", "Neighbours", "listed", "neighbours"]
+__all__ = ["SEARCHED", "Neighbours", "list_neighbours"]
 
 SEARCHED = 16
 """Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
@@ -35,52 +34,40 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
-@compiled
-def neighbours(s: Statistics, searched: int = SEARCHED) -> Neighbours:
-    """List the neighbours of every node; a pair {i, j} stands in the lists of both.
-
-    With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
-    2 e and 2 e + 1.
-    """
-    return listed(s, searched, np.zeros(len(s.sizes), np.bool_))
-
-
 @inlined
-def listed(s: Statistics, searched: int, left_out: BoolArray) -> Neighbours:
-    """Do what `neighbours` says, for other loops; graphs that they have no use for may be left out."""
-    n_entries = 2 * len(s.pairs)
-    result = Neighbours(
-        np.zeros(len(s.nodes) + 1, np.int64),
-        np.zeros(n_entries, np.int64),
-        np.zeros(n_entries, s.pairs.dtype),
-        np.zeros(n_entries, np.int64),
-        np.zeros(n_entries, np.int64),
-        np.zeros(len(s.pair_ptr), np.int64),
-        np.zeros((n_entries, s.pairs.shape[1]), s.pairs.dtype),
-    )
-    _fill(s, searched, left_out, result)
-    return result
-
-
-@inner
-def _fill(s: Statistics, searched: int, left_out: BoolArray, result: Neighbours) -> None:
-    ptr, node, weight, value, back_value, value_ptr, values = result
-    columns = s.pairs.shape[1]
-    half = columns // 2 if s.directed else 0
+def list_neighbours(
+    node_ptr: IntArray,
+    pair_ptr: IntArray,
+    pair_nodes: IntArray,
+    pairs: FloatArray,
+    pair_weight: FloatArray,
+    half: int,
+    searched: int,
+    left_out: BoolArray,
+    ptr: IntArray,
+    node: IntArray,
+    weight: FloatArray,
+    value: IntArray,
+    back_value: IntArray,
+    value_ptr: IntArray,
+    values: FloatArray,
+) -> None:
+    """Fill the arrays of `Neighbours`; `half`: half the columns of pairs of directed graphs, or else 0."""
+    columns = pairs.shape[1]
     n_values = 0
-    for g in range(len(s.pair_ptr) - 1):
-        first_pair, first_node, first_value = s.pair_ptr[g], s.node_ptr[g], n_values
-        n_entries, n = 2 * (s.pair_ptr[g + 1] - first_pair), s.node_ptr[g + 1] - first_node
+    for g in range(len(pair_ptr) - 1):
+        first_pair, first_node, first_value = pair_ptr[g], node_ptr[g], n_values
+        n_entries, n = 2 * (pair_ptr[g + 1] - first_pair), node_ptr[g + 1] - first_node
         if left_out[g]:
-            value_ptr[g + 1], ptr[first_node + n] = n_values, 2 * s.pair_ptr[g + 1]
+            value_ptr[g + 1], ptr[first_node + n] = n_values, 2 * pair_ptr[g + 1]
             continue
         source, kind = np.zeros(n_entries, np.int64), np.zeros(n_entries, np.int64)
         for entry in range(n_entries):
             e, back = first_pair + entry // 2, entry % 2
-            source[entry] = s.pair_nodes[e, back]
+            source[entry] = pair_nodes[e, back]
             for f in range(columns):
                 shifted = f + back * half
-                values[n_values, f] = s.pairs[e, shifted if shifted < columns else shifted - columns]
+                values[n_values, f] = pairs[e, shifted if shifted < columns else shifted - columns]
             found = n_values
             for v in range(first_value, min(n_values, first_value + searched)):
                 same = True
@@ -98,8 +85,8 @@ def _fill(s: Statistics, searched: int, left_out: BoolArray, result: Neighbours)
         for position in range(n_entries):
             entry, place = order[position], 2 * first_pair + position
             e = first_pair + entry // 2
-            node[place] = s.pair_nodes[e, 1 - entry % 2]
-            weight[place] = s.pair_weight[e]
+            node[place] = pair_nodes[e, 1 - entry % 2]
+            weight[place] = pair_weight[e]
             value[place] = kind[entry]
             back_value[place] = kind[entry ^ 1]
             ptr[first_node + source[entry] + 1] = place + 1

@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.engine import costs, schedule
-from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels, no_channels
+from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
 from grnf.engine.costs import met_along_edges, most_types, tuples_cost, walked
-from grnf.engine.grouping import class_numbers, grouped
-from grnf.engine.low import low, low_of_undirected
-from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
+from grnf.engine.grouping import class_numbers
+from grnf.engine.low import grouped, low, neighbours, statistics
+from grnf.engine.neighbours import SEARCHED, Neighbours
 from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
-from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
+from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded
 from grnf.engine.terms import Slopes
 from grnf.engine.twins import twins as group_twins
 from grnf.engine.typed import Classes, ub_typed, ub_typed_slopes
@@ -83,23 +83,19 @@ class Engine(NamedTuple):
 
         Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
         """
-        of, sizes = self._graphs(batch, piece), batch.sizes[piece.members]
-        sorts = self.linear and sizes.max(initial=0) >= costs.SORTED_FROM
-        s = None if not piece.directed and not sorts else folded(statistics(of, piece.directed))
-        given = channels_of(False if s is None else s.directed)
-        by_slots, scale = given.by_slots, self._scale(sizes)
+        s = statistics(self._graphs(batch, piece), piece.directed)
+        if piece.directed:
+            s = folded(s)
+        given, scale = channels_of(s.directed), self._scale(s.sizes)
+        by_slots = given.by_slots
         sums = np.tile(given.bias, (len(scale), 1))
-        c1, c2 = by_slots[1], by_slots[2] if 2 in by_slots else no_channels(by_slots[1], 2)
-        settings = (c1, c2, self._rho, costs.SORTED_FROM, scale, sums)
-        if s is None:
-            low_of_undirected(of, self._bits, *settings)
-        else:
-            few = grouped(s, self._bits) if self.group else s
-            large = low(few, *settings)
-            if 2 in by_slots:
-                self._sorted_pairs(few, c2, scale, np.flatnonzero(large), sums)
+        few = grouped(s, self._bits) if self.group else s
+        large = self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM)
+        low(few, by_slots[1], by_slots.get(2), self._rho, large, scale, sums)
+        if 2 in by_slots:
+            self._sorted_pairs(few, by_slots[2], scale, np.flatnonzero(large), sums)
         if max(by_slots) > 2:
-            self._higher(statistics(of, False) if s is None else s, by_slots, scale, sums)
+            self._higher(s, by_slots, scale, sums)
         return sums
 
     def piece_slopes(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inner
+from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import FloatArray, IntArray
 
@@ -24,7 +24,6 @@ __all__ = [
     "add_heads",
     "add_slope",
     "evaluate",
-    "first_not_finite",
     "place",
     "project",
     "set_evaluated",
@@ -56,15 +55,15 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
     return out
 
 
-@inner
+@inlined
 def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out: FloatArray) -> None:
     """Do the same into an array that is there, on as many channels as it has."""
-    v, stop = out.dtype.type(u), start + out.shape[1]
-    for r in range(len(out)):  # slices: an index start + h might be negative for all it knows
-        c0, c1 = coefficient[0, slot, r, start:stop], coefficient[1, slot, r, start:stop]
-        c2, row = coefficient[2, slot, r, start:stop], out[r]
-        for h in range(len(row)):
-            row[h] = c0[h] + v * (c1[h] + v * c2[h])
+    v = out.dtype.type(u)
+    for r in range(len(out)):
+        for h in range(out.shape[1]):
+            at = np.uint64(start + h)  # an index that might be negative would not vectorise
+            c0, c1, c2 = coefficient[0, slot, r, at], coefficient[1, slot, r, at], coefficient[2, slot, r, at]
+            out[r, h] = c0 + v * (c1 + v * c2)
 
 
 @inner
@@ -99,7 +98,7 @@ def project(
     zero = matrix.dtype.type(0)
     for i in range(count):
         row, target = X[first + i], out[i]
-        r0 = _next_used(row, 0)
+        r0 = _next_used(row, columns - columns)  # not 0, which would be compiled as a type of its own
         r1 = _next_used(row, r0 + 1)
         x0, x1 = row[r0] if r0 < columns else zero, row[r1] if r1 < columns else zero
         m0, m1 = matrix[min(r0, columns - 1)], matrix[min(r1, columns - 1)]
@@ -243,13 +242,11 @@ def add_heads(
 ) -> None:
     """Add factor * head . U to the feature that each channel of the tile belongs to."""
     for segment in range(len(segments)):
-        first, last, column = segments[segment]
+        first, last, column = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         low, high = max(first, start), min(last, start + len(U))
-        if low < high:  # slices that begin at 0: indices that could be negative would not vectorise
-            features = out[column + low - first : column + high - first]
-            heads, sums = head[low:high], U[low - start : high - start]
-            for h in range(len(features)):
-                features[h] += factor * heads[h] * sums[h]
+        for h in range(high - low):  # indices that might be negative would not vectorise
+            at = np.uint64(low + h)
+            out[np.uint64(column - first + low + h)] += factor * head[at] * U[np.uint64(low - start + h)]
 
 
 @compiled
@@ -266,15 +263,3 @@ def place(
         source, target = values[i], out[rows[i]]
         for j in range(len(columns)):
             target[columns[j]] = (source[j] - shift[j]) * factor[j]
-
-
-@compiled
-def first_not_finite(values: FloatArray) -> int:
-    """Return the first row with an infinite or undefined entry; -1 if there is none."""
-    for i in range(len(values)):
-        row, bad = values[i], False
-        for j in range(len(row)):
-            bad |= not abs(row[j]) < np.inf
-        if bad:
-            return i
-    return -1

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import compiled, inlined, inner
+from grnf.engine.jit import inlined, inner
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import ragged_indices
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "gathered", "statistics"]
+__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "join_nodes", "sum_edges"]
 
 
 MOVES = 16
@@ -66,12 +66,6 @@ class Source(NamedTuple):
     like: FloatArray
 
 
-@compiled
-def statistics(of: Source, directed: bool) -> Statistics:
-    """Compute the statistics of graphs."""
-    return gathered(of, directed)
-
-
 def folded(s: Statistics) -> Statistics:
     """Return directed graphs as undirected ones if every arc has an equal one the other way round."""
     F = s.pairs.shape[1] // 2
@@ -115,83 +109,47 @@ def attribute_slopes(
 
 
 @inlined
-def gathered(of: Source, directed: bool) -> Statistics:
-    """Do what `statistics` says, for other loops."""
-    n_graphs, n_node = len(of.graphs), of.node_attr.shape[1] + of.node_categories
-    n_edge = of.adjacency + of.edge_attr.shape[1] + of.edge_categories
-    sizes, node_ptr = np.zeros(n_graphs, np.int64), np.zeros(n_graphs + 1, np.int64)
-    n_edges = 0
-    for position in range(n_graphs):
-        g = of.graphs[position]
-        sizes[position] = of.node_ptr[g + 1] - of.node_ptr[g]
-        node_ptr[position + 1] = node_ptr[position] + sizes[position]
-        n_edges += of.edge_ptr[g + 1] - of.edge_ptr[g]
-    sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge), np.float64)
-    pair_ptr = np.zeros(n_graphs + 1, np.int64)
-    pair_nodes = np.zeros((n_edges, 2), np.int64)
-    pair_sums = np.zeros((n_edges, (2 if directed else 1) * n_edge), np.float64)
-    _fill(of, directed, node_ptr, sums, (pair_ptr, pair_nodes, pair_sums))
-    nodes = np.zeros((node_ptr[-1], n_node + sums.shape[1]), of.like.dtype)
-    totals = np.zeros((n_graphs, n_node + 2 * n_edge), of.like.dtype)
-    pairs = np.zeros((pair_ptr[-1], pair_sums.shape[1]), of.like.dtype)
-    node_weight, pair_weight = np.zeros(len(nodes), of.like.dtype), np.zeros(len(pairs), of.like.dtype)
-    _join(of, node_ptr, sums, nodes, totals)
-    for i in range(len(nodes)):
-        node_weight[i] = 1
-    for e in range(len(pairs)):
-        pair_weight[e] = 1
-        for f in range(pairs.shape[1]):
-            pairs[e, f] = pair_sums[e, f]
-    return Statistics(
-        directed,
-        sizes,
-        node_ptr,
-        nodes,
-        node_weight,
-        pair_ptr,
-        pair_nodes[: len(pairs)],
-        pairs,
-        pair_weight,
-        totals,
-    )
-
-
-@inner
-def _fill(
-    of: Source,
+def sum_edges(
+    graphs: IntArray,
+    edge_ptr: IntArray,
+    edges: IntArray,
+    attr: FloatArray,
+    codes: IntArray,
+    categories: int,
+    adjacency: int,
     directed: bool,
     node_ptr: IntArray,
     sums: FloatArray,
-    found_pairs: tuple[IntArray, IntArray, FloatArray],
+    pair_ptr: IntArray,
+    pair_nodes: IntArray,
+    pairs: FloatArray,
 ) -> None:
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
-    pair_ptr, pair_nodes, pairs = found_pairs
-    numbers = of.adjacency + of.edge_attr.shape[1]
-    F = numbers + of.edge_categories
+    numbers = adjacency + attr.shape[1]
+    F = numbers + categories
     found = 0
-    for position in range(len(of.graphs)):
-        first_edge, last_edge = of.edge_ptr[of.graphs[position]], of.edge_ptr[of.graphs[position] + 1]
+    for position in range(len(graphs)):
+        first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
-        own = of.edges[first_edge:last_edge]
-        order = _order(own, n)
+        order = _order(edges, first_edge, last_edge, n)
         last_low = last_high = np.int64(-1)
-        for place in range(len(own)):
-            e = order[place] if len(order) else place
-            i, j = own[e, 0], own[e, 1]
+        for place in range(last_edge - first_edge):
+            e = first_edge + (order[place] if len(order) else place)
+            i, j = edges[e, 0], edges[e, 1]
             low, high = min(i, j), max(i, j)
             if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
                 pair_nodes[found, 0], pair_nodes[found, 1] = low, high
                 found += 1
             shift = F if directed and i > j else 0
-            for column in range(numbers + of.edge_codes.shape[1]):
+            for column in range(numbers + codes.shape[1]):
                 f, v = column, 1.0
                 if column >= numbers:
-                    f = numbers + of.edge_codes[first_edge + e, column - numbers]
+                    f = numbers + codes[e, column - numbers]
                     if f < numbers:  # no category
                         continue
-                elif column >= of.adjacency:
-                    v = of.edge_attr[first_edge + e, column - of.adjacency]
+                elif column >= adjacency:
+                    v = attr[e, column - adjacency]
                 sums[first_node + i, F + f] += v
                 if directed:
                     sums[first_node + j, 2 * F + f] += v
@@ -205,20 +163,21 @@ def _fill(
 
 
 @inner
-def _order(edges: IntArray, n: int) -> IntArray:
-    """Return the order of the edges by their smaller node, then by their larger one; empty if they are in it.
+def _order(edges: IntArray, first: int, last: int, n: int) -> IntArray:
+    """Return the order of some edges by their smaller node, then by the larger one; empty if they are in it.
 
     Most files list them so.
     """
-    low, high = np.zeros(len(edges), np.int64), np.zeros(len(edges), np.int64)
+    low, high = np.zeros(last - first, np.int64), np.zeros(last - first, np.int64)
     in_order = True
-    for e in range(len(edges)):
-        low[e], high[e] = min(edges[e, 0], edges[e, 1]), max(edges[e, 0], edges[e, 1])
+    for e in range(last - first):
+        i, j = edges[first + e, 0], edges[first + e, 1]
+        low[e], high[e] = min(i, j), max(i, j)
         if e and (low[e] < low[e - 1] or (low[e] == low[e - 1] and high[e] < high[e - 1])):
             in_order = False
     if in_order:
         return low[:0]
-    order = counting_sort(counted(len(edges)), low, n)
+    order = counting_sort(counted(len(low)), low, n)
     steps = 0
     for place in range(1, len(order)):  # few at each node: moved to their places
         e, at = order[place], place
@@ -228,25 +187,35 @@ def _order(edges: IntArray, n: int) -> IntArray:
         order[at] = e
         steps += place - at
         if steps > MOVES * len(order):  # many: sorted by both
-            return counting_sort(counting_sort(counted(len(edges)), high, n), low, n)
+            return counting_sort(counting_sort(counted(len(low)), high, n), low, n)
     return order
 
 
-@inner
-def _join(of: Source, node_ptr: IntArray, sums: FloatArray, nodes: FloatArray, totals: FloatArray) -> None:
-    """Write [x | sums] to nodes and add up the first columns to totals."""
-    numbers, total = of.node_attr.shape[1], np.zeros(totals.shape[1], np.float64)
-    width = numbers + of.node_categories
-    for position in range(len(of.graphs)):
-        shift = of.node_ptr[of.graphs[position]] - node_ptr[position]
+@inlined
+def join_nodes(
+    graphs: IntArray,
+    source_ptr: IntArray,
+    attr: FloatArray,
+    codes: IntArray,
+    categories: int,
+    node_ptr: IntArray,
+    sums: FloatArray,
+    nodes: FloatArray,
+    total: FloatArray,
+    totals: FloatArray,
+) -> None:
+    """Write [x | sums] to nodes and add up the first columns to totals; `total` is scratch."""
+    numbers, width = attr.shape[1], attr.shape[1] + categories
+    for position in range(len(graphs)):
+        shift = source_ptr[graphs[position]] - node_ptr[position]
         for f in range(len(total)):
             total[f] = 0
         for i in range(node_ptr[position], node_ptr[position + 1]):
             for f in range(numbers):
-                nodes[i, f] = of.node_attr[i + shift, f]
-                total[f] += of.node_attr[i + shift, f]
-            for column in range(of.node_codes.shape[1]):
-                code = of.node_codes[i + shift, column]
+                nodes[i, f] = attr[i + shift, f]
+                total[f] += attr[i + shift, f]
+            for column in range(codes.shape[1]):
+                code = codes[i + shift, column]
                 if code >= 0:
                     nodes[i, numbers + code] = 1
                     total[numbers + code] += 1

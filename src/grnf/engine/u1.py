@@ -5,65 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled, inlined, inner
+from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import (
-    RAMP,
-    RELU,
-    Activation,
-    activate,
-    activate_with_slope,
-    add_heads,
-    evaluate,
-    project,
-)
-from grnf.engine.schedule import NODES
+from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, closed, opened
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["u1", "u1_slopes"]
-
-
-@inlined
-def u1(
-    s: Statistics,
-    c: Coefficients,
-    rho: Activation,
-    tile: int,
-    scale: FloatArray,
-    graphs: IntArray,
-    out: FloatArray,
-) -> None:
-    """out[g, feature] += head u U_1 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
-    H, dtype, slot = len(c.bias), c.bias.dtype, int(np.int64(0))
-    for start in range(0, H, tile):
-        stop = min(start + tile, H)
-        t = np.empty((NODES, stop - start), dtype)
-        constant, zeros = np.zeros((1, stop - start), dtype), np.zeros(stop - start, dtype)
-        U, partial = np.zeros(stop - start, np.float64), np.zeros(stop - start, dtype)
-        known = np.nan
-        for g in graphs:
-            if scale[g] != known:
-                known = scale[g]
-                nodes = evaluate(c.nodes, slot, known, start, stop)
-                totals = evaluate(c.totals, slot, known, start, stop)
-            project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
-            U[:] = 0
-            for first in range(s.node_ptr[g], s.node_ptr[g + 1], NODES):
-                last = min(first + NODES, s.node_ptr[g + 1])
-                weight = s.node_weight[first:last]
-                partial[:] = 0
-                if not _sum_sparse_rows(rho, s.nodes[first:last], nodes, constant[0], weight, partial):
-                    project(s.nodes, first, last - first, nodes, zeros, t)
-                    _sum_rows(rho, t, constant[0], weight, partial)
-                for h in range(len(U)):
-                    U[h] += partial[h]
-            add_heads(U, known, c.head, c.segments, start, out[g])
+__all__ = ["sum_rows", "sum_sparse_rows", "u1_slopes"]
 
 
 @inner
-def _sum_sparse_rows(
+def sum_sparse_rows(
     rho: Activation,
     X: FloatArray,
     matrix: FloatArray,
@@ -78,21 +31,21 @@ def _sum_sparse_rows(
     """
     if len(rho) != RELU and len(rho) != RAMP:
         return False
-    column, value = np.zeros((len(X) + 1, 2), np.int64), np.zeros((len(X) + 1, 2), X.dtype)
+    column, value = np.zeros(2 * len(X) + 2, np.int64), np.zeros(2 * len(X) + 2, X.dtype)
     for i in range(len(X)):
         used = 0
         for f in range(X.shape[1]):
             if X[i, f] != 0:
                 if used == 2:
                     return False
-                column[i, used], value[i, used] = f, X[i, f]
+                column[2 * i + used], value[2 * i + used] = f, X[i, f]
                 used += 1
     zero, top = X.dtype.type(0), X.dtype.type(1 if len(rho) == RAMP else np.inf)
     for i in range(0, len(X), 2):
         w0, w1 = weight[i], weight[i + 1] if i + 1 < len(X) else zero
-        x0, x1, y0, y1 = value[i, 0], value[i, 1], value[i + 1, 0], value[i + 1, 1]
-        a0, a1 = matrix[column[i, 0]], matrix[column[i, 1]]
-        b0, b1 = matrix[column[i + 1, 0]], matrix[column[i + 1, 1]]
+        x0, x1, y0, y1 = value[2 * i], value[2 * i + 1], value[2 * i + 2], value[2 * i + 3]
+        a0, a1 = matrix[column[2 * i]], matrix[column[2 * i + 1]]
+        b0, b1 = matrix[column[2 * i + 2]], matrix[column[2 * i + 3]]
         for h in range(len(U)):
             low = min(max(constant[h] + (x0 * a0[h] + x1 * a1[h]), zero), top)
             high = min(max(constant[h] + (y0 * b0[h] + y1 * b1[h]), zero), top)
@@ -101,9 +54,7 @@ def _sum_sparse_rows(
 
 
 @inner
-def _sum_rows(
-    rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
-) -> None:
+def sum_rows(rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray) -> None:
     """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)
     for i in range(len(weight)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.counting import counted
-from grnf.engine.jit import compiled, inlined, inner
+from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import (
     RAMP,
@@ -31,66 +31,19 @@ from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, opened
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["u2", "u2_slopes", "u2_sorted", "u2_sorted_slopes"]
-
-
-@inlined
-def u2(
-    s: Statistics,
-    near: Neighbours,
-    c: Coefficients,
-    rho: Activation,
-    tile: int,
-    scale: FloatArray,
-    graphs: IntArray,
-    out: FloatArray,
-) -> None:
-    """out[g, feature] += head u^2 U_2 for these graphs; scale[g] = u. Graphs of one size stand in a row."""
-    H, dtype = len(c.bias), c.bias.dtype
-    slots = counted(2)  # not 0 and 1 themselves: each would be compiled as a type of its own
-    largest = 0
-    for g in graphs:
-        largest = max(largest, s.node_ptr[g + 1] - s.node_ptr[g])
-    for start in range(0, H, tile):
-        stop = min(start + tile, H)
-        a = np.empty((largest, stop - start), dtype)
-        b = np.empty((largest, stop - start), dtype)
-        constant = np.zeros((1, stop - start), dtype)
-        zeros = np.zeros(stop - start, dtype)
-        U, scratch = np.zeros(stop - start, np.float64), np.zeros((2, stop - start), dtype)
-        known = np.nan
-        for g in graphs:
-            if s.sizes[g] < 2:
-                continue
-            if scale[g] != known:
-                known = scale[g]
-                first_nodes = evaluate(c.nodes, slots[0], known, start, stop)
-                second_nodes = evaluate(c.nodes, slots[1], known, start, stop)
-                if len(rho) == RELU:
-                    for f in range(len(second_nodes)):
-                        for h in range(stop - start):
-                            second_nodes[f, h] = -second_nodes[f, h]
-                pairs = evaluate(c.pairs, slots[0], known, start, stop)
-                totals = evaluate(c.totals, slots[0], known, start, stop)
-            first, count = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
-            project(s.totals, g, len(constant), totals, c.bias[start:stop], constant)
-            project(s.nodes, first, count, first_nodes, constant[0], a)
-            project(s.nodes, first, count, second_nodes, zeros, b)
-            n_values = near.value_ptr[g + 1] - near.value_ptr[g]
-            edge = np.zeros((n_values, stop - start), dtype)
-            project(near.values, near.value_ptr[g], n_values, pairs, zeros, edge)
-            U[:] = 0
-            _add_pairs(rho, a, b, s.node_weight[first : first + count], near, first, edge, zeros, scratch, U)
-            add_heads(U, known * known, c.head, c.segments, start, out[g])
+__all__ = ["add_pairs", "u2_slopes", "u2_sorted", "u2_sorted_slopes"]
 
 
 @inner
-def _add_pairs(
+def add_pairs(
     rho: Activation,
     a: FloatArray,
     b: FloatArray,
     weight: FloatArray,
-    near: Neighbours,
+    ptr: IntArray,
+    node: IntArray,
+    entry_weight: FloatArray,
+    value: IntArray,
     first: int,
     edge: FloatArray,
     zeros: FloatArray,
@@ -104,7 +57,7 @@ def _add_pairs(
     n, width = len(weight), len(U)
     partial, row = scratch[0], scratch[1]
     everyone = counted(n)
-    free = np.zeros((n, n), a.dtype)  # numbers of pairs without an edge
+    free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
     total = 0.0
     for i in range(n):
         total += weight[i]
@@ -113,8 +66,8 @@ def _add_pairs(
         for j in range(n):
             free[i, j] = weight[i] * weight[j]
         free[i, i] -= weight[i]
-        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
-            free[i, near.node[entry]] -= near.weight[entry]
+        for entry in range(ptr[first + i], ptr[first + i + 1]):
+            free[i, node[entry]] -= entry_weight[entry]
     for i in range(0, n, 2):
         if len(rho) == RELU:
             k = min(i + 1, n - 1)
@@ -128,13 +81,13 @@ def _add_pairs(
         for k in range(i, min(i + 2, n)):
             if len(rho) != RELU:
                 _add_run(rho, a[k], zeros, b, everyone, free[k], row, partial)
-            entry, last = near.ptr[first + k], near.ptr[first + k + 1]
+            entry, last = ptr[first + k], ptr[first + k + 1]
             while entry < last:
                 end = entry + 1
-                while end < last and near.value[end] == near.value[entry]:
+                while end < last and value[end] == value[entry]:
                     end += 1
-                e = edge[near.value[entry]]
-                _add_run(rho, a[k], e, b, near.node[entry:end], near.weight[entry:end], row, partial)
+                e = edge[value[entry]]
+                _add_run(rho, a[k], e, b, node[entry:end], entry_weight[entry:end], row, partial)
                 entry = end
         for h in range(width):
             U[h] += partial[h]

@@ -13,7 +13,7 @@ import numpy as np
 
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
-from grnf.engine.rows import first_not_finite, place
+from grnf.engine.rows import place
 from grnf.engine.schedule import MOST_CATEGORIES, OUTPUTS
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
@@ -356,10 +356,11 @@ class Chunk:
             return self._channels[key]
 
         sums = engine.piece_sums(batch, piece, channels)
-        bad = first_not_finite(sums)
-        if bad >= 0:
+        finite = np.isfinite(sums).all(axis=1)
+        if not finite.all():
+            bad = piece.members[finite.argmin()]
             raise GraphError(
-                f"graph {piece.members[bad]}: its features overflow {np.dtype(engine.dtype).name}; "
+                f"graph {bad}: its features overflow {np.dtype(engine.dtype).name}; "
                 "scale the attributes, or use dtype='float64' or normalize=True"
             )
         return sums, next(iter(self._channels[key].columns for key in self._channels if key[1] == hidden))
