@@ -12,7 +12,7 @@ import numba
 
 from grnf.engine import jit
 
-__all__ = ["compiled", "inner"]
+__all__ = ["compiled", "inlined", "inner"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,6 +30,11 @@ def inner(function: Callable[P, R]) -> Callable[P, R]:
     return _kept_here(jit.inner, function)
 
 
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a loop part of the only one that calls it."""
+    return _kept_here(jit.inlined, function)
+
+
 def _kept_here(how: Callable[[Callable[P, R]], Callable[P, R]], function: Callable[P, R]) -> Callable[P, R]:
     config: Any = numba.config  # its fields are not declared
     folder = config.CACHE_DIR
@@ -44,6 +49,6 @@ def _kept_here(how: Callable[[Callable[P, R]], Callable[P, R]], function: Callab
 def _sources_hash() -> str:
     """Hash the sources of all loops: a loop contains those it calls, so a change in any outdates them all."""
     digest = hashlib.sha256()
-    for path in sorted(_HERE.glob("*.py")):
-        digest.update(path.read_bytes())
+    for name in ("jit", "partitions", "leaves", "trees"):
+        digest.update((_HERE / f"{name}.py").read_bytes())
     return digest.hexdigest()[:16]

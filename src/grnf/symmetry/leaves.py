@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.symmetry.jit import inner
+from grnf.symmetry.jit import inlined, inner
 from grnf.symmetry.partitions import GraphArrays, Partition, Places, Scratch, individualize, joined, mixed, target
 
 __all__ = ["all_leaves_equal", "is_automorphism", "leaf_hash", "root_of", "unite"]
@@ -88,7 +88,7 @@ def unite(parent: Places, images: Places) -> None:
             parent[max(one, other)] = min(one, other)
 
 
-@inner
+@inlined
 def one_leaf(
     graph: GraphArrays, parts: Partition, level: int, cells: int, traces: Any, targets: Any, scratch: Scratch
 ) -> int:
@@ -109,7 +109,7 @@ def one_leaf(
     return level
 
 
-@inner
+@inlined
 def leads_to(
     graph: GraphArrays, work: Partition, level: int, leaf: int, node: int, traces: Any, targets: Any, scratch: Scratch
 ) -> bool:
@@ -142,7 +142,7 @@ def maps_to(
     return is_automorphism(graph, parts[0][leaf], work[0], scratch)
 
 
-@inner
+@inlined
 def all_leaves_equal(
     graph: GraphArrays, parts: Partition, level: int, cells: int, traces: Any, targets: Any, parent: Places,
     work: Partition, budget: int, scratch: Scratch,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from grnf.symmetry.jit import inner
+from grnf.symmetry.jit import inlined, inner
 from grnf.typing import Keys
 
 __all__ = ["first_partition", "individualize", "joined", "mixed", "target"]
@@ -99,7 +99,7 @@ def split(
     return trace, new, tail
 
 
-@inner
+@inlined
 def reached(graph: GraphArrays, cell: Places, nodes: Places, scratch: Scratch) -> int:
     """Add the labels of some nodes to the keys of their neighbours; return how many cells these are in.
 

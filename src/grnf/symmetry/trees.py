@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from grnf.symmetry.jit import compiled, inner
+from grnf.symmetry.jit import compiled, inlined, inner
 from grnf.symmetry.leaves import all_leaves_equal, is_automorphism, leaf_hash, root_of, unite
 from grnf.symmetry.partitions import (
     GraphArrays,
@@ -36,7 +36,7 @@ LEAF, INNER, OPEN = np.uint64(1), np.uint64(2), np.uint64(3)
 Memory: TypeAlias = tuple[Any, ...]
 
 
-@inner
+@inlined
 def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scratch: Scratch) -> Any:
     """Keep the leaf of smallest hash (and some others); find automorphisms to leaves that are the same graph.
 
@@ -63,7 +63,7 @@ def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scr
     return value
 
 
-@inner
+@inlined
 def by_one_leaf(
     graph: GraphArrays, parts: Partition, level: int, memory: Memory, budget: int, scratch: Scratch
 ) -> tuple[Any, bool]:
@@ -84,7 +84,7 @@ def by_one_leaf(
     return joined(value, note_leaf(graph, parts[0][leaf], memory, level, scratch)), True
 
 
-@inner
+@inlined
 def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, values: Any, sums: Any) -> int:
     """Return the place of the next node of a cell whose orbit is new; add those before it to the sums."""
     while at < stop:
@@ -155,7 +155,7 @@ def tree(
             value, rest = joined(joined(INNER, traces[level]), sums[level, 0]), sums[level, 1]
 
 
-@inner
+@inlined
 def node_trees(
     graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
 ) -> Any:
@@ -173,7 +173,7 @@ def node_trees(
     return rest
 
 
-@inner
+@inlined
 def orbit_codes(value: Any, order: Places, parent: Places, codes: Keys) -> None:
     """Write the codes of a finished graph: its hash, with the first place of the node's orbit in its leaf."""
     lowest = np.full(len(order), -1, np.int64)
