@@ -85,19 +85,45 @@ def by_one_leaf(
 
 
 @inlined
+def choose_children(
+    graph: GraphArrays, parts: Partition, level: int, start: int, stop: int, memory: Memory, scratch: Scratch
+) -> None:
+    """Look at the traces of all nodes of a cell, and choose the rarest one; of several the smallest.
+
+    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph.
+    """
+    values, sums, work = memory[5][level], memory[6][level], memory[11]
+    for i in range(start, stop):
+        work[0][:], work[1][:], work[2][:] = parts[0][level], parts[1][level], parts[2][level]
+        node = parts[0][level, i]
+        values[node, 2], _ = individualize(graph, work, node, scratch)
+    sums[0], sums[1] = 0, 0
+    fewest = stop - start + 1
+    for i in range(start, stop):
+        trace = values[parts[0][level, i], 2]
+        sums[0] += mixed(trace)
+        count = 0
+        for j in range(start, stop):
+            count += values[parts[0][level, j], 2] == trace
+        if count < fewest or (count == fewest and trace < sums[2]):
+            fewest, sums[2] = count, trace
+
+
+@inlined
 def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, values: Any, sums: Any) -> int:
-    """Return the place of the next node of a cell whose orbit is new; add those before it to the sums."""
+    """Return the place of the next chosen node of a cell whose orbit is new; add those before it to the sums."""
     while at < stop:
         known = -1
-        for i in range(start, at):
-            if root_of(parent, lab[i]) == root_of(parent, lab[at]):
-                known = lab[i]
+        if values[lab[at], 2] == sums[2]:
+            for i in range(start, at):
+                if root_of(parent, lab[i]) == root_of(parent, lab[at]):
+                    known = lab[i]
+                    break
+            if known < 0:
                 break
-        if known < 0:
-            break
-        values[lab[at]] = values[known]
-        sums[0] += mixed(values[known, 0])
-        sums[1] += values[known, 1]
+            values[lab[at]] = values[known]
+            sums[0] += mixed(values[known, 0])
+            sums[1] += values[known, 1]
         at += 1
     return at
 
@@ -134,7 +160,9 @@ def tree(
             rest = np.uint64(0 if finished else length[level, targets[level]])
             fresh = not finished and level < base + depth
             if fresh:
-                at[level], sums[level] = targets[level], 0
+                start = targets[level]
+                at[level] = start
+                choose_children(graph, parts, level, start, start + length[level, start], memory, scratch)
         if not fresh:
             if level == base:
                 return value, rest
@@ -168,7 +196,7 @@ def node_trees(
             go_down(graph, parts, 0, v, memory, scratch)
             values[0, v, 0], values[0, v, 1] = tree(graph, parts, 1, depth - 1, memory, budget, scratch)
         else:
-            values[0, v] = values[0, root]
+            values[0, v, 0], values[0, v, 1] = values[0, root, 0], values[0, root, 1]
         rest += values[0, v, 1]
     return rest
 
@@ -240,8 +268,8 @@ def search(
         np.zeros(rows, np.uint64),  # traces
         np.zeros(rows, np.int64),  # targets
         np.empty((levels, n), np.int32),  # parents
-        np.empty((levels, n, 2), np.uint64),  # values
-        np.empty((levels, 2), np.uint64),  # sums
+        np.empty((levels, n, 3), np.uint64),  # values: hash, nodes of the next level, trace
+        np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
         np.zeros(1, np.int64),  # used
