@@ -25,12 +25,12 @@ class Individualize(Lift):
     """Adds a code of each node that tells graphs apart which no colours of neighbours tell apart.
 
     Colours (attributes of nodes, self-loops) are refined by those of the neighbours, with the values and
-    directions of the edges, until that ends. Then the nodes of the first of the largest cells get a colour of their own in
-    turn, and colours are refined again, and so on. A branch that ends with all colours different is a
-    certificate of the whole graph; where all branches below a place are the same graph, by automorphisms that are checked, one
-    of them is enough. The codes are the same bits under any numbering of the nodes. Where the tree of a graph
-    is finished (`finished` tells), two nodes, of one graph or of two, have the same code only if an isomorphism
-    maps one to the other, but for collisions of 64 bits.
+    directions of the edges, until that ends. Then the nodes of the first of the largest cells get a colour
+    of their own in turn, and colours are refined again, and so on. A branch that ends with all colours
+    different is a certificate of the whole graph; where all branches below a place are the same graph, by
+    automorphisms that are checked, one of them is enough. The codes are the same bits under any numbering
+    of the nodes. Where the tree of a graph is finished (`finished` tells), two nodes, of one graph or of
+    two, have the same code only if an isomorphism maps one to the other, but for collisions of 64 bits.
 
     Codes say "different", not "how different": graphs that differ by one edge share none. `ClosedWalks` is a
     smooth companion.
@@ -38,15 +38,16 @@ class Individualize(Lift):
     Parameters
     ----------
     depth : int, optional
-        Levels of the tree that are looked at in full; by default as many as it takes. 0 is refinement alone, unless
-        all branches are the same graph.
+        Levels of the tree that are looked at in full; by default as many as it takes. 0 is refinement
+        alone, unless all branches are the same graph.
     limit : int, default=20_000
         Nodes of a level, at most. A level that would have more is not begun, for no node of the graph: a rule
         that does not depend on the numbering.
     dim : int, optional
         By default each code is a channel of its own, as a category of an open vocabulary is: codes are
-        equal or different and nothing else, so that is all there is to them. A number asks for so many normal numbers of variance
-        1 / dim in its place, as `WeisfeilerLehman` gives: few channels, for maps that need a fixed set of them.
+        equal or different and nothing else, so that is all there is to them. A number asks for so many
+        normal numbers of variance 1 / dim in its place, as `WeisfeilerLehman` gives: few channels, for maps
+        that need a fixed set of them.
     seed : int, default=0
         Another seed gives other numbers; with `dim` only.
 
@@ -98,7 +99,9 @@ class Individualize(Lift):
                 node_attr=np.hstack([batch.node_attr, _codes(codes, self.dim, self.seed)]),
                 node_keys=np.concatenate([batch.node_keys, keys]),
             )
-        return replace(batch, node_codes=_with_column(batch.node_codes, codes ^ number_keys("node", 1, name)[0]))
+        return replace(
+            batch, node_codes=_with_column(batch.node_codes, codes ^ number_keys("node", 1, name)[0])
+        )
 
 
 def _with_column(codes: Codes, column: Keys) -> Codes:

@@ -97,7 +97,7 @@ class PairLift(Lift):
         return np.isfinite(between) & (between > 0)
 
     def _between(self, A: Any) -> FloatArray:
-        """Return a matrix with a number (or a vector) per pair; infinite means that there is nothing to add."""
+        """Return a number (or a vector) for each pair of nodes; infinite: there is nothing to add."""
         raise NotImplementedError
 
 

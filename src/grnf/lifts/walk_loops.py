@@ -14,9 +14,10 @@ __all__ = ["closed_walks"]
 
 @compiled
 def closed_walks(A: Any, u: Any, v: Any, both: bool, steps: int) -> FloatArray:
-    """Count closed walks of 2, 3, .. steps among the nodes that neighbour u[i] and v[i] both, or only one of them.
+    """Count closed walks of 2, 3, .. steps among the neighbours of both u[i] and v[i], or of one only.
 
-    Neither u[i] nor v[i] counts as one of those nodes. With u = v and `both` these are the neighbours of a node.
+    Neither u[i] nor v[i] counts as one of those nodes. With u = v and `both` these are the neighbours of a
+    node.
     """
     n = A.shape[0]
     counts = np.zeros((len(u), steps - 1))

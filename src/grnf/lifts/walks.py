@@ -86,11 +86,11 @@ class RandomWalk(NodeLift):
 class ClosedWalks(PairLift):
     """Adds how many closed walks there are among the neighbours of each node, and between those of two nodes.
 
-    To each node: log(1 + number of closed walks of 2, 3, .. `steps` steps inside the graph of its neighbours). To each
-    edge (or pair of nodes): the same inside the graph of the nodes that neighbour both ends, and of those that
-    neighbour one of them only. These see what colours and triangles do not (strongly regular graphs, for one), and change little
-    where a graph changes little: a smooth companion of `Individualize`. Direction, repetition and
-    self-loops are ignored.
+    To each node: log(1 + number of closed walks of 2, 3, .. `steps` steps inside the graph of its
+    neighbours). To each edge (or pair of nodes): the same inside the graph of the nodes that neighbour both
+    ends, and of those that neighbour one of them only. These see what colours and triangles do not
+    (strongly regular graphs, for one), and change little where a graph changes little: a smooth companion
+    of `Individualize`. Direction, repetition and self-loops are ignored.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether graphs are isomorphic: for sure, not at all for sure, or undecided, by certificates of single graphs."""
+"""Whether graphs are isomorphic: yes, no (both for sure) or undecided, by certificates of single graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grnf.graphs import Graph, GraphBatch
 from grnf.rules import Int, OneOf, checked
 from grnf.symmetry.encoded import EncodedGraphs, encoded
 from grnf.symmetry.trees import MOST_DEPTH, search
-from grnf.typing import IntArray, Keys
+from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
 
@@ -65,7 +65,7 @@ class NodeCodes:
     """Codes of the nodes of a batch of graphs, and which graphs have a finished tree."""
 
     codes: Keys
-    finished: IntArray
+    finished: BoolArray
 
 
 def certificates(
@@ -74,8 +74,8 @@ def certificates(
     """Return the certificate of each graph.
 
     Nodes are told apart by attributes and neighbours until that ends; then each node of the first of the
-    largest cells is individualised in turn, and so on. Where all leaves below are the same graph, by automorphisms
-    that are checked arc by arc, one of them is enough.
+    largest cells is individualised in turn, and so on. Where all leaves below are the same graph, by
+    automorphisms that are checked arc by arc, one of them is enough.
 
     Parameters
     ----------
@@ -97,14 +97,12 @@ def certificates(
     return [_certificate(found, index, _levels(depth), limit) for index in range(len(found.clear))]
 
 
-def compare_graphs(
-    one: Graph, other: Graph, *, depth: int | None = None, limit: int = LIMIT
-) -> Answer:
+def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit: int = LIMIT) -> Answer:
     """Tell whether two graphs are isomorphic, attributes and directions included.
 
-    Answers other than "undecided" are certain. They are the same graph if their tensors A are equal up to the
-    order of the nodes; so a directed graph with equal edges both ways is the undirected one, and repeated edges
-    are their sum. For many graphs, make `certificates` once and compare those.
+    Answers other than "undecided" are certain. They are the same graph if their tensors A are equal up to
+    the order of the nodes; so a directed graph with equal edges both ways is the undirected one, and
+    repeated edges are their sum. For many graphs, make `certificates` once and compare those.
 
     Examples
     --------
@@ -113,7 +111,10 @@ def compare_graphs(
     >>> compare_graphs(Graph(2, [(0, 1)], [[1.0], [2.0]]), Graph(2, [(0, 1)], [[1.0], [1.0]]))
     'different'
     """
-    first, second = certificates([one], depth=depth, limit=limit), certificates([other], depth=depth, limit=limit)
+    first, second = (
+        certificates([one], depth=depth, limit=limit),
+        certificates([other], depth=depth, limit=limit),
+    )
     return first[0].compare(second[0])
 
 
@@ -132,8 +133,8 @@ def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMI
 
 
 def _certificate(found: EncodedGraphs, index: int, depth: int, limit: int) -> Certificate:
-    _, value, order, finished = search(*found.arrays(index), depth, limit, BUDGET, False)
-    order = order.astype(np.int64)
+    _, value, places, finished = search(*found.arrays(index), depth, limit, BUDGET, False)
+    order = places.astype(np.int64)
     clear = bool(found.clear[index])
     return Certificate(int(value), finished and clear, found.form(index, order), order, clear)
 

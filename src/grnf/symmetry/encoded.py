@@ -1,8 +1,8 @@
 """Graphs as the search sees them: entries of A by channel, hashed to colours of nodes and labels of pairs.
 
 Two graphs are the same if their tensors A are, up to the order of the nodes: repeated edges are summed, an
-undirected edge is an arc each way, what is 0 is not there, and -0.0 is 0.0. Channels are known by their keys, so it
-does not matter through which door a graph came, nor which channels other graphs have.
+undirected edge is an arc each way, what is 0 is not there, and -0.0 is 0.0. Channels are known by their
+keys, so it does not matter through which door a graph came, nor which channels other graphs have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leaves of the tree: partitions into single nodes, and automorphisms between leaves that are the same graph."""
+"""Leaves of the tree: partitions into single nodes, and automorphisms between equal ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from grnf.symmetry.jit import inlined, inner
-from grnf.symmetry.partitions import GraphArrays, Partition, Places, Scratch, individualize, joined, mixed, target
+from grnf.symmetry.partitions import (
+    GraphArrays,
+    Partition,
+    Places,
+    Scratch,
+    individualize,
+    joined,
+    mixed,
+    target,
+)
 
 __all__ = ["all_leaves_equal", "is_automorphism", "leaf_hash", "root_of", "unite"]
 
@@ -111,9 +120,16 @@ def one_leaf(
 
 @inlined
 def leads_to(
-    graph: GraphArrays, work: Partition, level: int, leaf: int, node: int, traces: Any, targets: Any, scratch: Scratch
+    graph: GraphArrays,
+    work: Partition,
+    level: int,
+    leaf: int,
+    node: int,
+    traces: Any,
+    targets: Any,
+    scratch: Scratch,
 ) -> bool:
-    """Individualise a node and go down by first nodes; tell whether all looks as on the way to the known leaf.
+    """Individualise a node, go down by first nodes; tell whether all looks as on the way to the known leaf.
 
     `work` holds the partition of the level, and then that of the leaf.
     """
@@ -132,10 +148,17 @@ def leads_to(
 
 @inner
 def maps_to(
-    graph: GraphArrays, parts: Partition, level: int, leaf: int, node: int, traces: Any, targets: Any, scratch: Scratch,
+    graph: GraphArrays,
+    parts: Partition,
+    level: int,
+    leaf: int,
+    node: int,
+    traces: Any,
+    targets: Any,
+    scratch: Scratch,
     work: Partition,
 ) -> bool:
-    """Tell whether the first leaf by way of `node` is the same graph as the known one; leave the map in `place`."""
+    """Tell whether the first leaf by way of `node` is the same graph as the known one; `place` is the map."""
     work[0][:], work[1][:], work[2][:] = parts[0][level], parts[1][level], parts[2][level]
     if not leads_to(graph, work, level, leaf, node, traces, targets, scratch):
         return False
@@ -144,16 +167,24 @@ def maps_to(
 
 @inlined
 def all_leaves_equal(
-    graph: GraphArrays, parts: Partition, level: int, cells: int, traces: Any, targets: Any, parent: Places,
-    work: Partition, budget: int, scratch: Scratch,
+    graph: GraphArrays,
+    parts: Partition,
+    level: int,
+    cells: int,
+    traces: Any,
+    targets: Any,
+    parent: Places,
+    work: Partition,
+    budget: int,
+    scratch: Scratch,
 ) -> int:
-    """Tell whether all leaves below a partition are the same graph; return their level, or -1 if they are not.
+    """Tell whether all leaves below a partition are the same graph: return their level, or -1.
 
     They are if every cell that is chosen on the way to one leaf is a single orbit of the automorphisms that
-    fix the nodes chosen before it. From the leaf upwards, a node of such a cell is in the orbit of the first
-    one by automorphisms known so far, as its twin, or because the leaf that it leads to by any way is
-    the same graph. Where that leaf is another graph, not all leaves are equal. So the answer does not depend on
-    the ways that were taken, nor on the numbering of the nodes. Orbits are united in `parent`.
+    fix the nodes chosen before it. From the leaf upwards, a node of such a cell is in the orbit of the
+    first one by automorphisms known so far, as its twin, or because the leaf that it leads to by any way is
+    the same graph. Where that leaf is another graph, not all leaves are equal. So the answer does not
+    depend on the ways that were taken, nor on the numbering of the nodes. Orbits are united in `parent`.
 
     A chain of so many levels that the test is dear (`budget`) counts as unequal: chains are of one length
     where all leaves are equal, so that does not depend on numbering either.

@@ -1,11 +1,12 @@
 """Ordered partitions of the nodes of a graph into cells, refined until neighbours tell no more apart.
 
-A partition is three arrays: `lab` lists the nodes cell by cell, `cell[v]` is the place in `lab` where the cell
-of v begins, `length[s]` the size of the cell that begins at s. Every decision follows from places, sizes and
-sums of labels, never from the number of a node: another numbering gives the same partition, renumbered.
+A partition is three arrays: `lab` lists the nodes cell by cell, `cell[v]` is the place in `lab` where the
+cell of v begins, `length[s]` the size of the cell that begins at s. Every decision follows from places,
+sizes and sums of labels, never from the number of a node: another numbering gives the same partition,
+renumbered.
 
-A graph is four arrays: the neighbours `nbr[ptr[v]:ptr[v + 1]]` of v, the label of each such pair as seen from v
-(never 0), and the colours of the nodes.
+A graph is four arrays: the neighbours `nbr[ptr[v]:ptr[v + 1]]` of v, the label of each such pair as seen
+from v (never 0), and the colours of the nodes.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ Memory: TypeAlias = tuple[Any, ...]
 def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scratch: Scratch) -> Any:
     """Keep the leaf of smallest hash (and some others); find automorphisms to leaves that are the same graph.
 
-    An automorphism counts at each level of which it fixes all nodes chosen so far. Returns the hash of the leaf.
+    An automorphism counts at each level of which it fixes all nodes chosen so far. Returns the hash of the
+    leaf.
     """
     _, path, _, _, parents, _, _, orders, hashes, used, _, _ = memory
     image = scratch[6]
@@ -67,7 +68,7 @@ def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scr
 def by_one_leaf(
     graph: GraphArrays, parts: Partition, level: int, memory: Memory, budget: int, scratch: Scratch
 ) -> tuple[Any, bool]:
-    """Return the hash of a partition by one leaf if all its leaves are equal, else that of its trace; and which."""
+    """Return the hash of a partition by one leaf if all its leaves are equal, else that of its trace."""
     cells, _, traces, targets, parents, _, _, _, _, _, found, work = memory
     for v in range(len(found)):
         found[v] = v
@@ -111,7 +112,7 @@ def choose_children(
 
 @inlined
 def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, values: Any, sums: Any) -> int:
-    """Return the place of the next chosen node of a cell whose orbit is new; add those before it to the sums."""
+    """Return the place of the next chosen node whose orbit is new; add those before it to the sums."""
     while at < stop:
         known = -1
         if values[lab[at], 2] == sums[2]:
@@ -174,7 +175,9 @@ def tree(
             at[level] += 1
         start = targets[level]
         stop = start + length[level, start]
-        at[level] = next_child(labs[level], start, stop, at[level], parents[level], values[level], sums[level])
+        at[level] = next_child(
+            labs[level], start, stop, at[level], parents[level], values[level], sums[level]
+        )
         fresh = at[level] < stop
         if fresh:
             go_down(graph, parts, level, labs[level, at[level]], memory, scratch)
@@ -187,7 +190,7 @@ def tree(
 def node_trees(
     graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
 ) -> Any:
-    """Evaluate the tree of each node, itself the first to be individualised; return the size of the next level."""
+    """Evaluate the tree of each node, the first to be individualised; return the size of the next level."""
     parents, values = memory[4], memory[5]
     rest = np.uint64(0)
     for v in range(len(graph[3])):
