@@ -11,7 +11,8 @@ import numpy as np
 from grnf.graphs import Graph, GraphBatch
 from grnf.rules import Int, OneOf, checked
 from grnf.symmetry.encoded import EncodedGraphs, encoded
-from grnf.symmetry.trees import MOST_DEPTH, search
+from grnf.symmetry.parts import search_parts
+from grnf.symmetry.trees import MOST_DEPTH
 from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
@@ -19,7 +20,7 @@ __all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compa
 Answer: TypeAlias = Literal["isomorphic", "different", "undecided"]
 
 LIMIT = 20_000
-"""Nodes that a level of the tree of a graph may have."""
+"""Nodes that a level of the tree of a connected part of a graph may have."""
 
 BUDGET = 10**9
 """Work (levels squared, times nodes) that a test of equal leaves may be: a few seconds."""
@@ -111,11 +112,8 @@ def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit:
     >>> compare_graphs(Graph(2, [(0, 1)], [[1.0], [2.0]]), Graph(2, [(0, 1)], [[1.0], [1.0]]))
     'different'
     """
-    first, second = (
-        certificates([one], depth=depth, limit=limit),
-        certificates([other], depth=depth, limit=limit),
-    )
-    return first[0].compare(second[0])
+    first, second = (certificates([graph], depth=depth, limit=limit)[0] for graph in (one, other))
+    return first.compare(second)
 
 
 def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMIT) -> NodeCodes:
@@ -128,15 +126,15 @@ def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMI
     finished = np.empty(len(batch), np.bool_)
     levels = _levels(depth)
     for index, (start, stop) in enumerate(zip(batch.node_ptr[:-1], batch.node_ptr[1:], strict=True)):
-        codes[start:stop], _, _, finished[index] = search(*found.arrays(index), levels, limit, BUDGET, True)
+        one = search_parts(found.arrays(index), levels, limit, BUDGET, every=True)
+        codes[start:stop], finished[index] = one.codes, one.finished
     return NodeCodes(codes, finished)
 
 
 def _certificate(found: EncodedGraphs, index: int, depth: int, limit: int) -> Certificate:
-    _, value, places, finished = search(*found.arrays(index), depth, limit, BUDGET, False)
-    order = places.astype(np.int64)
+    one = search_parts(found.arrays(index), depth, limit, BUDGET, every=False)
     clear = bool(found.clear[index])
-    return Certificate(int(value), finished and clear, found.form(index, order), order, clear)
+    return Certificate(one.value, one.finished and clear, found.form(index, one.order), one.order, clear)
 
 
 def _batch(graphs: GraphBatch | Iterable[Graph]) -> GraphBatch:
