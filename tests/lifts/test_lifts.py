@@ -117,8 +117,8 @@ def test_old_channels_are_kept(lift):
         old = graph.tensor()
         if isinstance(lift, Distance) or getattr(lift, "pairs", None) == "all":
             first = lifted.node_width
-                found = lifted.tensor(adjacency_channel=False)[..., first : first + 2]
-                np.testing.assert_array_equal(found, old[..., 2:])
+            found = lifted.tensor(adjacency_channel=False)[..., first : first + 2]
+            np.testing.assert_array_equal(found, old[..., 2:])
         else:
             np.testing.assert_array_equal(lifted.edges, graph.edges)
             if graph.n_edges:
