@@ -48,7 +48,9 @@ def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scr
     value = leaf_hash(graph, order, image)
     new = True
     for i in range(used[0]):
-        if hashes[i] == value and is_automorphism(graph, orders[i], order, scratch):
+        if hashes[i] == value and not is_automorphism(graph, orders[i], order, scratch):
+            used[1] = 1  # a collision of 64 bits: the smallest leaf may not be one graph
+        elif hashes[i] == value:
             for at in range(level + 1):
                 if at > 0 and image[path[at]] != path[at]:
                     break
@@ -275,7 +277,7 @@ def search(
         np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
-        np.zeros(1, np.int64),  # used
+        np.zeros(2, np.int64),  # used; whether hashes of leaves collided
         np.empty(n, np.int32),  # found
         work,
     )
@@ -290,7 +292,7 @@ def search(
             break
     if rest == 0:
         orbit_codes(value, memory[7][0], memory[4][0], codes)
-        return codes, value, memory[7][0], True
+        return codes, value, memory[7][0], memory[9][1] == 0
     for v in range(n):
         codes[v] = joined(value, np.uint64(parts[1][0, v]))
     if every and n <= limit:
@@ -300,4 +302,4 @@ def search(
                 codes[v] = joined(joined(value, np.uint64(parts[1][0, v])), memory[5][0, v, 0])
             if rest == 0 or rest > limit:
                 break
-    return codes, value, memory[7][0], rest == 0
+    return codes, value, memory[7][0], rest == 0 and memory[9][1] == 0
