@@ -89,27 +89,39 @@ def by_one_leaf(
 
 @inlined
 def choose_children(
-    graph: GraphArrays, parts: Partition, level: int, start: int, stop: int, memory: Memory, scratch: Scratch
+    graph: GraphArrays, parts: Partition, level: int, again: bool, memory: Memory, scratch: Scratch
 ) -> None:
-    """Look at the traces of all nodes of a cell, and choose the rarest one; of several the smallest.
+    """Look at the traces of all nodes of the target cell, and choose the rarest one; of several the smallest.
 
-    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph.
+    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph. In a
+    pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces of
+    the nodes that were chosen then.
     """
+    lab, start = parts[0][level], memory[3][level]
+    stop = start + parts[2][level, start]
     values, sums, work = memory[5][level], memory[6][level], memory[11]
+    last = sums[2]
     for i in range(start, stop):
-        work[0][:], work[1][:], work[2][:] = parts[0][level], parts[1][level], parts[2][level]
-        node = parts[0][level, i]
-        values[node, 2], _ = individualize(graph, work, node, scratch)
+        node = lab[i]
+        if not again:
+            work[0][:], work[1][:], work[2][:] = lab, parts[1][level], parts[2][level]
+            values[node, 2], _ = individualize(graph, work, node, scratch)
+            values[node, 3] = 1
+        elif values[node, 3] == 1:
+            values[node, 3] = values[node, 2] == last
+            if values[node, 3] == 1:
+                values[node, 2] = values[node, 0]
     sums[0], sums[1] = 0, 0
     fewest = stop - start + 1
     for i in range(start, stop):
-        trace = values[parts[0][level, i], 2]
+        trace = values[lab[i], 2]
         sums[0] += mixed(trace)
-        count = 0
-        for j in range(start, stop):
-            count += values[parts[0][level, j], 2] == trace
-        if count < fewest or (count == fewest and trace < sums[2]):
-            fewest, sums[2] = count, trace
+        if values[lab[i], 3] == 1:
+            count = 0
+            for j in range(start, stop):
+                count += values[lab[j], 3] == 1 and values[lab[j], 2] == trace
+            if count < fewest or (count == fewest and trace < sums[2]):
+                fewest, sums[2] = count, trace
 
 
 @inlined
@@ -117,14 +129,14 @@ def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, valu
     """Return the place of the next chosen node whose orbit is new; add those before it to the sums."""
     while at < stop:
         known = -1
-        if values[lab[at], 2] == sums[2]:
+        if values[lab[at], 3] == 1 and values[lab[at], 2] == sums[2]:
             for i in range(start, at):
                 if root_of(parent, lab[i]) == root_of(parent, lab[at]):
                     known = lab[i]
                     break
             if known < 0:
                 break
-            values[lab[at]] = values[known]
+            values[lab[at], 0], values[lab[at], 1] = values[known, 0], values[known, 1]
             sums[0] += mixed(values[known, 0])
             sums[1] += values[known, 1]
         at += 1
@@ -163,9 +175,8 @@ def tree(
             rest = np.uint64(0 if finished else length[level, targets[level]])
             fresh = not finished and level < base + depth
             if fresh:
-                start = targets[level]
-                at[level] = start
-                choose_children(graph, parts, level, start, start + length[level, start], memory, scratch)
+                at[level] = targets[level]
+                choose_children(graph, parts, level, level == 0 and depth > 1, memory, scratch)
         if not fresh:
             if level == base:
                 return value, rest
@@ -273,7 +284,9 @@ def search(
         np.zeros(rows, np.uint64),  # traces
         np.zeros(rows, np.int64),  # targets
         np.empty((levels, n), np.int32),  # parents
-        np.empty((levels, n, 3), np.uint64),  # values: hash, nodes of the next level, trace
+        np.empty(
+            (levels, n, 4), np.uint64
+        ),  # values: hash, nodes of the next level, trace, whether it may be chosen
         np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
