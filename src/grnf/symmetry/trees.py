@@ -93,9 +93,9 @@ def choose_children(
 ) -> None:
     """Look at the traces of all nodes of the target cell, and choose the rarest one; of several the smallest.
 
-    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph. In a
-    pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces of
-    the nodes that were chosen then.
+    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph.
+    In a pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces
+    of the nodes that were chosen then.
     """
     lab, start = parts[0][level], memory[3][level]
     stop = start + parts[2][level, start]
@@ -284,9 +284,7 @@ def search(
         np.zeros(rows, np.uint64),  # traces
         np.zeros(rows, np.int64),  # targets
         np.empty((levels, n), np.int32),  # parents
-        np.empty(
-            (levels, n, 4), np.uint64
-        ),  # values: hash, nodes of the next level, trace, whether it may be chosen
+        np.empty((levels, n, 4), np.uint64),  # values: hash, next level, trace, whether to choose among
         np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
