@@ -20,17 +20,20 @@ ROOMS = {
     "graphs": set(),
     "io": {"graphs"},
     "samples": {"graphs", "io"},
-    "lifts": {"graphs", "io", "samples"},
     "basis": set(),
     "law": {"basis"},
     "engine": {"graphs", "basis", "law"},
+    "symmetry": {"graphs", "engine"},
+    "lifts": {"graphs", "io", "samples", "engine", "symmetry"},
     "features": {"graphs", "basis", "law", "engine"},
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
     "nn": {"graphs", "basis", "law", "engine"},
-    "datasets": {"graphs", "io"},
+    "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
-    "experiments": {"graphs", "basis", "law", "engine", "features", "metric", "estimators", "datasets"},
+    "experiments": {
+        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "datasets")
+    },
     "cli": {"graphs", "io", "law", "metric", "estimators", "datasets", "experiments"},
 }
 """Rooms of the house, each with those it imports, all further up. Every room may import leaves."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tu_sets
-from grnf.datasets import TU_SETS, folds, load_folds, load_tu, store, tu
+from grnf.datasets import TU_SETS, folds, load_brec, load_folds, load_tu, store, tu
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
 
@@ -240,3 +240,16 @@ def test_default_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("GRNF_DATA", str(tmp_path / "sets"))
     assert store.data_folder() == tmp_path / "sets"
     assert store.data_folder(tmp_path) == tmp_path
+
+
+def test_brec(shared):
+    found = load_brec(data=shared / "data")
+    assert [len(pairs) for pairs in found.values()] == [60, 50, 50, 100, 20, 20, 100]
+    assert all(one.n_nodes == other.n_nodes for pairs in found.values() for one, other in pairs)
+    assert max(graph.n_nodes for pair in found["cfi"] for graph in pair) == 198
+
+
+def test_another_file_is_not_brec(tmp_path):
+    (tmp_path / "basic.npy").write_bytes(b"no graphs")
+    with pytest.raises(GraphError, match=r"basic\.npy: this is not the file of BREC"):
+        load_brec(data=tmp_path)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+import brec_files
 import tu_sets
-from grnf.experiments import EXPERIMENTS, accuracy, published, synthetic, table1, theorem2, tsne
+from grnf.experiments import EXPERIMENTS, accuracy, pair_tests, published, synthetic, table1, theorem2, tsne
 from grnf.experiments.runner import reproduce
 from grnf.experiments.study import Study
 from grnf.experiments.vectors import load_benchmark
@@ -137,6 +138,33 @@ def test_the_first_features_of_a_longer_vector(with_data):
     short, long = benchmark.vectors(8, [5])[0], benchmark.vectors(32, [5])[0]
     np.testing.assert_allclose(long[:, :8] * math.sqrt(32), short * math.sqrt(8), rtol=1e-5, atol=1e-6)
     assert accuracy.DIMENSIONS[-1] == 1024
+
+
+def test_brec(study, tmp_path, monkeypatch):
+    study.data = tmp_path / "data"
+    brec_files.install(study.data, put=monkeypatch.setitem)
+    results = checked("brec", study)
+    told = {row: [entry["told"] for entry in found.values()] for row, found in results["rows"].items()}
+    assert told["order 2"] == [0] * 7
+    assert told["order 3"] == [1] * 7  # triangles, but not strongly regular graphs
+    assert told["order 1, Individualize"] == told["order 2, closed walks"] == [2] * 7
+    assert all(entry["false_alarms"] == 0 for found in results["rows"].values() for entry in found.values())
+    for row in ("order 3", "order 1, Individualize"):  # with the ridge: equal outputs make S = 0
+        assert [entry["protocol"]["told"][1] for entry in results["rows"][row].values()] == told[row]
+        assert [entry["protocol"]["unreliable"] for entry in results["rows"][row].values()] == [[0, 0]] * 7
+    small = results["small"]["up to 4 nodes"]
+    assert small["graphs"] == 19
+    assert small["equal"]["order 1, Individualize"] == 0
+
+
+def test_brecs_protocol_on_numbers_that_are_known():
+    """T^2 of differences with mean 1 and variance v is 1 / v in one dimension; equal ones make S = 0."""
+    generator = np.random.default_rng(0)
+    noise = generator.normal(size=(1000, 1))
+    differences = 1 + 0.1 * (noise - noise.mean()) / noise.std(ddof=1)
+    assert pair_tests._statistic(np.hstack([differences, 0 * differences]), 0.0) == pytest.approx(100)
+    assert pair_tests._statistic(np.ones((32, 2)), 0.0) == 0
+    assert pair_tests._statistic(np.ones((32, 2)), 1e-7) == pytest.approx(2e7)
 
 
 def test_published_numbers():

@@ -54,7 +54,10 @@ def test_page():
 
 def test_reproduce_all(run, tmp_path):
     data = tmp_path / "data"
-    sets = f"import pathlib, tu_sets; tu_sets.install(pathlib.Path({str(data)!r}), 'ENZYMES', 'IMDB-BINARY')"
+    sets = (
+        f"import pathlib, brec_files, tu_sets; data = pathlib.Path({str(data)!r}); "
+        "tu_sets.install(data, 'ENZYMES', 'IMDB-BINARY'); brec_files.install(data)"
+    )
     result = run("reproduce", "all", "--quick", "--data", data, "-o", tmp_path, first=sets)
     assert result.returncode == 0, result.stderr
     pictures = check_report((tmp_path / "report.html").read_text())

@@ -11,9 +11,11 @@ from sklearn.pipeline import make_pipeline
 
 from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.lifts import (
+    ClosedWalks,
     Degree,
     Distance,
     Encode,
+    Individualize,
     Pool,
     Propagate,
     RandomWalk,
@@ -27,12 +29,16 @@ from grnf.lifts.base import pieces
 from random_graphs import cycle, graphs, random_graph, two_triangles
 
 LIFTS = [
+    ClosedWalks(4),
+    ClosedWalks(5, "all"),
     Degree(),
     Degree(log=False, direction="out"),
     Degree(direction="in"),
     Distance(),
     Distance(cutoff=2),
     Encode(),
+    Individualize(dim=3),
+    Individualize(depth=1, limit=3, dim=2),
     Pool("count"),
     Pool("mean"),
     Propagate(2),
@@ -110,7 +116,9 @@ def test_old_channels_are_kept(lift):
             np.testing.assert_array_equal(lifted.node_attr[:, :2], graph.node_attr)
         old = graph.tensor()
         if isinstance(lift, Distance) or getattr(lift, "pairs", None) == "all":
-            np.testing.assert_array_equal(lifted.tensor(adjacency_channel=False)[..., 2:4], old[..., 2:])
+            first = lifted.node_width
+            found = lifted.tensor(adjacency_channel=False)[..., first : first + 2]
+            np.testing.assert_array_equal(found, old[..., 2:])
         else:
             np.testing.assert_array_equal(lifted.edges, graph.edges)
             if graph.n_edges:

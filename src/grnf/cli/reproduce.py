@@ -52,8 +52,8 @@ def reproduce(
 
     tsne: maps of two synthetic sets. theorem2: bounds of the error beside what happens. synthetic: accuracy
     against M. table1: six benchmark sets beside published results. accuracy: two of them against M.
-    first-place: one recipe for the six sets. ablation: what its parts contribute. An interrupted run resumes
-    where it stopped.
+    first-place: one recipe for the six sets. ablation: what its parts contribute. brec: 400 pairs of graphs
+    that are hard to tell apart. An interrupted run resumes where it stopped.
 
     Example: grnf reproduce all --data sets --output grnf-reproduce
     """

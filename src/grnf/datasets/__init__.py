@@ -1,7 +1,20 @@
 """Collections of graphs: synthetic ones drawn from a seed, and benchmark sets with their folds."""
 
+from grnf.datasets.brec import BREC, load_brec
 from grnf.datasets.folds import Fold, load_folds
+from grnf.datasets.small import all_graphs
 from grnf.datasets.synthetic import make_delaunay, make_sbm
 from grnf.datasets.tu import TU_SETS, TUDataset, load_tu
 
-__all__ = ["TU_SETS", "Fold", "TUDataset", "load_folds", "load_tu", "make_delaunay", "make_sbm"]
+__all__ = [
+    "BREC",
+    "TU_SETS",
+    "Fold",
+    "TUDataset",
+    "all_graphs",
+    "load_brec",
+    "load_folds",
+    "load_tu",
+    "make_delaunay",
+    "make_sbm",
+]

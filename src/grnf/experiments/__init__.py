@@ -1,4 +1,4 @@
-"""The paper's experiments. Each is a module of this folder, and one line in `EXPERIMENTS`.
+"""The paper's experiments, and one of our own. Each is a module here, and one line in `EXPERIMENTS`.
 
 A module has `TITLE` and `ABOUT` (what the paper shows, and what ours adds), `run(study) -> dict` (plain
 JSON), `draw(results) -> matplotlib Figure` and `tables(results) -> list of Table`.
@@ -16,5 +16,6 @@ EXPERIMENTS = {
     "accuracy": "grnf.experiments.accuracy",
     "first-place": "grnf.experiments.first_place",
     "ablation": "grnf.experiments.ablation",
+    "brec": "grnf.experiments.brec",
 }
 """Name of the command -> module, in the order of the report."""

@@ -10,14 +10,17 @@
 from grnf.lifts.base import Lift, NodeLift
 from grnf.lifts.colours import WeisfeilerLehman
 from grnf.lifts.columns import Encode, Standardize
+from grnf.lifts.individual import Individualize
 from grnf.lifts.nodes import Degree, Pool, Propagate, Size, Triangles
 from grnf.lifts.pairs import Distance, Resistance
-from grnf.lifts.walks import RandomWalk
+from grnf.lifts.walks import ClosedWalks, RandomWalk
 
 __all__ = [
+    "ClosedWalks",
     "Degree",
     "Distance",
     "Encode",
+    "Individualize",
     "Lift",
     "NodeLift",
     "Pool",

@@ -15,10 +15,10 @@ from grnf.lifts.dense import dense_blocks
 from grnf.rules import Int, OneOf, Table
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Distance", "Resistance"]
+__all__ = ["Distance", "PairLift", "Resistance"]
 
 
-class _PairLift(Lift):
+class PairLift(Lift):
     """A lift that adds edge attributes, and with `pairs="all"` edges between all connected nodes.
 
     With new edges the adjacency of the result is no longer that of the graph; so the old one stands as an
@@ -53,7 +53,7 @@ class _PairLift(Lift):
             span = slice(batch.edge_ptr[g], batch.edge_ptr[g + 1])
             old = batch.edges[span]
             new = np.empty((0, 2), dtype=np.int64)
-            between: FloatArray = np.zeros((0, 0))
+            between: FloatArray = np.zeros((0, 0, self._n_columns()))
             if size:
                 between = self._between(blocks[int(batch.node_ptr[g])])
                 if self.pairs == "all":
@@ -77,23 +77,31 @@ class _PairLift(Lift):
         )
 
     def _width(self, batch: GraphBatch) -> int:
-        return batch.edge_width + 1 + (self.pairs == "all")
+        return batch.edge_width + self._n_columns() + (self.pairs == "all")
+
+    def _n_columns(self) -> int:
+        """Return how many attributes are added."""
+        return 1
 
     def _new_pairs(self, between: FloatArray, old: IntArray, directed: bool) -> IntArray:
         """Return the pairs of connected nodes that have no edge, both ways in a directed graph."""
-        wanted = np.isfinite(between) & (between > 0)
+        wanted = self._wanted(between)
         wanted[old[:, 0], old[:, 1]] = False
         if not directed:
             wanted[old[:, 1], old[:, 0]] = False
             wanted = np.triu(wanted, 1)
         return np.argwhere(wanted)
 
+    def _wanted(self, between: FloatArray) -> Any:
+        """Return which pairs get an edge."""
+        return np.isfinite(between) & (between > 0)
+
     def _between(self, A: Any) -> FloatArray:
-        """Return a matrix with one number per pair of nodes; infinite means that there is nothing to add."""
+        """Return a number (or a vector) for each pair of nodes; infinite: there is nothing to add."""
         raise NotImplementedError
 
 
-class Distance(_PairLift):
+class Distance(PairLift):
     """Adds edges between nodes up to `cutoff` steps apart, and the number of steps as an edge attribute.
 
     The old adjacency stands as an edge attribute too, before the old attributes, which are 0 on new edges:
@@ -127,7 +135,7 @@ class Distance(_PairLift):
         return steps
 
 
-class Resistance(_PairLift):
+class Resistance(PairLift):
     """Adds the effective resistance between the two ends of each edge, all edges being resistors of 1 ohm.
 
     It is 1 for a bridge and near 0 inside a dense part; an edge belongs to a random spanning tree with this

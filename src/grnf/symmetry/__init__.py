@@ -1,0 +1,5 @@
+"""Symmetries of graphs: refined colours, trees of individualised nodes, automorphisms, certificates."""
+
+from grnf.symmetry.certificate import LIMIT, Answer, Certificate, certificates, compare_graphs, node_codes
+
+__all__ = ["LIMIT", "Answer", "Certificate", "certificates", "compare_graphs", "node_codes"]

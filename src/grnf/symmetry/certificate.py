@@ -1,0 +1,146 @@
+"""Whether graphs are isomorphic: yes, no (both for sure) or undecided, by certificates of single graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from grnf.graphs import Graph, GraphBatch
+from grnf.rules import Int, OneOf, checked
+from grnf.symmetry.encoded import EncodedGraphs, encoded
+from grnf.symmetry.parts import search_parts
+from grnf.symmetry.trees import MOST_DEPTH
+from grnf.typing import BoolArray, IntArray, Keys
+
+__all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
+
+Answer: TypeAlias = Literal["isomorphic", "different", "undecided"]
+
+LIMIT = 20_000
+"""Nodes that a level of the tree of a connected part of a graph may have."""
+
+BUDGET = 10**9
+"""Work (levels squared, times nodes) that a test of equal leaves may be: a few seconds."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What one graph says about isomorphism; it stands for the graph wherever it is kept.
+
+    Attributes
+    ----------
+    value : int
+        A hash that does not depend on the numbering of the nodes: graphs with different values are different.
+    finished : bool
+        Whether the tree was finished: then `form` does not depend on the numbering either.
+    form : bytes
+        The whole graph with its nodes in the order found: graphs with equal forms are isomorphic.
+    order : array of int
+        That order: node order[i] stands at place i.
+    clear : bool
+        Whether no two different entries of the graph have one hash of 64 bits; if two have, nothing rests on
+        the value.
+    """
+
+    value: int
+    finished: bool
+    form: bytes
+    order: IntArray
+    clear: bool = True
+
+    def compare(self, other: Certificate) -> Answer:
+        """Tell whether the graph is isomorphic to another one. Both need the same `depth` and `limit`."""
+        if self.form == other.form:
+            return "isomorphic"
+        if not (self.clear and other.clear):
+            return "undecided"
+        told = self.value != other.value or (self.finished and other.finished)
+        return "different" if told else "undecided"
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCodes:
+    """Codes of the nodes of a batch of graphs, and which graphs have a finished tree."""
+
+    codes: Keys
+    finished: BoolArray
+
+
+def certificates(
+    graphs: GraphBatch | Iterable[Graph], *, depth: int | None = None, limit: int = LIMIT
+) -> list[Certificate]:
+    """Return the certificate of each graph.
+
+    Nodes are told apart by attributes and neighbours until that ends; then each node of the first of the
+    largest cells is individualised in turn, and so on. Where all leaves below are the same graph, by
+    automorphisms that are checked arc by arc, one of them is enough.
+
+    Parameters
+    ----------
+    graphs : GraphBatch or iterable of Graph
+    depth : int, optional
+        Levels that are looked at in full; by default as many as it takes.
+    limit : int
+        Nodes that a level may have; a level of more is not begun, whatever the numbering of the nodes.
+
+    Examples
+    --------
+    >>> hexagon = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
+    >>> triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    >>> one, two, other = certificates([hexagon, hexagon.permuted([3, 1, 4, 0, 5, 2]), triangles])
+    >>> one.compare(two), one.compare(other)
+    ('isomorphic', 'different')
+    """
+    found = encoded(_batch(graphs))
+    return [_certificate(found, index, _levels(depth), limit) for index in range(len(found.clear))]
+
+
+def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit: int = LIMIT) -> Answer:
+    """Tell whether two graphs are isomorphic, attributes and directions included.
+
+    Answers other than "undecided" are certain. They are the same graph if their tensors A are equal up to
+    the order of the nodes; so a directed graph with equal edges both ways is the undirected one, and
+    repeated edges are their sum. For many graphs, make `certificates` once and compare those.
+
+    Examples
+    --------
+    >>> compare_graphs(Graph(2, [(0, 1)], [[1.0], [2.0]]), Graph(2, [(1, 0)], [[2.0], [1.0]]))
+    'isomorphic'
+    >>> compare_graphs(Graph(2, [(0, 1)], [[1.0], [2.0]]), Graph(2, [(0, 1)], [[1.0], [1.0]]))
+    'different'
+    """
+    first, second = (certificates([graph], depth=depth, limit=limit)[0] for graph in (one, other))
+    return first.compare(second)
+
+
+def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMIT) -> NodeCodes:
+    """Return a code of each node: equal for nodes that an isomorphism could map to each other.
+
+    Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.
+    """
+    found = encoded(batch)
+    codes = np.empty(int(batch.node_ptr[-1]), np.uint64)
+    finished = np.empty(len(batch), np.bool_)
+    levels = _levels(depth)
+    for index, (start, stop) in enumerate(zip(batch.node_ptr[:-1], batch.node_ptr[1:], strict=True)):
+        one = search_parts(found.arrays(index), levels, limit, BUDGET, every=True)
+        codes[start:stop], finished[index] = one.codes, one.finished
+    return NodeCodes(codes, finished)
+
+
+def _certificate(found: EncodedGraphs, index: int, depth: int, limit: int) -> Certificate:
+    one = search_parts(found.arrays(index), depth, limit, BUDGET, every=False)
+    clear = bool(found.clear[index])
+    return Certificate(one.value, one.finished and clear, found.form(index, one.order), one.order, clear)
+
+
+def _batch(graphs: GraphBatch | Iterable[Graph]) -> GraphBatch:
+    return graphs if isinstance(graphs, GraphBatch) else GraphBatch.from_graphs(list(graphs))
+
+
+def _levels(depth: int | None) -> int:
+    depth = checked(depth, "depth", Int(0), OneOf(None))
+    return MOST_DEPTH if depth is None else depth

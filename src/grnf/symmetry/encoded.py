@@ -1,0 +1,216 @@
+"""Graphs as the search sees them: entries of A by channel, hashed to colours of nodes and labels of pairs.
+
+Two graphs are the same if their tensors A are, up to the order of the nodes: repeated edges are summed, an
+undirected edge is an arc each way, what is 0 is not there, and -0.0 is 0.0. Channels are known by their
+keys, so it does not matter through which door a graph came, nor which channels other graphs have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grnf.graphs import ADJACENCY, Codes, GraphBatch
+from grnf.graphs.batch import offsets
+from grnf.typing import BoolArray, FloatArray, IntArray, Keys
+
+__all__ = ["EncodedGraphs", "encoded", "mixed_array"]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """What stands in rows of A (nodes, or arcs): entries with channel and value, row by row, by key."""
+
+    ptr: IntArray
+    keys: Keys
+    values: FloatArray
+    hashes: Keys
+    clear: BoolArray
+    """Whether a row has a hash that no other row of other entries has."""
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedGraphs:
+    """A batch of graphs as arrays of the search.
+
+    Attributes
+    ----------
+    node_ptr, arc_ptr : array of int
+        Nodes and arcs of each graph; an arc is an ordered pair of nodes with an entry in A, self-loops too.
+    arcs : array of int, shape (n_arcs, 2)
+        In the graphs' own numbering, sorted.
+    nodes, between : Entries
+        What stands at nodes and arcs.
+    ptr, nbr, label, colour : arrays
+        Neighbours of all nodes, see `partitions`; `ptr` runs over the whole batch, `nbr` in own numbering.
+    clear : array of bool, one per graph
+        No two different rows of the graph have one hash.
+    """
+
+    node_ptr: IntArray
+    arc_ptr: IntArray
+    arcs: IntArray
+    nodes: Entries
+    between: Entries
+    ptr: IntArray
+    nbr: Any
+    label: Keys
+    colour: Keys
+    clear: BoolArray
+
+    def arrays(self, index: int) -> tuple[Any, Any, Keys, Keys]:
+        """Return ptr, nbr, label, colour of one graph."""
+        start, stop = self.node_ptr[index], self.node_ptr[index + 1]
+        ptr = self.ptr[start : stop + 1]
+        pairs = slice(ptr[0], ptr[-1])
+        return ptr - ptr[0], self.nbr[pairs], self.label[pairs], self.colour[start:stop]
+
+    def form(self, index: int, order: IntArray) -> bytes:
+        """Return a graph with its nodes in this order as bytes: equal bytes are equal tensors A."""
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        start, stop = self.arc_ptr[index], self.arc_ptr[index + 1]
+        ends = place[self.arcs[start:stop]]
+        parts = [np.array([len(order), stop - start]).tobytes()]
+        parts += _in_order(self.nodes, self.node_ptr[index], np.asarray(order))
+        ranks = np.lexsort((ends[:, 1], ends[:, 0]))
+        return b"".join([*parts, ends[ranks].tobytes(), *_in_order(self.between, start, ranks)])
+
+
+def encoded(batch: GraphBatch) -> EncodedGraphs:
+    """Return graphs as arrays of the search."""
+    n_nodes = int(batch.node_ptr[-1])
+    nodes = _entries(n_nodes, np.arange(n_nodes), batch.node_attr, batch.node_keys, batch.node_codes, None)
+    n_edges = np.diff(batch.edge_ptr)
+    first = np.repeat(batch.node_ptr[:-1], n_edges)
+    ends = batch.edges + first[:, np.newaxis]
+    back = ~np.repeat(batch.directed, n_edges) & (ends[:, 0] != ends[:, 1])
+    listed = np.concatenate([np.arange(len(ends)), np.flatnonzero(back)])
+    pairs, row = np.unique(
+        np.concatenate([_pair(ends, n_nodes), _pair(ends[back, ::-1], n_nodes)]), return_inverse=True
+    )
+    between = _entries(
+        len(pairs), row, batch.edge_attr[listed], batch.edge_keys, batch.edge_codes.take(listed), ADJACENCY
+    )
+    arcs = np.column_stack([pairs // max(n_nodes, 1), pairs % max(n_nodes, 1)])
+    graph = np.repeat(np.arange(len(batch)), batch.sizes)
+    loop = arcs[:, 0] == arcs[:, 1]
+    at_node = np.zeros(n_nodes, np.uint64)
+    at_node[arcs[loop, 0]] = between.hashes[loop]
+    colour, clear_colour = _joined(nodes.hashes, at_node)
+    ptr, nbr, label, clear_label = _neighbours(pairs[~loop], between.hashes[~loop], n_nodes)
+    clear = np.ones(len(batch), np.bool_)
+    owner = np.repeat(np.arange(n_nodes), np.diff(ptr))
+    for ok, where in (
+        (nodes.clear & clear_colour, graph),
+        (between.clear, graph[arcs[:, 0]]),
+        (clear_label, graph[owner]),
+    ):
+        clear[where[~ok]] = False
+    origin = batch.node_ptr[graph]
+    return EncodedGraphs(
+        batch.node_ptr,
+        offsets(np.bincount(graph[arcs[:, 0]], minlength=len(batch))),
+        arcs - origin[arcs[:, :1]],
+        nodes,
+        between,
+        ptr,
+        (nbr - origin[owner]).astype(np.int32),
+        label,
+        colour,
+        clear,
+    )
+
+
+def mixed_array(x: Keys) -> Keys:
+    """Mix the bits of each number (splitmix64), as `partitions.mixed` does in the loops."""
+    z = x + GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _pair(ends: IntArray, n_nodes: int) -> IntArray:
+    return np.asarray(ends[:, 0] * n_nodes + ends[:, 1])
+
+
+def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
+    """Hash pairs of numbers; tell whether no other pair has the same hash."""
+    hashes = mixed_array(mixed_array(one) * np.uint64(3) + other)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    return hashes, (one == one[first][group]) & (other == other[first][group])
+
+
+def _neighbours(pairs: IntArray, hashes: Keys, n_nodes: int) -> tuple[IntArray, IntArray, Keys, BoolArray]:
+    """Return the pairs that have an arc in either direction, by their first node, with hashes of both."""
+    size = max(n_nodes, 1)
+    turned = pairs % size * size + pairs // size
+    both = np.union1d(pairs, turned)
+    there, back = np.zeros(len(both), np.uint64), np.zeros(len(both), np.uint64)
+    there[np.searchsorted(both, pairs)] = hashes
+    back[np.searchsorted(both, turned)] = hashes
+    label, clear = _joined(there, back)
+    ptr = offsets(np.bincount(both // size, minlength=n_nodes))
+    return ptr, both % size, label, clear & (label != 0)
+
+
+def _entries(
+    count: int, row: IntArray, numbers: FloatArray, number_keys: Keys, codes: Codes, always: int | None
+) -> Entries:
+    """Sum the channels of all items of a row: numbers, categories (1 each), and one that every item has."""
+    item, column = np.nonzero(numbers)
+    owner = [row[item]]
+    keys = [number_keys[column]]
+    values = [numbers[item, column].astype(np.float64)]
+    item, column = np.nonzero(codes.values >= 0)
+    owner.append(row[item])
+    keys.append(codes.keys[codes.values[item, column]])
+    values.append(np.ones(len(item)))
+    if always is not None:
+        owner.append(row)
+        keys.append(np.full(len(row), always, np.uint64))
+        values.append(np.ones(len(row)))
+    return _summed(count, np.concatenate(owner), np.concatenate(keys), np.concatenate(values))
+
+
+def _summed(count: int, owner: IntArray, keys: Keys, values: FloatArray) -> Entries:
+    order = np.lexsort((values, keys, owner))  # by value too: the order of a sum decides its last bit
+    owner, keys, values = owner[order], keys[order], values[order]
+    new = np.ones(len(owner), np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (keys[1:] != keys[:-1])
+    starts = np.flatnonzero(new)
+    if len(starts) < len(owner):
+        with np.errstate(over="ignore"):  # infinite is a value as any other here
+            values = np.add.reduceat(values, starts)
+        owner, keys = owner[starts], keys[starts]
+        kept = values != 0
+        owner, keys, values = owner[kept], keys[kept], values[kept]
+    each = mixed_array(mixed_array(keys) * np.uint64(3) + values.view(np.uint64))
+    running = np.zeros(len(each) + 1, np.uint64)
+    np.cumsum(mixed_array(each), out=running[1:])
+    ptr = offsets(np.bincount(owner, minlength=count))
+    hashes = running[ptr[1:]] - running[ptr[:-1]]  # modulo 2^64
+    return Entries(ptr, keys, values, hashes, _clear(ptr, owner, keys, values, hashes))
+
+
+def _clear(ptr: IntArray, owner: IntArray, keys: Keys, values: FloatArray, hashes: Keys) -> BoolArray:
+    """Compare each row with the first one of the same hash."""
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    like, counts = first[group], np.diff(ptr)
+    clear = counts == counts[like]
+    mine = np.flatnonzero(clear[owner])
+    other = ptr[like][owner[mine]] + mine - ptr[owner[mine]]
+    clear[owner[mine[(keys[mine] != keys[other]) | (values[mine] != values[other])]]] = False
+    return np.asarray(clear)
+
+
+def _in_order(entries: Entries, start: int, order: IntArray) -> list[bytes]:
+    """Return the entries of the rows start + order as bytes: counts, keys, values."""
+    rows = start + order
+    counts = np.diff(entries.ptr)[rows]
+    index = np.repeat(entries.ptr[rows] - offsets(counts)[:-1], counts) + np.arange(counts.sum())
+    return [counts.tobytes(), entries.keys[index].tobytes(), entries.values[index].tobytes()]

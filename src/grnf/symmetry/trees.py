@@ -1,0 +1,316 @@
+"""The tree of individualised nodes of a graph, one level after the other, pruned by automorphisms."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from grnf.symmetry.jit import compiled, inlined, inner
+from grnf.symmetry.leaves import all_leaves_equal, is_automorphism, leaf_hash, root_of, unite
+from grnf.symmetry.partitions import (
+    GraphArrays,
+    Partition,
+    Places,
+    Scratch,
+    first_partition,
+    individualize,
+    joined,
+    mixed,
+)
+from grnf.typing import Keys
+
+__all__ = ["MOST_DEPTH", "search"]
+
+MOST_DEPTH = 32
+"""Levels that are ever looked at in full: with two nodes in each cell they would have 2^32 nodes."""
+
+MOST_ENTRIES = 2**23
+"""Places of all partitions on one way: a bound on memory."""
+
+KEPT = 64
+"""Leaves that are kept to find automorphisms by."""
+
+LEAF, INNER, OPEN = np.uint64(1), np.uint64(2), np.uint64(3)
+
+Memory: TypeAlias = tuple[Any, ...]
+
+
+@inlined
+def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scratch: Scratch) -> Any:
+    """Keep the leaf of smallest hash (and some others); find automorphisms to leaves that are the same graph.
+
+    An automorphism counts at each level of which it fixes all nodes chosen so far. Returns the hash of the
+    leaf.
+    """
+    _, path, _, _, parents, _, _, orders, hashes, used, _, _ = memory
+    image = scratch[6]
+    value = leaf_hash(graph, order, image)
+    new = True
+    for i in range(used[0]):
+        if hashes[i] == value and not is_automorphism(graph, orders[i], order, scratch):
+            used[1] = 1  # a collision of 64 bits: the smallest leaf may not be one graph
+        elif hashes[i] == value:
+            for at in range(level + 1):
+                if at > 0 and image[path[at]] != path[at]:
+                    break
+                unite(parents[at], image)
+            new = False
+            break
+    if used[0] == 0 or value < hashes[0]:
+        orders[0], hashes[0] = order, value
+        used[0] = max(used[0], 1)
+    if new and used[0] < len(orders):
+        orders[used[0]], hashes[used[0]] = order, value
+        used[0] += 1
+    return value
+
+
+@inlined
+def by_one_leaf(
+    graph: GraphArrays, parts: Partition, level: int, memory: Memory, budget: int, scratch: Scratch
+) -> tuple[Any, bool]:
+    """Return the hash of a partition by one leaf if all its leaves are equal, else that of its trace."""
+    cells, _, traces, targets, parents, _, _, _, _, _, found, work = memory
+    for v in range(len(found)):
+        found[v] = v
+        if level > 0:
+            parents[level, v] = v
+    leaf = all_leaves_equal(graph, parts, level, cells[level], traces, targets, found, work, budget, scratch)
+    for above in range(level + 1):  # what fixes all nodes chosen so far, fixes those chosen further up
+        unite(parents[above], found)
+    if leaf < 0:
+        return joined(OPEN, traces[level]), False
+    value = LEAF
+    for i in range(level, leaf + 1):
+        value = joined(value, traces[i])
+    return joined(value, note_leaf(graph, parts[0][leaf], memory, level, scratch)), True
+
+
+@inlined
+def choose_children(
+    graph: GraphArrays, parts: Partition, level: int, again: bool, memory: Memory, scratch: Scratch
+) -> None:
+    """Look at the traces of all nodes of the target cell, and choose the rarest one; of several the smallest.
+
+    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph.
+    In a pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces
+    of the nodes that were chosen then.
+    """
+    lab, start = parts[0][level], memory[3][level]
+    stop = start + parts[2][level, start]
+    values, sums, work = memory[5][level], memory[6][level], memory[11]
+    last = sums[2]
+    for i in range(start, stop):
+        node = lab[i]
+        if not again:
+            work[0][:], work[1][:], work[2][:] = lab, parts[1][level], parts[2][level]
+            values[node, 2], _ = individualize(graph, work, node, scratch)
+            values[node, 3] = 1
+        elif values[node, 3] == 1:
+            values[node, 3] = values[node, 2] == last
+            if values[node, 3] == 1:
+                values[node, 2] = values[node, 0]
+    sums[0], sums[1] = 0, 0
+    fewest = stop - start + 1
+    for i in range(start, stop):
+        trace = values[lab[i], 2]
+        sums[0] += mixed(trace)
+        if values[lab[i], 3] == 1:
+            count = 0
+            for j in range(start, stop):
+                count += values[lab[j], 3] == 1 and values[lab[j], 2] == trace
+            if count < fewest or (count == fewest and trace < sums[2]):
+                fewest, sums[2] = count, trace
+
+
+@inlined
+def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, values: Any, sums: Any) -> int:
+    """Return the place of the next chosen node whose orbit is new; add those before it to the sums."""
+    while at < stop:
+        known = -1
+        if values[lab[at], 3] == 1 and values[lab[at], 2] == sums[2]:
+            for i in range(start, at):
+                if root_of(parent, lab[i]) == root_of(parent, lab[at]):
+                    known = lab[i]
+                    break
+            if known < 0:
+                break
+            values[lab[at], 0], values[lab[at], 1] = values[known, 0], values[known, 1]
+            sums[0] += mixed(values[known, 0])
+            sums[1] += values[known, 1]
+        at += 1
+    return at
+
+
+@inner
+def go_down(
+    graph: GraphArrays, parts: Partition, level: int, node: int, memory: Memory, scratch: Scratch
+) -> None:
+    """Make the partition of the level below by individualising a node."""
+    labs, cell, length = parts
+    cells, path, traces = memory[0], memory[1], memory[2]
+    below = level + 1
+    labs[below], cell[below], length[below] = labs[level], cell[level], length[level]
+    traces[below], new = individualize(graph, (labs[below], cell[below], length[below]), node, scratch)
+    cells[below], path[below] = cells[level] + new, node
+
+
+@inner
+def tree(
+    graph: GraphArrays, parts: Partition, base: int, depth: int, memory: Memory, budget: int, scratch: Scratch
+) -> tuple[Any, Any]:
+    """Evaluate the tree below the partition of level `base`, `depth` levels of it in full.
+
+    Returns its hash, and how many nodes the next level would have: 0 if the tree is finished.
+    """
+    labs, _, length = parts
+    _, _, traces, targets, parents, values, sums, _, _, _, _, _ = memory
+    at = np.empty(base + depth + 1, np.int64)  # place of the child that is looked at
+    level, fresh = base, True
+    value, rest = OPEN, np.uint64(0)
+    while True:
+        if fresh:
+            value, finished = by_one_leaf(graph, parts, level, memory, budget, scratch)
+            rest = np.uint64(0 if finished else length[level, targets[level]])
+            fresh = not finished and level < base + depth
+            if fresh:
+                at[level] = targets[level]
+                choose_children(graph, parts, level, level == 0 and depth > 1, memory, scratch)
+        if not fresh:
+            if level == base:
+                return value, rest
+            level -= 1
+            node = labs[level, at[level]]
+            values[level, node, 0], values[level, node, 1] = value, rest
+            sums[level, 0] += mixed(value)
+            sums[level, 1] += rest
+            at[level] += 1
+        start = targets[level]
+        stop = start + length[level, start]
+        at[level] = next_child(
+            labs[level], start, stop, at[level], parents[level], values[level], sums[level]
+        )
+        fresh = at[level] < stop
+        if fresh:
+            go_down(graph, parts, level, labs[level, at[level]], memory, scratch)
+            level += 1
+        else:
+            value, rest = joined(joined(INNER, traces[level]), sums[level, 0]), sums[level, 1]
+
+
+@inlined
+def node_trees(
+    graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
+) -> Any:
+    """Evaluate the tree of each node, the first to be individualised; return the size of the next level."""
+    parents, values = memory[4], memory[5]
+    rest = np.uint64(0)
+    for v in range(len(graph[3])):
+        root = root_of(parents[0], v)  # the first node of an orbit
+        if root == v:
+            go_down(graph, parts, 0, v, memory, scratch)
+            values[0, v, 0], values[0, v, 1] = tree(graph, parts, 1, depth - 1, memory, budget, scratch)
+        else:
+            values[0, v, 0], values[0, v, 1] = values[0, root, 0], values[0, root, 1]
+        rest += values[0, v, 1]
+    return rest
+
+
+@inlined
+def orbit_codes(value: Any, order: Places, parent: Places, codes: Keys) -> None:
+    """Write the codes of a finished graph: its hash, with the first place of the node's orbit in its leaf."""
+    lowest = np.full(len(order), -1, np.int64)
+    for i in range(len(order)):
+        root = root_of(parent, order[i])
+        if lowest[root] < 0:
+            lowest[root] = i
+        codes[order[i]] = joined(value, np.uint64(lowest[root]))
+
+
+@compiled
+def search(
+    ptr: Any, nbr: Places, label: Keys, colour: Keys, depth: int, limit: int, budget: int, every: bool
+) -> tuple[Keys, Any, Places, bool]:
+    """Search one graph.
+
+    Parameters
+    ----------
+    ptr, nbr, label, colour : arrays
+        The graph, see `partitions`.
+    depth : int
+        Levels of the tree that are looked at in full, at most.
+    limit : int
+        Nodes of a level, at most: a level of more is not begun. Orbits count in full, so that the number does
+        not depend on which automorphisms were found.
+    budget : int
+        Work that a test of equal leaves may be.
+    every : bool
+        Whether to follow the tree of each node where that of the graph is not finished.
+
+    Returns
+    -------
+    codes : array of uint64
+        One for each node.
+    value : uint64
+        Of the graph.
+    order : array of int
+        The nodes in the order of the leaf with the smallest hash.
+    finished : bool
+        Whether codes and value are those of finished trees.
+    """
+    n = len(colour)
+    graph = (ptr, nbr, label, colour)
+    codes = np.empty(n, np.uint64)
+    if n == 0:
+        return codes, mixed(OPEN), np.empty(0, np.int32), True
+    rows = min(n + 2, max(MOST_ENTRIES // n, 4))
+    levels = min(depth, MOST_DEPTH, rows - 3 if rows > 3 else 0) + 2
+    parts = (np.empty((rows, n), np.int32), np.empty((rows, n), np.int32), np.empty((rows, n), np.int32))
+    work = (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32))
+    scratch = (
+        np.empty(n + 1, np.int32),  # queue
+        np.zeros(n, np.bool_),  # waiting
+        np.zeros(n, np.uint64),  # key
+        np.zeros(n, np.bool_),  # mark
+        np.empty(n, np.int32),  # touched
+        np.empty(n, np.int32),  # members
+        np.empty(n, np.int32),  # place, image
+        np.arange(n),  # places
+    )
+    memory = (
+        np.zeros(rows, np.int64),  # cells
+        np.zeros(rows, np.int64),  # path
+        np.zeros(rows, np.uint64),  # traces
+        np.zeros(rows, np.int64),  # targets
+        np.empty((levels, n), np.int32),  # parents
+        np.empty((levels, n, 4), np.uint64),  # values: hash, next level, trace, whether to choose among
+        np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
+        np.empty((KEPT, n), np.int32),  # orders
+        np.zeros(KEPT, np.uint64),  # hashes
+        np.zeros(2, np.int64),  # used; whether hashes of leaves collided
+        np.empty(n, np.int32),  # found
+        work,
+    )
+    for v in range(n):
+        memory[4][0, v] = v
+        memory[7][0, v] = v
+    memory[2][0], memory[0][0] = first_partition(graph, (parts[0][0], parts[1][0], parts[2][0]), scratch)
+    value, rest = OPEN, np.uint64(0)
+    for deep in range(levels - 1):
+        value, rest = tree(graph, parts, 0, deep, memory, budget, scratch)
+        if rest == 0 or rest > limit:
+            break
+    if rest == 0:
+        orbit_codes(value, memory[7][0], memory[4][0], codes)
+        return codes, value, memory[7][0], memory[9][1] == 0
+    for v in range(n):
+        codes[v] = joined(value, np.uint64(parts[1][0, v]))
+    if every and n <= limit:
+        for deep in range(1, levels - 1):
+            rest = node_trees(graph, parts, deep, memory, budget, scratch)
+            for v in range(n):
+                codes[v] = joined(joined(value, np.uint64(parts[1][0, v])), memory[5][0, v, 0])
+            if rest == 0 or rest > limit:
+                break
+    return codes, value, memory[7][0], rest == 0 and memory[9][1] == 0
