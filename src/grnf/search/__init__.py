@@ -1,6 +1,16 @@
 """Which graphs are near this one, exactly, and which are copies."""
 
+from grnf.search.duplicates import Pair, duplicate_groups, leaked, near_duplicates
 from grnf.search.hits import Hits
 from grnf.search.index import GraphIndex
+from grnf.search.isomorphism import compare_graphs
 
-__all__ = ["GraphIndex", "Hits"]
+__all__ = [
+    "GraphIndex",
+    "Hits",
+    "Pair",
+    "compare_graphs",
+    "duplicate_groups",
+    "leaked",
+    "near_duplicates",
+]

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.objects import iter_raw
+from grnf.graphs import GraphBatch
+from grnf.io.batch import RawBatch
+from grnf.io.objects import graph_objects, iter_raw
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray
 
@@ -39,8 +41,10 @@ def is_vectors(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim in (1, 2) and X.dtype.kind == "f"
 
 
-def given_vectors(X: Any, transformer: Any, ids: Sequence[str] | None, what: str) -> Given:
-    """Return the vectors of what was given; `what` names it in messages."""
+def given_vectors(
+    X: Any, transformer: Any, ids: Sequence[str] | None, what: str, keep: bool = False
+) -> Given:
+    """Return the vectors of what was given; `what` names it in messages. With `keep`, graphs beside them."""
     graphs: list[RawGraph] | None = None
     if is_vectors(X):
         Z = np.atleast_2d(X)
@@ -50,13 +54,16 @@ def given_vectors(X: Any, transformer: Any, ids: Sequence[str] | None, what: str
                 f"{what} are graphs, and this index knows vectors only: give it a transformer, as in "
                 "GraphIndex(GRNF(random_state=0)), or pass the vectors that you made of them"
             )
-        graphs = list(iter_raw(X, caller=what))
-        if not graphs:
+        objects = graph_objects(X, caller=what)
+        objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
+        if not len(objects):
             raise GraphError(f"{what} are empty: at least one graph is wanted")
-        Z = np.asarray(transformer.transform(graphs))
-        own = [graph.graph_id for graph in graphs]
+        Z = np.asarray(transformer.transform(objects))
+        own = [getattr(graph, "graph_id", None) for graph in objects]
         if ids is None and None not in own:
             ids = [str(name) for name in own]
+        if keep:
+            graphs = list(iter_raw(objects, caller=what))
     _check(Z, what)
     names = None if ids is None else [str(name) for name in ids]
     if names is not None and len(names) != len(Z):

@@ -96,7 +96,7 @@ class GraphIndex:
             X = self._fitted(X)
         elif self.keep_graphs:
             raise GraphError("keep_graphs=True wants graphs; got vectors")
-        given = given_vectors(X, self.transformer, ids, "X")
+        given = given_vectors(X, self.transformer, ids, "X", self.keep_graphs)
         self._check_width(given.Z)
         if self.map == "plain" and self._segments.parts:
             same = given.Z.astype(self._segments.parts[0].rows.dtype, copy=False)
@@ -190,7 +190,7 @@ class GraphIndex:
             For `certified`.
         """
         k = checked(k, "k", Int(1))
-        given = self._queries(X, ids, interval)
+        given = self._queries(X, ids, interval, certified)
         if certified:
             return self._certified(given, Certified(k, delta, max_components, others))
         wanted = min(k + others, len(self))
@@ -270,10 +270,12 @@ class GraphIndex:
 
     # ---- within
 
-    def _queries(self, X: Any, ids: Sequence[str] | None, interval: float | None) -> Given:
+    def _queries(
+        self, X: Any, ids: Sequence[str] | None, interval: float | None, keep: bool = False
+    ) -> Given:
         if not len(self):
             raise GraphError("the index is empty: add graphs first")
-        given = given_vectors(X, self.transformer, ids, "queries")
+        given = given_vectors(X, self.transformer, ids, "queries", keep)
         self._check_width(given.Z)
         if interval is not None:
             checked(interval, "interval", Real(1))
