@@ -23,7 +23,10 @@ def test_bernstein_interval_is_the_formula():
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 4 * log / (3 * 999)
     assert high - estimate.squared == pytest.approx(radius)
     assert low == pytest.approx(estimate.squared - radius)
-    assert estimate.interval(0.1, "bernstein") == (pytest.approx(math.sqrt(low)), pytest.approx(math.sqrt(high)))
+    assert estimate.interval(0.1, "bernstein") == (
+        pytest.approx(math.sqrt(low)),
+        pytest.approx(math.sqrt(high)),
+    )
 
 
 def test_interval_stays_within_what_is_possible():
@@ -58,7 +61,10 @@ def test_format():
         (lambda: distance([1.0], [1.0, 2.0]), "one length; got 1 and 2"),
         (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
         (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
-        (lambda: distance([1.0], [1.0]).interval(method="t"), "method must be 'betting', 'bernstein', 'clt' or None"),
+        (
+            lambda: distance([1.0], [1.0]).interval(method="t"),
+            "method must be 'betting', 'bernstein', 'clt' or None",
+        ),
         (lambda: distance([1.0], [1.0]).interval(2.0), "delta must be a number strictly between 0 and 1"),
         (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
     ],
@@ -110,7 +116,7 @@ def test_kernel_heads_and_bad_arguments():
     estimate = kernel_estimate(*z, heads=3)
     assert (estimate.value, estimate.n_components) == (pytest.approx(terms.mean()), 4)
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
-    with pytest.raises(ValueError, match="method must be 'betting', 'bernstein', 'hoeffding', 'clt' or None; got 't'"):
+    with pytest.raises(ValueError, match="'bernstein', 'hoeffding', 'clt' or None; got 't'"):
         estimate.interval(method="t")
     unbounded = kernel_estimate(*z, activation="identity")
     for method in ("betting", "bernstein", "hoeffding"):

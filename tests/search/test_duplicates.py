@@ -50,7 +50,10 @@ SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
         (Graph(4, [*SQUARE, (0, 0)]), Graph(4, SQUARE)),
         (Graph(3, [(0, 1), (1, 2), (0, 0)]), Graph(3, [(0, 1), (1, 2), (1, 1)])),
         (Graph(2, [(0, 1), (0, 1)]), Graph(2, [(0, 1)])),
-        (Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]), Graph(6, [*SQUARE[:3], (3, 4), (4, 5), (5, 0)])),
+        (
+            Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]),
+            Graph(6, [*SQUARE[:3], (3, 4), (4, 5), (5, 0)]),
+        ),
         (nx.cycle_graph(4), nx.Graph([(0, 1), (1, 2), (2, 3), (3, 0)], kind="x").subgraph([0, 1, 2])),
     ],
 )  # fmt: skip
@@ -120,9 +123,9 @@ def test_groups_on_a_real_set(shared):
 def networkx_of(graph):
     made = nx.Graph()
     for node in range(graph.n_nodes):
-        made.add_node(node, **{name: np.asarray(v)[node].tolist() for name, v in graph.node_columns.items()})
+        made.add_node(node, **{name: np.asarray(v).tolist()[node] for name, v in graph.node_columns.items()})
     for row, (i, j) in enumerate(graph.edges.tolist()):
-        made.add_edge(i, j, **{name: np.asarray(v)[row].tolist() for name, v in graph.edge_columns.items()})
+        made.add_edge(i, j, **{name: np.asarray(v).tolist()[row] for name, v in graph.edge_columns.items()})
     return made
 
 
@@ -133,7 +136,10 @@ def test_near_pairs_and_leakage():
     star = Graph(4, [(0, 1), (0, 2), (0, 3)])
     train, test = [PATH, star, Graph(3, [])], [PATH.permuted([3, 1, 0, 2]), Graph(2, [(0, 1)]), star]
     found = leaked(train, test, GRNF(64, random_state=0), train_ids=["p", "s", "n"])
-    assert [(pair.first, pair.second, pair.answer) for pair in found] == [("p", "0", "same"), ("s", "2", "same")]
+    assert [(pair.first, pair.second, pair.answer) for pair in found] == [
+        ("p", "0", "same"),
+        ("s", "2", "same"),
+    ]
     near = near_duplicates([*train, *test], GRNF(64, random_state=0), 0.05)
     assert {(pair.first, pair.second) for pair in near if pair.answer == "same"} == {("0", "3"), ("1", "5")}
     assert [pair.distance for pair in near] == sorted(pair.distance for pair in near)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, Graph
 from grnf.datasets import make_sbm
-from grnf.errors import GraphError
 from grnf.search import GraphIndex
 
 
@@ -16,7 +15,7 @@ def all_squares(rows, query):
 
 
 def assert_exact(index, rows, numbers, queries, k):
-    """Each answer is one that a look at all rows allows: distances to rounding, and nobody nearer left out."""
+    """Each answer is one that a look at all rows allows: true distances, and nobody nearer left out."""
     hits = index.search(queries, k)
     for query, names, found in zip(queries, hits.ids, hits.distances, strict=True):
         true = np.sqrt(all_squares(rows, query))
@@ -111,7 +110,7 @@ def test_growing_and_shrinking(drawn, data):
 def test_whitened_distances_are_those_of_whitened_vectors():
     generator = np.random.default_rng(0)
     Z = generator.normal(size=(500, 12)) * 0.3 ** np.arange(12)
-    index = GraphIndex(map="whitened", shrinkage=1e-3).add(Z)
+    index = GraphIndex(space="whitened", shrinkage=1e-3).add(Z)
     variances, axes = np.linalg.eigh(np.cov(Z.T, bias=True))
     white = (Z - Z.mean(axis=0)) @ axes / np.sqrt(variances + 1e-3 * variances[-1])
     hits = index.search(Z[:5], k=7)
@@ -122,9 +121,9 @@ def test_whitened_distances_are_those_of_whitened_vectors():
         np.testing.assert_allclose(hits.distances[row], true[order], atol=1e-6 * np.abs(white).max() * 12)
 
 
-@pytest.mark.parametrize("map", ["plain", "whitened"])
-def test_a_constant_collection_has_a_defined_answer(map):
-    hits = GraphIndex(map=map).add(np.full((4, 3), 2.0)).search(np.full((1, 3), 2.0), k=10)
+@pytest.mark.parametrize("space", ["plain", "whitened"])
+def test_a_constant_collection_has_a_defined_answer(space):
+    hits = GraphIndex(space=space).add(np.full((4, 3), 2.0)).search(np.full((1, 3), 2.0), k=10)
     assert hits.ids == [["0", "1", "2", "3"]]
     assert hits.distances[0].tolist() == [0, 0, 0, 0]
 
@@ -189,7 +188,7 @@ Z = np.eye(3)
         (lambda: GraphIndex().add(Z).search(Z, interval=0.1), "intervals are about d_P"),
         (lambda: GraphIndex().add(Z).search(Z, k=0), "k must be an integer >= 1"),
         (lambda: GraphIndex().add(Z).within(Z, -1.0), "radius must be a number >= 0"),
-        (lambda: GraphIndex(map="round"), "map must be 'plain' or 'whitened'"),
+        (lambda: GraphIndex(space="round"), "space must be 'plain' or 'whitened'"),
         (
             lambda: GraphIndex(GRNF(8)).add([Graph(2, [], [[1.0], [2.0]])]).search([Graph(2, [])]),
             "queries|X",

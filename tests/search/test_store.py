@@ -27,13 +27,13 @@ def same(one, two):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("map", ["plain", "whitened"])
-def test_opened_is_what_was_saved(tmp_path, map):
-    index = GraphIndex(GRNF(32, random_state=0), map=map, shrinkage=0.1).add(GRAPHS[:30])
+@pytest.mark.parametrize("space", ["plain", "whitened"])
+def test_opened_is_what_was_saved(tmp_path, space):
+    index = GraphIndex(GRNF(32, random_state=0), space=space, shrinkage=0.1).add(GRAPHS[:30])
     index.remove(["3"])
     index.save(tmp_path / "index")
     again = GraphIndex.open(tmp_path / "index", verify=True)
-    assert (len(again), again.map, again.shrinkage) == (29, map, 0.1 if map == "whitened" else 0.01)
+    assert (len(again), again.space, again.shrinkage) == (29, space, 0.1 if space == "whitened" else 0.01)
     same(index, again)
 
 

@@ -34,7 +34,8 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo, reproduce,
+    embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
+    reproduce,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(data, name="data")

@@ -40,7 +40,8 @@ def index(
         str | None, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the index; with --append one that is there.")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the index."),
     ] = None,
     append: Annotated[bool, typer.Option("--append", help="Add to the index that is there.")] = False,
     delete: Annotated[
@@ -49,7 +50,7 @@ def index(
     keep_graphs: Annotated[
         bool, typer.Option("--keep-graphs", help="Keep the graphs too, to show hits and for --certified.")
     ] = False,
-    map: Annotated[
+    space: Annotated[
         Literal["plain", "whitened"],
         typer.Option(help="What near means: d_P as it is, or with all directions counting alike."),
     ] = "plain",
@@ -77,7 +78,7 @@ def index(
     if source is None and delete is None:
         raise typer.BadParameter("give graphs or vectors to index, or --delete a file of ids")
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
-    if (append or source is None) and (keep_graphs or map != "plain" or like or any(settings.values())):
+    if (append or source is None) and (keep_graphs or space != "plain" or like or any(settings.values())):
         raise typer.BadParameter("the settings of an index that is there are fixed")
     if not append and source is not None and output.exists():
         raise FileExistsError(f"{output} exists already: add to it with --append, or choose another name")
@@ -87,7 +88,7 @@ def index(
         if append or source is None:
             made = GraphIndex.open(output)
         else:
-            made = GraphIndex(map=map, shrinkage=shrinkage, keep_graphs=keep_graphs)
+            made = GraphIndex(space=space, shrinkage=shrinkage, keep_graphs=keep_graphs)
         before = len(made)
         if delete is not None:
             made.remove(_ids(delete))

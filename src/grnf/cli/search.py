@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Table", "search", "write_answer"]
 
 Table = Annotated[
-    str, typer.Option("--output", "-o", help="Where to write: .csv, .json, .parquet, or - for standard output.")
+    str,
+    typer.Option("--output", "-o", help="Where to write: .csv, .json, .parquet, - for standard output."),
 ]
 
 

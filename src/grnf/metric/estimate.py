@@ -250,7 +250,9 @@ def kernel_estimate(
     x, y = _pair(z1, z2, heads)
     terms = _independent(len(x) * (x * y), heads)
     largest = _largest(largest_term, activation)
-    return KernelEstimate(float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact, terms)
+    return KernelEstimate(
+        float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact, terms
+    )
 
 
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:

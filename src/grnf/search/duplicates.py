@@ -114,8 +114,9 @@ def leaked(
     --------
     >>> from grnf import GRNF, Graph
     >>> path = Graph(3, [(0, 1), (1, 2)])
-    >>> leaked([path, Graph(3, [])], [Graph(2, []), path.permuted([1, 0, 2])], GRNF(64, random_state=0))[0].second
-    '1'
+    >>> train, test = [path, Graph(3, [])], [Graph(2, []), path.permuted([1, 0, 2])]
+    >>> [(pair.first, pair.second) for pair in leaked(train, test, GRNF(64, random_state=0))]
+    [('0', '1')]
     """
     index, raws, names = _indexed(train, transformer, train_ids, n_jobs)
     place = {name: row for row, name in enumerate(names)}

@@ -83,7 +83,7 @@ class Hits:
 
 
 def write_table(path: str | os.PathLike[str], columns: list[str], records: Iterable[dict[str, Any]]) -> None:
-    """Write records as .csv, .json or .parquet, all or nothing.
+    r"""Write records as .csv, .json or .parquet, all or nothing.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def write_table(path: str | os.PathLike[str], columns: list[str], records: Itera
     >>> path = Path(tempfile.mkdtemp()) / "t.csv"
     >>> write_table(path, ["id", "distance"], [{"id": "a", "distance": 0.5}])
     >>> path.read_text()
-    'id,distance\\na,0.5\\n'
+    'id,distance\na,0.5\n'
     """
     suffix = Path(path).suffix.lower()
     if suffix not in TABLES:

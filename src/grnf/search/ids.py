@@ -86,7 +86,7 @@ class Ids:
         wanted = _hashes(name.encode("utf-8", "surrogatepass") for name in names)
         found = np.full(len(names), -1)
         at = np.searchsorted(self.hashes, wanted)
-        for row in np.flatnonzero(at < len(self)):
+        for row in np.flatnonzero(at < len(self)).tolist():
             place = int(at[row])
             while place < len(self) and self.hashes[place] == wanted[row]:
                 if self[self.places[place]] == names[row]:

@@ -24,6 +24,7 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["GraphIndex"]
 
+
 class GraphIndex:
     """Vectors of graphs in an order that lets a search look at few of them, and miss none.
 
@@ -35,7 +36,7 @@ class GraphIndex:
     transformer : GRNF or another object with `transform`, optional
         Makes vectors of graphs. It is fitted on the first graphs that are added if it is not yet. Without
         one the index takes vectors only.
-    map : "plain" or "whitened", default="plain"
+    space : "plain" or "whitened", default="plain"
         What near means. "plain": |z - z'|, the estimate of d_P. "whitened": all principal directions of the
         first collection count alike, which finds what is similar in detail and not in size or density alone;
         no guarantee about d_P comes with it.
@@ -66,13 +67,13 @@ class GraphIndex:
         self,
         transformer: Any = None,
         *,
-        map: str = "plain",
+        space: str = "plain",
         shrinkage: float = 1e-2,
         keep_graphs: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.transformer = transformer
-        self.map = checked(map, "map", OneOf(*MAPS), owner="GraphIndex")
+        self.space = checked(space, "space", OneOf(*MAPS), owner="GraphIndex")
         self.shrinkage = checked(shrinkage, "shrinkage", Real(), owner="GraphIndex")
         self.keep_graphs = checked(keep_graphs, "keep_graphs", Bool(), owner="GraphIndex")
         self.n_jobs = n_jobs
@@ -98,7 +99,7 @@ class GraphIndex:
             raise GraphError("keep_graphs=True wants graphs; got vectors")
         given = given_vectors(X, self.transformer, ids, "X", self.keep_graphs)
         self._check_width(given.Z)
-        if self.map == "plain" and self._segments.parts:
+        if self.space == "plain" and self._segments.parts:
             same = given.Z.astype(self._segments.parts[0].rows.dtype, copy=False)
             given = Given(same, given.ids, given.graphs)
         first = self._segments.next_number
@@ -108,7 +109,7 @@ class GraphIndex:
             name = names[int(np.flatnonzero(taken >= 0)[0])]
             raise GraphError(f"{name!r} is in the index already; remove it first, or give another id")
         if not self.n_components_:
-            self._rows, self.n_components_ = make_map(self.map, given.Z, self.shrinkage), given.Z.shape[1]
+            self._rows, self.n_components_ = make_map(self.space, given.Z, self.shrinkage), given.Z.shape[1]
         graphs = KeptGraphs(given.graphs or []) if self.keep_graphs else None
         self._segments.add(self._rows(given.Z), names, graphs)
         return self
@@ -150,7 +151,7 @@ class GraphIndex:
 
     def __repr__(self) -> str:
         made = type(self.transformer).__name__ if self.transformer is not None else "vectors"
-        return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {made}, {self.map})"
+        return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {made}, {self.space})"
 
     # ---- search
 
@@ -164,7 +165,7 @@ class GraphIndex:
         interval: float | None = None,
         certified: bool = False,
         delta: float = 0.05,
-        max_components: int = 2**15,
+        max_components: int = 2**16,
     ) -> Hits:
         """Return the k nearest graphs of each query, or all there are if they are fewer.
 
@@ -252,7 +253,7 @@ class GraphIndex:
         head = found.head
         index = cls(
             found.transformer if transformer is None else transformer,
-            map=head["map"]["name"],
+            space=head["map"]["name"],
             shrinkage=head["map"].get("shrinkage", 1e-2),
             keep_graphs=head["graphs"],
             n_jobs=n_jobs,
@@ -304,10 +305,10 @@ class GraphIndex:
 
     def _precision(self) -> dict[str, Any]:
         """Return what intervals must know of the features."""
-        if self.map != "plain" or not hasattr(self.transformer, "largest_term_"):
+        if self.space != "plain" or not hasattr(self.transformer, "largest_term_"):
             raise GraphError(
-                f"intervals are about d_P, and this index ({self.map}) does not estimate it or does not know "
-                "its GRNF: use map='plain' with the transformer that made the vectors"
+                f"intervals are about d_P, and this index ({self.space}) does not estimate it or does not "
+                "know its GRNF: use space='plain' with the transformer that made the vectors"
             )
         grnf = self.transformer
         return {"activation": grnf.activation, "largest_term": grnf.largest_term_, "heads": grnf.heads}
@@ -318,9 +319,10 @@ class GraphIndex:
                 "certified answers draw more features, for which graphs are wanted: build the index with "
                 "keep_graphs=True, and pass graphs as queries"
             )
-        self._precision()
+        if not np.isfinite(self._precision()["largest_term"]):
+            raise GraphError("certified answers need bounded terms: a bounded activation and weights")
         found = [
-            certify(self, asked, z, graph, name)
+            certify(self._segments, self.transformer, asked, z, graph, name)
             for z, graph, name in zip(given.Z, given.graphs, given.ids or [], strict=True)
         ]
         return Hits(

@@ -1,9 +1,9 @@
-"""Whether two graphs are the same but for the numbering of their nodes: attributes, values and directions too.
+"""Whether two graphs are the same but for the numbering of their nodes, with all attributes and directions.
 
 One function, `compare_graphs`, with three answers. Colours are refined first (1-WL from exact values, not
-hashes): graphs whose colours differ are different, and where all nodes of a graph have colours of their own one
-numbering is left to try. What remains goes to VF2 of networkx (extra `io`), within the same colours, for so many
-steps at most; beyond them it is undecided.
+hashes): graphs whose colours differ are different, and where all nodes have colours of their own one
+numbering is left to try. What remains goes to VF2 of networkx (extra `io`), within the same colours, for so
+many steps at most; beyond them it is undecided.
 """
 
 from __future__ import annotations
@@ -51,14 +51,30 @@ def compare_graphs(g: RawGraph, h: RawGraph, *, steps: int = STEPS) -> Answer:
     if colours is None:
         return "different"
     one, two = colours
+    if _fits(_order(first, one), first, _order(second, two), second):
+        return "same"
     if len(set(one)) == g.n_nodes:
-        place = {colour: node for node, colour in enumerate(two)}
-        image = [place[colour] for colour in one]
-        same = all(second.get((image[i], image[j])) == value for (i, j), value in first.items())
-        return "same" if same else "different"
+        return "different"
     if g.n_nodes > LARGEST:
         return "undecided"
     return _vf2(first, one, second, two, steps)
+
+
+def _order(arcs: Arcs, colours: list[int]) -> list[int]:
+    """Return the nodes by colour, those of one colour that have equal neighbours side by side.
+
+    A guess at a numbering, which needs no proof: it is tried. Cliques, stars and the like need no other.
+    """
+    least = list(range(len(colours)))
+    for i, j in arcs:
+        least[i] = min(least[i], j)
+    return sorted(range(len(colours)), key=lambda node: (colours[node], least[node], node))
+
+
+def _fits(nodes: list[int], first: Arcs, others: list[int], second: Arcs) -> bool:
+    """Whether putting one node for the other keeps all arcs and their values; there are equally many."""
+    image = dict(zip(nodes, others, strict=True))
+    return all(second.get((image[i], image[j])) == value for (i, j), value in first.items())
 
 
 def _labels(columns: Mapping[str, Any], count: int) -> list[Hashable]:
@@ -119,14 +135,16 @@ def _next(colours: list[int], neighbours: list[list[tuple[Hashable, int]]]) -> l
     ]
 
 
-class _TooLong(Exception):
+class _TooLongError(Exception):
     """VF2 has tried enough."""
 
 
 def _vf2(first: Arcs, one: list[int], second: Arcs, two: list[int], steps: int) -> Answer:
     try:
-        import networkx as nx
-        from networkx.algorithms.isomorphism import DiGraphMatcher
+        import networkx as nx  # type: ignore[import-untyped, unused-ignore]
+        from networkx.algorithms.isomorphism import (  # type: ignore[import-untyped, unused-ignore]
+            DiGraphMatcher,
+        )
     except ImportError:
         raise ImportError("to confirm copies networkx is needed: pip install 'grnf[io]'") from None
 
@@ -136,7 +154,7 @@ def _vf2(first: Arcs, one: list[int], second: Arcs, two: list[int], steps: int) 
         def semantic_feasibility(self, node: Any, other: Any) -> bool:
             self.left -= 1
             if self.left < 0:
-                raise _TooLong
+                raise _TooLongError
             return bool(super().semantic_feasibility(node, other))
 
     def made(arcs: Arcs, colours: list[int]) -> Any:
@@ -153,7 +171,7 @@ def _vf2(first: Arcs, one: list[int], second: Arcs, two: list[int], steps: int) 
     )
     try:
         return "same" if matcher.is_isomorphic() else "different"
-    except _TooLong:
+    except _TooLongError:
         return "undecided"
     finally:
         matcher.reset_recursion_limit()

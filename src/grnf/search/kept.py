@@ -1,4 +1,4 @@
-"""Graphs that are kept beside their vectors: in memory, or as lines of JSON that are read when they are wanted."""
+"""Graphs that are kept beside their vectors: in memory, or as lines of JSON that are read when wanted."""
 
 from __future__ import annotations
 

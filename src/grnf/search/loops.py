@@ -203,8 +203,10 @@ def within(q, s, segment, boxes, square, factor, slack):  # type: ignore[no-unty
     for block in np.flatnonzero(bounds <= limit):
         if not _sketch_squares(s, sketch[block], sums, limit):
             continue
-        for i in range(min(WIDTH, len(rows) - block * WIDTH)):
+        for i in range(WIDTH):
             place = block * WIDTH + i
+            if place >= len(rows):
+                break
             if sums[i] > limit or not alive[place]:
                 continue
             found = _square(rows[place], q)

@@ -24,6 +24,7 @@ class Plain:
     name: ClassVar[str] = "plain"
 
     def __call__(self, Z: FloatArray) -> FloatArray:
+        """Return the rows of vectors."""
         return Z
 
     def settings(self) -> dict[str, Any]:
@@ -60,6 +61,7 @@ class Whitened:
         return cls(*principal_axes(Z), shrinkage)
 
     def __call__(self, Z: FloatArray) -> FloatArray:
+        """Return the rows of vectors, in single precision."""
         scale = np.sqrt(self.variances + self.shrinkage * self.variances[0])
         scale = np.where(scale > 0, scale, 1.0)  # a constant collection: nothing to weigh by
         axes = self.axes / scale

@@ -132,12 +132,14 @@ class Segment:
 
     def nearest(self, query: Query, offset: int, heap: Heap, size: int) -> int:
         """Bring the rows that are among the nearest into a heap; return its size."""
-        found: int = nearest(*self._scan(query), offset, *self._rounding(query), heap, size)[0]
-        return found
+        scan: Any = nearest  # compiled: mypy sees the loop without its arguments
+        return int(scan(*self._scan(query), offset, *self._rounding(query), heap, size)[0])
 
     def within(self, query: Query, square: float) -> tuple[IntArray, FloatArray]:
         """Return the places and squared distances of the rows up to a squared distance."""
-        return within(*self._scan(query), square, *self._rounding(query))  # type: ignore[no-any-return]
+        scan: Any = within
+        places, squares = scan(*self._scan(query), square, *self._rounding(query))
+        return places, squares
 
     def _scan(self, query: Query) -> tuple[Any, ...]:
         sketch = _fixed(self.sketcher(query.row[np.newaxis])[0])

@@ -61,7 +61,7 @@ class Segments:
         found = [
             (int(segment.numbers[place]), segment.ids[place])
             for segment in self.parts
-            for place in np.flatnonzero(segment.alive)
+            for place in np.flatnonzero(segment.alive).tolist()
         ]
         return [name for _, name in sorted(found)]
 
@@ -108,7 +108,7 @@ class Segments:
             for segment in self.parts:
                 size = segment.nearest(query, offset, heap, size)
                 offset += len(segment)
-            squares, numbers, places = (array[:size] for array in heap)
+            squares, numbers, places = heap[0][:size], heap[1][:size], heap[2][:size]
             order = np.lexsort((numbers, squares))
             return places[order], np.sqrt(squares[order])
 
@@ -139,9 +139,7 @@ def _each(rows: FloatArray, answer: Callable[[Query], Found], n_jobs: int | None
         for number in some:
             answers[number] = answer(asked[number])
 
-    parts = [
-        range(start, min(start + TOGETHER, len(asked))) for start in range(0, len(asked), TOGETHER)
-    ]
+    parts = [range(start, min(start + TOGETHER, len(asked))) for start in range(0, len(asked), TOGETHER)]
     run([partial(fill, part) for part in parts], n_workers(n_jobs))
     return answers
 
@@ -151,10 +149,15 @@ def _merged(segments: list[Segment]) -> Segment:
     alive = [np.flatnonzero(segment.alive) for segment in segments]
     rows = np.concatenate([segment.rows[own] for segment, own in zip(segments, alive, strict=True)])
     numbers = np.concatenate([segment.numbers[own] for segment, own in zip(segments, alive, strict=True)])
-    ids = [segment.ids[place] for segment, own in zip(segments, alive, strict=True) for place in own]
+    ids = [segment.ids[place] for segment, own in zip(segments, alive, strict=True) for place in own.tolist()]
     kept = None
     if segments[0].graphs is not None:
         kept = KeptGraphs(
-            [s.graphs[place] for s, own in zip(segments, alive, strict=True) if s.graphs for place in own]
+            [
+                s.graphs[place]
+                for s, own in zip(segments, alive, strict=True)
+                if s.graphs
+                for place in own.tolist()
+            ]
         )
     return Segment.build(rows, ids, numbers, kept)

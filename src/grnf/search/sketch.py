@@ -63,12 +63,12 @@ class Sketcher:
     @property
     def width(self) -> int:
         """d, the length of a sketch."""
-        return self.axes.shape[1] + 1
+        return int(self.axes.shape[1]) + 1
 
     @cached_property
     def factor(self) -> float:
         """L and the rounding of sums, as one factor of distances and of their squares."""
-        M, p = self.axes.shape
+        M, p = map(int, self.axes.shape)
         defect = float(np.abs(self.axes.T @ self.axes - np.eye(p)).sum()) + M * DOUBLE * p
         return (1 + defect) * (1 + (self.width + 4) * SINGLE) * (1 + 4 * M * DOUBLE)
 
@@ -76,7 +76,7 @@ class Sketcher:
         """Return the sum of e(x) over vectors of these lengths."""
         M = len(self.centre)
         each = SINGLE * (1 + 2.0**-20) + 16 * M * self.width * DOUBLE
-        return each * (sum(norms) + len(norms) * self._centre_norm) * (1 + 2.0**-20)
+        return float(each * (sum(norms) + len(norms) * self._centre_norm) * (1 + 2.0**-20))
 
     @cached_property
     def _centre_norm(self) -> float:

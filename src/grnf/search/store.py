@@ -27,7 +27,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -180,7 +180,8 @@ def _read_head(path: Path) -> dict[str, Any]:
         raise GraphError(f"{path} is no index: the 'format' in {HEAD} is not {FORMAT!r}")
     if head.get("version") != VERSION:
         raise GraphError(
-            f"{path} has version {head.get('version')!r} of the format; this release reads {VERSION}: build it again"
+            f"{path} has version {head.get('version')!r} of the format; this release reads {VERSION}: "
+            "build it again"
         )
     if head.pop("checksum", None) != _checksum(head):
         raise GraphError(f"{path / HEAD} is damaged: it does not fit its checksum")
@@ -218,8 +219,8 @@ def _read_transformer(path: Path) -> Any:
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
-    array = np.load(file, allow_pickle=False) if _is_empty(file) else np.load(file, "r", allow_pickle=False)
-    array = array.view(np.ndarray)
+    mode: Literal["r"] | None = None if _is_empty(file) else "r"
+    array: npt.NDArray[Any] = np.asarray(np.load(file, mode, allow_pickle=False))
     array.setflags(write=False)
     return array
 

@@ -41,7 +41,7 @@ def tree_order(S: Sketches) -> IntArray:
 
 
 def blocks_of(S: Sketches) -> Sketches:
-    """Return sketches in blocks, one axis after the other: shape (n_blocks, d, WIDTH), filled up by infinity."""
+    """Return sketches in blocks, axis by axis: shape (n_blocks, d, WIDTH), filled up by infinity."""
     n_blocks = -(-len(S) // WIDTH)
     padded = np.full((n_blocks * WIDTH, S.shape[1]), np.inf, np.float32)
     padded[: len(S)] = S
