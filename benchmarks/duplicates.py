@@ -1,4 +1,4 @@
-"""Copies in the TU sets of the shared folder: python benchmarks/duplicates.py, results/duplicates.json."""
+"""Copies in the TU sets of the shared folder: python benchmarks/duplicates.py [NAME ...]."""
 
 import json
 import sys
@@ -33,10 +33,9 @@ def count(path):
 
 
 if __name__ == "__main__":
-    found = {}
-    for path in sorted((DATA / "tu").glob("*.zip")):
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for path in sorted((DATA / "tu").glob("*.zip"), key=lambda path: path.stat().st_size):
         if not sys.argv[1:] or path.stem in sys.argv[1:]:
             found[path.stem] = count(path)
             print(path.stem, found[path.stem], flush=True)
-    if not sys.argv[1:]:
-        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+            RESULTS.write_text(json.dumps(dict(sorted(found.items())), indent=2) + "\n")

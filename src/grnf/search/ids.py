@@ -78,6 +78,12 @@ class Ids:
         start = int(self.ends[place - 1]) if place else 0
         return bytes(self.text[start : int(self.ends[place])]).decode("utf-8", "surrogatepass")
 
+    def at(self, places: IntArray) -> list[str]:
+        """Return the names at many places."""
+        starts = np.where(places > 0, self.ends[places - 1], 0).tolist()
+        text, stops = memoryview(self.text), self.ends[places].tolist()
+        return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
+
     def __iter__(self) -> Iterator[str]:
         return (self[place] for place in range(len(self)))
 

@@ -290,7 +290,7 @@ class GraphIndex:
         names, distances, bars = [], [], []
         queries = list(given.ids or [])
         for row, (places, far) in enumerate(found):
-            called = [self._segments.name(int(place)) for place in places]
+            called = self._segments.names_at(places)
             keep = [i for i, name in enumerate(called) if not (others and name == queries[row])][:most]
             names.append([called[i] for i in keep])
             distances.append(far[keep])

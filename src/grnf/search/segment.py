@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,11 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def n_alive(self) -> int:
+        """How many rows were not removed."""
+        return int(np.count_nonzero(self.alive))
 
     def without(self, places: IntArray) -> Segment:
         """Return the segment with some rows removed."""

@@ -54,7 +54,7 @@ class Segments:
         self.parts = [_merged(self.parts)] if len(self) else []
 
     def __len__(self) -> int:
-        return sum(int(segment.alive.sum()) for segment in self.parts)
+        return sum(segment.n_alive for segment in self.parts)
 
     def names(self) -> list[str]:
         """Return all names in the order in which they were added."""
@@ -94,6 +94,15 @@ class Segments:
         """Return what the row at a place is called."""
         segment, own = self.at(place)
         return segment.ids[own]
+
+    def names_at(self, places: IntArray) -> list[str]:
+        """Return what the rows at many places are called."""
+        names, offset = np.empty(len(places), dtype=object), 0
+        for segment in self.parts:
+            own = np.flatnonzero((places >= offset) & (places < offset + len(segment)))
+            names[own] = segment.ids.at(places[own] - offset)
+            offset += len(segment)
+        return names.tolist()
 
     def row(self, place: int) -> FloatArray:
         """Return the row at a place."""
