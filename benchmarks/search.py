@@ -62,8 +62,8 @@ def approximate(Z, hnsw):
     """Yield (name, index, setting, values to try) of the approximate indexes of faiss."""
     import faiss
 
-    sample = np.ascontiguousarray(Z[np.linspace(0, len(Z) - 1, 100_000).astype(int)])
-    ivf = faiss.index_factory(Z.shape[1], f"IVF{2048 if len(Z) > 500_000 else 512},Flat")
+    sample = np.ascontiguousarray(Z[np.linspace(0, len(Z) - 1, 40_000).astype(int)])
+    ivf = faiss.index_factory(Z.shape[1], f"IVF{1024 if len(Z) > 500_000 else 512},Flat")
     start = time.perf_counter()
     ivf.cp.niter = 10
     ivf.train(sample)
@@ -130,13 +130,13 @@ def exactness(own, Q, true, k):
     return float(np.mean(shares))
 
 
-def tanimoto(train, test, count):
+def tanimoto(train, test, count, most):
     """RDKit's bulk similarity on Morgan fingerprints, one query at a time."""
     from rdkit import Chem, DataStructs
     from rdkit.Chem import rdFingerprintGenerator
 
     make = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-    prints = [make.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles(train)]
+    prints = [make.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles(train)[:most]]
     asked = [make.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles(test)[:count]]
     seconds = []
     for query in asked:
@@ -160,10 +160,10 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("train", type=Path, help="NAME.csv.gz, with NAME.npy beside it")
     options.add_argument("test", type=Path)
-    options.add_argument("--queries", type=int, default=200)
+    options.add_argument("--queries", type=int, default=100)
     options.add_argument("--hnsw", type=Path, help="an HNSW index of the same vectors, written by faiss")
     options.add_argument("--output", type=Path, default=RESULTS)
-    options.add_argument("--no-rdkit", action="store_true")
+    options.add_argument("--fingerprints", type=int, help="molecules for RDKit; by default all, 0 for none")
     given = options.parse_args()
     Z, T = (np.load(str(path).replace(".csv.gz", ".npy")) for path in (given.train, given.test))
     Q = np.ascontiguousarray(T[np.linspace(0, len(T) - 1, given.queries).astype(int)])
@@ -181,9 +181,10 @@ def main():
         for k in (10, 1000):
             result[f"k={k}"] = searched(own, flat, others, Q, k)
             print(json.dumps(result[f"k={k}"]), flush=True)
+            given.output.write_text(json.dumps(result, indent=2) + "\n")
         del flat, others
-        if not given.no_rdkit:
-            result["tanimoto"] = tanimoto(given.train, given.test, 20)
+        if given.fingerprints != 0:
+            result["tanimoto"] = tanimoto(given.train, given.test, 20, given.fingerprints)
         given.output.write_text(json.dumps(result, indent=2) + "\n")
         print(json.dumps(result, indent=2))
     finally:

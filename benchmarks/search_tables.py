@@ -29,11 +29,10 @@ def search():
     n, M = found["vectors"]
     about = found["index"]
     lines = [
-        f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, {found['cores']} cores that others used "
-        "too, all in one run (`python",
-        "benchmarks/search.py`, `benchmarks/results/search.json`):",
+        f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, busy machine, in one run",
+        "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
         "",
-        "| milliseconds per query | one at a time: median, 99 % | over grnf | all at once | over grnf | recall |",
+        "| ms per query | one at a time: median, 99 % | over grnf | all at once | over grnf | recall |",
         "|---|---|---|---|---|---|",
     ]
     for k in ("k=10", "k=1000"):
@@ -50,17 +49,17 @@ def search():
         )
     lines += [
         "",
-        f"Building the index from vectors took {about['build_seconds']:.0f} s and {about['build_peak_over_vectors']} "
-        f"times their memory, its folder is {about['disk_over_vectors']} times as",
-        f"large as they are, and it opens in {about['open_seconds']} s.",
+        f"Building the index from vectors took {about['build_seconds']:.0f} s and",
+        f"{about['build_peak_over_vectors']} times their memory, its folder is",
+        f"{about['disk_over_vectors']} times as large as they are, and it opens in {about['open_seconds']} s.",
     ]
     return lines
 
 
 def duplicates():
     lines = [
-        "Copies in the TU sets (`python benchmarks/duplicates.py`, `benchmarks/results/duplicates.json`), labels and "
-        "attributes respected:",
+        "Copies in the TU sets, labels and attributes respected (`python benchmarks/duplicates.py`,",
+        "`benchmarks/results/duplicates.json`):",
         "",
         "| | graphs | superfluous | groups | of several classes |",
         "|---|---|---|---|---|",

@@ -27,7 +27,7 @@ ROOMS = {
     "features": {"graphs", "basis", "law", "engine"},
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
-    "search": {"graphs", "io", "engine", "metric", "estimators"},
+    "search": {"graphs", "io", "samples", "engine", "metric", "estimators"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io"},
     "testing": {"graphs", "datasets"},

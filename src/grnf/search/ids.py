@@ -81,7 +81,8 @@ class Ids:
     def at(self, places: IntArray) -> list[str]:
         """Return the names at many places."""
         starts = np.where(places > 0, self.ends[places - 1], 0).tolist()
-        text, stops = memoryview(self.text), self.ends[places].tolist()
+        text: Any = memoryview(self.text)  # type: ignore[arg-type, unused-ignore]
+        stops = self.ends[places].tolist()
         return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
 
     def __iter__(self) -> Iterator[str]:

@@ -267,6 +267,7 @@ class GraphIndex:
             "map": self._rows.settings(),
             "n_components": self.n_components_,
             "graphs": self.keep_graphs,
+            "transformer": None if self.transformer is None else repr(self.transformer),
         }
 
     # ---- within

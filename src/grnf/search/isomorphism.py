@@ -42,7 +42,7 @@ def compare_graphs(g: RawGraph, h: RawGraph, *, steps: int = STEPS) -> Answer:
     >>> compare_graphs(to_raw(path), to_raw(Graph(3, [(0, 1), (1, 2), (2, 0)])))
     'different'
     """
-    if g.n_nodes != h.n_nodes:
+    if g.n_nodes != h.n_nodes or (g.directed == h.directed and len(g.edges) != len(h.edges)):
         return "different"
     first, second = _arcs(g), _arcs(h)
     if len(first) != len(second):
