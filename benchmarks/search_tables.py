@@ -51,7 +51,7 @@ def search():
         "",
         f"Building the index from vectors took {about['build_seconds']:.0f} s and",
         f"{about['build_peak_over_vectors']} times their memory, its folder is",
-        f"{about['disk_over_vectors']} times as large as they are, and it opens in {about['open_seconds']} s.",
+        f"{about['disk_over_vectors']} times as large, and it opens in {about['open_seconds']} s.",
     ]
     return lines
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["index"]
 
-BLOCK = 4096
+BLOCK = 32_768
+"""Graphs that are added at a time: each time a segment is built, or several are merged."""
 
 
 def index(
