@@ -44,8 +44,8 @@ def search():
     if "tanimoto" in found:
         row = found["tanimoto"]
         lines.append(
-            f"| RDKit, bulk Tanimoto, {row['molecules']:,} molecules | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
-            f"| {row['median_ms'] / found['k=10']['grnf']['median_ms']:.1f} | | | |"
+            f"| RDKit, bulk Tanimoto among {row['molecules']:,} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
+            "| | | | |"
         )
     lines += [
         "",
