@@ -44,7 +44,7 @@ def search():
     if "tanimoto" in found:
         row = found["tanimoto"]
         lines.append(
-            f"| RDKit, bulk Tanimoto among {row['molecules']:,} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
+            f"| RDKit, Tanimoto among {row['molecules']:,} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
             "| | | | |"
         )
     lines += [
