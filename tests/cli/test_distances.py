@@ -96,7 +96,7 @@ def test_pairs_with_intervals(run, place, tmp_path):
     estimate = GRNF(16, random_state=0).fit(graphs).distance(graphs[0], graphs[1])
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
-    assert (second["distance"], second["method"]) == (0, "bernstein")
+    assert (second["distance"], second["method"]) == (0, "betting")
     result = run("kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
     first = json.loads(result.stdout.splitlines()[0])

@@ -18,17 +18,22 @@ def test_values():
 
 def test_bernstein_interval_is_the_formula():
     estimate = distance(np.zeros(1000), np.linspace(0, 0.05, 1000))
-    low, high = estimate.squared_interval(0.1)
+    low, high = estimate.squared_interval(0.1, "bernstein")
     log = math.log(4 / 0.1)
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 4 * log / (3 * 999)
     assert high - estimate.squared == pytest.approx(radius)
     assert low == pytest.approx(estimate.squared - radius)
-    assert estimate.interval(0.1) == (pytest.approx(math.sqrt(low)), pytest.approx(math.sqrt(high)))
+    assert estimate.interval(0.1, "bernstein") == (
+        pytest.approx(math.sqrt(low)),
+        pytest.approx(math.sqrt(high)),
+    )
 
 
 def test_interval_stays_within_what_is_possible():
-    assert distance([0.0, 0.0], [0.1, 0.1]).squared_interval(0.05) == (0.0, 4.0)
-    assert distance([0.0], [0.1]).squared_interval(0.05) == (0.0, 4.0)
+    assert distance([0.0, 0.0], [0.1, 0.1]).squared_interval(0.05, "bernstein") == (0.0, 4.0)
+    assert distance([0.0], [0.1]).squared_interval(0.05, "bernstein") == (0.0, 4.0)
+    low, high = distance([0.0, 0.0], [0.1, 0.1]).squared_interval(0.05)
+    assert 0 <= low < 0.02 < high <= 4
     assert distance(np.zeros(9), np.zeros(9)).value == 0
 
 
@@ -47,7 +52,7 @@ def test_unbounded_terms_need_the_normal_interval():
 
 
 def test_format():
-    assert f"{distance([0.0, 0.0], [0.3, 0.4]):.2f}" == "0.50 (95 % interval 0.00 to 2.00)"
+    assert f"{distance([0.0, 0.0], [0.3, 0.4]):.2f}" == "0.50 (95 % interval 0.14 to 2.00)"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +61,10 @@ def test_format():
         (lambda: distance([1.0], [1.0, 2.0]), "one length; got 1 and 2"),
         (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
         (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
-        (lambda: distance([1.0], [1.0]).interval(method="t"), "method must be 'bernstein' or 'clt'"),
+        (
+            lambda: distance([1.0], [1.0]).interval(method="t"),
+            "method must be 'betting', 'bernstein', 'clt' or None",
+        ),
         (lambda: distance([1.0], [1.0]).interval(2.0), "delta must be a number strictly between 0 and 1"),
         (lambda: distance([1.0], [1.0], activation="x"), "unknown activation 'x'"),
     ],
@@ -85,14 +93,14 @@ def test_kernel_values_and_intervals_are_the_formulas():
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 10)
     log = math.log(4 / 0.1)
     radius = math.sqrt(2 * estimate.standard_error**2 * log) + 7 * 5 * log / (3 * 99)  # range of tanh: 2
-    assert estimate.interval(0.1) == pytest.approx(
+    assert estimate.interval(0.1, "bernstein") == pytest.approx(
         (max(estimate.value - radius, -1), estimate.value + radius)
     )
     radius = 5 * math.sqrt(math.log(2 / 0.1) / 200)
     low, high = estimate.interval(0.1, "hoeffding")
     assert (low, high) == pytest.approx((max(estimate.value - radius, -1), estimate.value + radius))
     assert f"{estimate:.2f}".startswith(f"{estimate.value:.2f} (95 % interval")
-    assert kernel_estimate([0.1], [0.1]).interval() == (-1.0, 4.0)
+    assert kernel_estimate([0.1], [0.1]).interval(method="bernstein") == (-1.0, 4.0)
 
 
 def test_kernel_terms_of_any_range_lie_in_the_stated_bounds():
@@ -108,10 +116,10 @@ def test_kernel_heads_and_bad_arguments():
     estimate = kernel_estimate(*z, heads=3)
     assert (estimate.value, estimate.n_components) == (pytest.approx(terms.mean()), 4)
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
-    with pytest.raises(ValueError, match="method must be 'bernstein', 'hoeffding' or 'clt'; got 't'"):
+    with pytest.raises(ValueError, match="'bernstein', 'hoeffding', 'clt' or None; got 't'"):
         estimate.interval(method="t")
     unbounded = kernel_estimate(*z, activation="identity")
-    for method in ("bernstein", "hoeffding"):
+    for method in ("betting", "bernstein", "hoeffding"):
         with pytest.raises(ValueError, match=f"which the {method} interval needs: use method='clt'"):
             unbounded.interval(method=method)
     assert "95 % interval" in f"{unbounded}"

@@ -10,15 +10,19 @@ import typer
 
 from grnf import __version__
 from grnf.cli.classify import classify
+from grnf.cli.compare import compare
 from grnf.cli.convert import convert
 from grnf.cli.data import app as data
+from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
 from grnf.cli.embed import embed
+from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
 from grnf.cli.reproduce import reproduce
+from grnf.cli.search import search
 from grnf.files import room_for
 
 __all__ = ["app", "main"]
@@ -29,7 +33,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
-for command in (embed, classify, distances, kernel, info, convert, dimension, demo, reproduce):
+for command in (
+    embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
+    reproduce,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(data, name="data")
 

@@ -163,7 +163,7 @@ class Values:
         grnf: Any = self.first.grnf
         if not math.isfinite(x.sum() + y.sum()):
             return [None, None, None]
-        method = "bernstein" if math.isfinite(grnf.largest_term_) else "clt"
+        method = "betting" if math.isfinite(grnf.largest_term_) else "clt"
         estimate = metric.distance if self.name == "distance" else metric.kernel_estimate
         found = estimate(x, y, activation=grnf.activation, largest_term=grnf.largest_term_, heads=grnf.heads)
         return [*found.interval(delta, method), method]

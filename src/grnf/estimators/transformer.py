@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer, Settings
-from grnf.features import HiddenSums, affordable_orders
+from grnf.features import Embedder, HiddenSums, affordable_orders
 from grnf.law import LAW_RULES, Law, largest_ratio
 from grnf.metric import DistanceEstimate, required_dimension, truncation_bias
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
-from grnf.rules import Int, OneOf, Real, Table
+from grnf.rules import Int, OneOf, Real, Table, checked
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNF"]
@@ -226,6 +227,36 @@ class GRNF(GraphTransformer):
         if marginal:
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         return super().distance(g1, g2)
+
+    def features(self, X: Any, start: int, stop: int) -> FloatArray:
+        """Return the features start .. stop - 1 of the sequence whose first M `transform` uses.
+
+        Each is psi (p / p-bar)^(1/2), not divided by M^(1/2): the mean of their squared differences between
+        two graphs estimates d_P^2.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        start, stop : int
+            Multiples of `heads`.
+
+        Examples
+        --------
+        >>> from grnf import GRNF, Graph
+        >>> grnf = GRNF(64, random_state=0, dtype="float64").fit([Graph(2, [])])
+        >>> path = [Graph(3, [(0, 1), (1, 2)])]
+        >>> bool(abs(8 * grnf.transform(path)[:, 32:] - grnf.features(path, 32, 64)).max() < 1e-12)
+        True
+        """
+        check_is_fitted(self)
+        heads = self._map.heads
+        start, stop = checked(start, "start", Int(0)), checked(stop, "stop", Int(1))
+        if start % heads or stop % heads or stop <= start:
+            raise ValueError(f"start < stop must be multiples of heads={heads}; got {start} and {stop}")
+        chosen = np.arange(start // heads, stop // heads)
+        some = replace(self._map, n_components=stop - start, chosen=chosen)
+        Z = Embedder(some, self._embedder.schedule)(self._batch(X))
+        return np.asarray(np.sqrt(stop - start) * Z, dtype=np.float64)
 
     def hidden_sums(self, X: Any) -> HiddenSums:
         """Return the sums U that theta_H multiplies, for every graph and hidden draw.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from grnf.activations import get_activation
+from grnf.metric.betting import betting_interval
 from grnf.rules import Int, OneOf, Real, checked
 from grnf.typing import FloatArray
 
@@ -24,6 +25,7 @@ class _Estimate:
     n_components: int
     largest_term: float
     exact: bool
+    terms: FloatArray | None
 
     def __float__(self) -> float:
         return self.value
@@ -32,18 +34,33 @@ class _Estimate:
         spec = spec or ".4g"
         if self.exact:
             return f"{self.value:{spec}}"
-        low, high = self.interval(method="bernstein" if math.isfinite(self.largest_term) else "clt")
+        low, high = self.interval(method=None if math.isfinite(self.largest_term) else "clt")
         return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
 
-    def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
         raise NotImplementedError
+
+    def _ends(
+        self, mean: float, low: float, high: float, delta: float, method: str | None
+    ) -> tuple[float, float]:
+        """Return an interval for the mean of terms between `low` and `high`."""
+        delta = checked(delta, "delta", Real(1))
+        if method is None:
+            method = "bernstein" if self.terms is None else "betting"
+        if self.exact:
+            return mean, mean
+        if method != "betting" or not math.isfinite(high):
+            radius = self._radius(high - low, delta, method)
+            return max(mean - radius, low), min(mean + radius, high)
+        if self.terms is None:
+            raise ValueError("the terms are not known, which the betting interval needs: use 'bernstein'")
+        length = high - low
+        ends = betting_interval((self.terms - low) / length, delta)
+        return low + length * ends[0], low + length * ends[1]
 
     def _radius(self, length: float, delta: float, method: str) -> float:
         """Return how far a mean of independent terms in a range of this length may be off, both sides."""
-        delta, n = checked(delta, "delta", Real(1)), self.n_components
-        checked(method, "method", OneOf("bernstein", "hoeffding", "clt"))
-        if self.exact:
-            return 0.0
+        n = self.n_components
         if method == "clt":
             return float(norm.ppf(1 - delta / 2)) * self.standard_error
         if not math.isfinite(length):
@@ -75,6 +92,8 @@ class DistanceEstimate(_Estimate):
         An upper bound of each term; infinite for an unbounded activation.
     exact : bool
         Whether there is no sampling error, since the law is one on these features alone.
+    terms : array, shape (n_components,), optional
+        The independent terms, for the betting interval.
     """
 
     squared: float
@@ -82,35 +101,36 @@ class DistanceEstimate(_Estimate):
     n_components: int
     largest_term: float = field(repr=False)
     exact: bool = field(default=False, repr=False)
+    terms: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def value(self) -> float:  # type: ignore[override]
         """The estimate of d_P."""
         return math.sqrt(self.squared)
 
-    def squared_interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+    def squared_interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
         """Return an interval that holds d_P^2 with probability at least 1 - delta.
 
         Parameters
         ----------
         delta : float, default=0.05
-        method : "bernstein" or "clt"
-            "bernstein" is the empirical Bernstein bound (Maurer and Pontil 2009, Theorem 4, both sides):
-            valid for every M, it needs a bounded activation. "clt" is the normal approximation: shorter,
-            valid for large M only.
+        method : "betting", "bernstein" or "clt", optional
+            "betting" (see `grnf.metric.betting`) and "bernstein", the empirical Bernstein bound (Maurer and
+            Pontil 2009, Theorem 4, both sides), are valid for every M and need a bounded activation; the
+            first is the shorter one, and the default where the terms are known. "clt" is the normal
+            approximation: shorter still, valid for large M only.
         """
-        checked(method, "method", OneOf("bernstein", "clt"))
-        radius = self._radius(self.largest_term, delta, method)
-        return max(self.squared - radius, 0.0), min(self.squared + radius, self.largest_term)
+        checked(method, "method", OneOf("betting", "bernstein", "clt", None))
+        return self._ends(self.squared, 0.0, self.largest_term, delta, method)
 
-    def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
         """Return an interval that holds d_P with probability at least 1 - delta.
 
         Examples
         --------
         >>> low, high = distance(np.zeros(512), np.full(512, 0.02)).interval(delta=0.05)
         >>> round(low, 3), round(high, 3)
-        (0.353, 0.534)
+        (0.45, 0.482)
         """
         low, high = self.squared_interval(delta, method)
         return math.sqrt(low), math.sqrt(high)
@@ -133,6 +153,8 @@ class KernelEstimate(_Estimate):
         it: xi1 and xi2 are differences to one number psi(0_g), and all three lie in the range of rho_i.
     exact : bool
         Whether there is no sampling error, since the law is one on these features alone.
+    terms : array, shape (n_components,), optional
+        The independent terms, for the betting interval.
     """
 
     value: float
@@ -140,25 +162,26 @@ class KernelEstimate(_Estimate):
     n_components: int
     largest_term: float = field(repr=False)
     exact: bool = field(default=False, repr=False)
+    terms: FloatArray | None = field(default=None, repr=False, compare=False)
 
-    def interval(self, delta: float = 0.05, method: str = "bernstein") -> tuple[float, float]:
+    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
         """Return an interval that holds kappa_P with probability at least 1 - delta.
 
         Parameters
         ----------
         delta : float, default=0.05
-        method : "bernstein", "hoeffding" or "clt"
-            "bernstein" and "hoeffding" are valid for every M and need a bounded activation; the first is the
-            shorter one where terms vary little. "clt" is the normal approximation, for large M only.
+        method : "betting", "bernstein", "hoeffding" or "clt", optional
+            The first three are valid for every M and need a bounded activation; "betting" is the shortest
+            where terms vary little, and the default. "clt" is the normal approximation, for large M only.
 
         Examples
         --------
         >>> estimate = kernel_estimate(np.full(512, 0.02), np.full(512, 0.01))
         >>> [round(bound, 3) for bound in estimate.interval(0.05)]
-        [0.002, 0.202]
+        [0.091, 0.131]
         """
-        radius = self._radius(1.25 * self.largest_term, delta, method)
-        return max(self.value - radius, -self.largest_term / 4), min(self.value + radius, self.largest_term)
+        checked(method, "method", OneOf("betting", "bernstein", "hoeffding", "clt", None))
+        return self._ends(self.value, -self.largest_term / 4, self.largest_term, delta, method)
 
 
 def distance(
@@ -227,7 +250,9 @@ def kernel_estimate(
     x, y = _pair(z1, z2, heads)
     terms = _independent(len(x) * (x * y), heads)
     largest = _largest(largest_term, activation)
-    return KernelEstimate(float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact)
+    return KernelEstimate(
+        float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact, terms
+    )
 
 
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
@@ -257,7 +282,7 @@ def _standard_error(terms: FloatArray, exact: bool) -> float:
 def estimate_from_terms(terms: FloatArray, largest_term: float, exact: bool = False) -> DistanceEstimate:
     """Return the estimate that independent terms, each of mean d_P^2, give."""
     error = _standard_error(terms, exact)
-    return DistanceEstimate(float(terms.mean()), error, len(terms), largest_term, exact)
+    return DistanceEstimate(float(terms.mean()), error, len(terms), largest_term, exact, terms)
 
 
 def _vector(z: npt.ArrayLike, name: str) -> FloatArray:

@@ -25,7 +25,7 @@ from grnf.io.files.streams import Source, decoded
 from grnf.io.files.values import check_names, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["read_json", "read_json_lines", "write_json", "write_json_lines"]
+__all__ = ["graph_of_line", "read_json", "read_json_lines", "write_json", "write_json_lines"]
 
 
 def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -37,7 +37,18 @@ def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGra
 def read_json_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file with one JSON object a line."""
     records = line_records(source, LONGEST_RECORD)
-    return each_record(records, lambda line: _graph(parsed(decoded(line, "the line"))), on_error)
+    return each_record(records, graph_of_line, on_error)
+
+
+def graph_of_line(line: bytes) -> RawGraph:
+    """Return the graph of one line of such a file.
+
+    Examples
+    --------
+    >>> graph_of_line(b'{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}')
+    RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=[], undirected)
+    """
+    return _graph(parsed(decoded(line, "the line")))
 
 
 def _graph(document: Any) -> RawGraph:

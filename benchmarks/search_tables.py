@@ -1,0 +1,85 @@
+"""The tables about search, copies and intervals in the README, from the stored results."""
+
+import json
+
+from table import HERE, README
+
+
+def stored(name):
+    return json.loads((HERE / "results" / f"{name}.json").read_text())
+
+
+def intervals():
+    found = stored("intervals")["by_M"]
+    lines = [
+        "| coverage in %, length over d_P^2 | betting | empirical Bernstein | normal |",
+        "|---|---|---|---|",
+    ]
+    for M, row in found.items():
+        cells = [
+            f"{100 * row['coverage'][method]:.0f}, {row['length_over_truth'][method]:.2f}"
+            for method in ("betting", "bernstein", "clt")
+        ]
+        lines.append(f"| M = {int(M):,} ({row['repetitions']} times) | {' | '.join(cells)} |")
+    return lines
+
+
+def search():
+    found = stored("search")
+    n, M = found["vectors"]
+    about = found["index"]
+    lines = [
+        f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, busy machine, in one run",
+        "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
+        "",
+        "| ms per query | one at a time: median, 99 % | over grnf | all at once | over grnf | recall |",
+        "|---|---|---|---|---|---|",
+    ]
+    for k in ("k=10", "k=1000"):
+        for name, row in found[k].items():
+            lines.append(
+                f"| {k}, {name} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} | {row['over_grnf']:.1f} "
+                f"| {row['at_once_ms']:.2f} | {row['at_once_over_grnf']:.1f} | {row.get('recall', 1):.3f} |"
+            )
+    if "tanimoto" in found:
+        row = found["tanimoto"]
+        lines.append(
+            f"| RDKit, Tanimoto among {row['molecules']:,} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
+            "| | | | |"
+        )
+    lines += [
+        "",
+        f"Building the index from vectors took {about['build_seconds']:.0f} s and",
+        f"{about['build_peak_over_vectors']} times their memory, its folder is",
+        f"{about['disk_over_vectors']} times as large, and it opens in {about['open_seconds']} s.",
+    ]
+    return lines
+
+
+def duplicates():
+    lines = [
+        "Copies in the TU sets, labels and attributes respected (`python benchmarks/duplicates.py`,",
+        "`benchmarks/results/duplicates.json`):",
+        "",
+        "| | graphs | superfluous | groups | of several classes |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in stored("duplicates").items():
+        if row["groups"]:
+            lines.append(
+                f"| {name} | {row['graphs']:,} | {row['superfluous']:,} | {row['groups']:,} "
+                f"| {row['groups of several classes']:,} |"
+            )
+    without = [name for name, row in stored("duplicates").items() if not row["groups"]]
+    return [*lines, "", f"None in {', '.join(without)}."]
+
+
+if __name__ == "__main__":
+    text = README.read_text()
+    for table in (intervals, search, duplicates):
+        if not (HERE / "results" / f"{table.__name__}.json").exists():
+            continue
+        begin, end = f"<!-- {table.__name__}: begin -->", f"<!-- {table.__name__}: end -->"
+        head, rest = text.split(begin)
+        text = head + begin + "\n" + "\n".join(table()) + "\n" + end + rest.split(end)[1]
+    README.write_text(text)

@@ -1,0 +1,168 @@
+"""`grnf index`: an index of graphs, or of the vectors that grnf embed made of them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from grnf.cli.options import (
+    AsJson,
+    Format,
+    Like,
+    NComponents,
+    NJobs,
+    Orders,
+    Quiet,
+    Seed,
+    check_format,
+    make_transformer,
+    workers,
+)
+from grnf.cli.source import open_source
+from grnf.cli.tell import progress
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf import GRNF
+    from grnf.search import GraphIndex
+
+__all__ = ["index"]
+
+BLOCK = 32_768
+"""Graphs that are added at a time: each time a segment is built, or several are merged."""
+
+
+def index(
+    source: Annotated[
+        str | None, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the index."),
+    ] = None,
+    append: Annotated[bool, typer.Option("--append", help="Add to the index that is there.")] = False,
+    delete: Annotated[
+        Path | None, typer.Option(help="File of ids, one a line: remove these graphs from the index.")
+    ] = None,
+    keep_graphs: Annotated[
+        bool, typer.Option("--keep-graphs", help="Keep the graphs too, to show hits and for --certified.")
+    ] = False,
+    space: Annotated[
+        Literal["plain", "whitened"],
+        typer.Option(help="What near means: d_P as it is, or with all directions counting alike."),
+    ] = "plain",
+    shrinkage: Annotated[
+        float, typer.Option(help="For whitened: share of the largest variance below which axes count less.")
+    ] = 0.01,
+    format: Format = None,
+    n_components: NComponents = None,
+    orders: Orders = None,
+    seed: Seed = None,
+    like: Like = None,
+    n_jobs: NJobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build an index of graphs for grnf search; add to it or remove from it.
+
+    The index is a folder of plain arrays with checksums, mapped when it is opened. Graphs are called by their
+    ids, or by their numbers. A graph that cannot be used stops the run.
+
+    Example: grnf index molecules.csv --keep-graphs --output molecules.index
+    """
+    if output is None:
+        raise typer.BadParameter("say where the index is", param_hint="--output")
+    if source is None and delete is None:
+        raise typer.BadParameter("give graphs or vectors to index, or --delete a file of ids")
+    settings = {"n_components": n_components, "orders": orders, "seed": seed}
+    if (append or source is None) and (keep_graphs or space != "plain" or like or any(settings.values())):
+        raise typer.BadParameter("the settings of an index that is there are fixed")
+    if not append and source is not None and output.exists():
+        raise FileExistsError(f"{output} exists already: add to it with --append, or choose another name")
+    from grnf.search import GraphIndex
+
+    with workers(n_jobs):
+        if append or source is None:
+            made = GraphIndex.open(output)
+        else:
+            made = GraphIndex(space=space, shrinkage=shrinkage, keep_graphs=keep_graphs)
+        before = len(made)
+        if delete is not None:
+            made.remove(_ids(delete))
+        removed = before - len(made)
+        if source is not None:
+            _fill(made, source, format, like, settings, quiet)
+        made.save(output)
+    added = len(made) - before + removed
+    if as_json:
+        typer.echo(
+            json.dumps({"output": str(output), "graphs": len(made), "added": added, "removed": removed})
+        )
+    elif not quiet:
+        typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
+
+
+def _ids(path: Path) -> list[str]:
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _fill(
+    made: GraphIndex,
+    source: str,
+    format: str | None,
+    like: Path | None,
+    settings: dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Add what a source holds, vectors or graphs."""
+    from grnf.io.vectors import holds_vectors, read_vectors, side_file
+
+    if format == "vectors" or (format is None and holds_vectors(source)):
+        vectors = read_vectors(source)
+        if made.transformer is None and (like or side_file(source).exists()):
+            made.transformer = make_transformer(like or side_file(source), {})
+        made.add(vectors.Z, vectors.ids)
+        return
+    check_format(format, source)
+    with ExitStack() as stack:
+        where = stack.enter_context(open_source(source, format))
+        where.require_graphs()
+        if made.transformer is None:
+            made.transformer = _fitted(make_transformer(like, settings), where)
+        advance = stack.enter_context(progress(f"indexing {where.name}", quiet))
+        waiting: list[Any] = []
+        for graph in where.read():
+            waiting.append(graph)
+            if len(waiting) == BLOCK:
+                advance(len(waiting))
+                made.add(waiting)
+                waiting = []
+        if waiting:
+            made.add(waiting)
+
+
+def _fitted(grnf: GRNF, where: Any) -> GRNF:
+    from grnf.estimators import fit_stream
+
+    return grnf if hasattr(grnf, "n_components_") else fit_stream(grnf, where.read())
+
+
+def queries_of(found: GraphIndex, source: str, format: str | None) -> tuple[Any, list[str] | None]:
+    """Return what a source holds, as an index takes it, and the names."""
+    from grnf.io.vectors import holds_vectors, read_vectors
+
+    if format == "vectors" or (format is None and holds_vectors(source)):
+        vectors = read_vectors(source)
+        return vectors.Z, vectors.ids
+    check_format(format, source)
+    with open_source(source, format) as where:
+        graphs = list(where.read())
+    if not graphs:
+        raise GraphError(f"{source} holds no graphs")
+    if found.transformer is None:
+        raise GraphError(f"{source} holds graphs, and the index knows vectors only; build it from graphs")
+    return graphs, None

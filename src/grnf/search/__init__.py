@@ -1,0 +1,18 @@
+"""Which graphs are near this one, exactly, and which are copies."""
+
+from grnf.search.duplicates import Pair, duplicate_groups, leaked, near_duplicates
+from grnf.search.hits import Hits
+from grnf.search.index import GraphIndex
+from grnf.search.isomorphism import compare_graphs
+from grnf.search.views import GraphViews
+
+__all__ = [
+    "GraphIndex",
+    "GraphViews",
+    "Hits",
+    "Pair",
+    "compare_graphs",
+    "duplicate_groups",
+    "leaked",
+    "near_duplicates",
+]

@@ -1,0 +1,357 @@
+"""An index of graphs: the k nearest and all within a radius, exactly, in a fraction of the time of a scan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.io.raw import RawGraph
+from grnf.metric import distance
+from grnf.rules import Bool, Int, OneOf, Real, checked
+from grnf.search.certified import Certified, certify
+from grnf.search.collection import Given, given_vectors, is_vectors
+from grnf.search.hits import Hits
+from grnf.search.kept import KeptGraphs
+from grnf.search.maps import MAPS, Plain, Whitened, make_map
+from grnf.search.segments import Found, Segments
+from grnf.search.store import IndexState, opened, stored
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["GraphIndex"]
+
+
+class GraphIndex:
+    """Vectors of graphs in an order that lets a search look at few of them, and miss none.
+
+    Every answer is exact: the graphs whose vectors are nearest, with distances in double precision. Bounds
+    from a few principal axes (`grnf.search.sketch`) rule almost all others out.
+
+    Parameters
+    ----------
+    transformer : GRNF or another object with `transform`, optional
+        Makes vectors of graphs. It is fitted on the first graphs that are added if it is not yet. Without
+        one the index takes vectors only.
+    space : "plain" or "whitened", default="plain"
+        What near means. "plain": |z - z'|, the estimate of d_P. "whitened": all principal directions of the
+        first collection count alike, which finds what is similar in detail and not in size or density alone;
+        no guarantee about d_P comes with it.
+    shrinkage : float, default=0.01
+        For "whitened": directions whose variance is below this share of the largest count for less.
+    keep_graphs : bool, default=False
+        Keep the graphs beside their vectors, for `graph` and certified answers.
+    n_jobs : int, optional
+        Threads that share several queries; as in `GRNF`.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Length of the vectors; 0 while the index is empty.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, _ = make_sbm(50, random_state=0)
+    >>> index = GraphIndex(GRNF(64, random_state=0)).add(graphs)
+    >>> hits = index.search(graphs[:2], k=3)
+    >>> [found[0] for found in hits.ids], hits.distances[0].shape
+    (['0', '1'], (3,))
+    """
+
+    def __init__(
+        self,
+        transformer: Any = None,
+        *,
+        space: str = "plain",
+        shrinkage: float = 1e-2,
+        keep_graphs: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.transformer = transformer
+        self.space = checked(space, "space", OneOf(*MAPS), owner="GraphIndex")
+        self.shrinkage = checked(shrinkage, "shrinkage", Real(), owner="GraphIndex")
+        self.keep_graphs = checked(keep_graphs, "keep_graphs", Bool(), owner="GraphIndex")
+        self.n_jobs = n_jobs
+        self.n_components_ = 0
+        self._rows: Plain | Whitened = Plain()
+        self._segments = Segments()
+        self._path: Path | None = None
+
+    # ---- what is in it
+
+    def add(self, X: Any, ids: Sequence[str] | None = None) -> Self:
+        """Add graphs, or vectors.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors, shape (n, M)
+        ids : sequence of str, optional
+            What they are called; by default as the graphs call themselves, or by their number.
+        """
+        if not is_vectors(X):
+            X = self._fitted(X)
+        elif self.keep_graphs:
+            raise GraphError("keep_graphs=True wants graphs; got vectors")
+        given = given_vectors(X, self.transformer, ids, "X", self.keep_graphs)
+        self._check_width(given.Z)
+        if self.space == "plain" and self._segments.parts:
+            same = given.Z.astype(self._segments.parts[0].rows.dtype, copy=False)
+            given = Given(same, given.ids, given.graphs)
+        first = self._segments.next_number
+        names = [str(first + row) for row in range(len(given.Z))] if given.ids is None else given.ids
+        taken = self._segments.places(names)
+        if (taken >= 0).any():
+            name = names[int(np.flatnonzero(taken >= 0)[0])]
+            raise GraphError(f"{name!r} is in the index already; remove it first, or give another id")
+        if not self.n_components_:
+            self._rows, self.n_components_ = make_map(self.space, given.Z, self.shrinkage), given.Z.shape[1]
+        graphs = KeptGraphs(given.graphs or []) if self.keep_graphs else None
+        self._segments.add(self._rows(given.Z), names, graphs)
+        return self
+
+    def remove(self, ids: Sequence[str]) -> Self:
+        """Remove graphs by their ids; all or none, if one is not there."""
+        if isinstance(ids, str):
+            raise GraphError(f"a list of ids is wanted; got the text {ids!r}")
+        self._segments.remove(list(ids))
+        return self
+
+    def compact(self) -> Self:
+        """Make one segment of all, and forget what was removed."""
+        self._segments.compact()
+        return self
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self._segments.places([name])[0] >= 0)
+
+    @property
+    def ids(self) -> list[str]:
+        """What the graphs are called, in the order in which they were added."""
+        return self._segments.names()
+
+    def graph(self, name: str) -> RawGraph:
+        """Return a graph by its id, if graphs are kept."""
+        segment, place = self._segments.home(name)
+        if segment.graphs is None:
+            raise GraphError("this index keeps no graphs; build it with keep_graphs=True")
+        return segment.graphs[place]
+
+    def row(self, name: str) -> FloatArray:
+        """Return the row of a graph by its id: its vector, after the map of the index."""
+        segment, place = self._segments.home(name)
+        return np.asarray(segment.rows[place])
+
+    def __repr__(self) -> str:
+        made = type(self.transformer).__name__ if self.transformer is not None else "vectors"
+        return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {made}, {self.space})"
+
+    # ---- search
+
+    def search(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        ids: Sequence[str] | None = None,
+        others: bool = False,
+        interval: float | None = None,
+        certified: bool = False,
+        delta: float = 0.05,
+        max_components: int = 2**16,
+    ) -> Hits:
+        """Return the k nearest graphs of each query, or all there are if they are fewer.
+
+        Of graphs at equal distances those that were added first come first.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors
+            Queries.
+        k : int, default=10
+        ids : sequence of str, optional
+            What the queries are called.
+        others : bool, default=False
+            Leave out the graph that has the id of the query.
+        interval : float, optional
+            Add an interval to each distance that fails to hold d_P with this probability.
+        certified : bool, default=False
+            Return the k nearest under d_P itself, with probability 1 - `delta` for each query: more features
+            are drawn for graphs that are still in doubt, up to `max_components`. What is in doubt then is
+            called tied, and all that are tied for a place are returned. Wants a plain index that keeps its
+            graphs, and graphs as queries.
+        delta, max_components
+            For `certified`.
+        """
+        k = checked(k, "k", Int(1))
+        given = self._queries(X, ids, interval, certified)
+        if certified:
+            return self._certified(given, Certified(k, delta, max_components, others))
+        wanted = min(k + others, len(self))
+        found = self._segments.nearest(self._rows(given.Z), wanted, self.n_jobs)
+        return self._hits(given, found, others, interval, k)
+
+    def within(
+        self,
+        X: Any,
+        radius: float,
+        *,
+        ids: Sequence[str] | None = None,
+        others: bool = False,
+        interval: float | None = None,
+    ) -> Hits:
+        """Return all graphs up to a distance of each query, nearest first.
+
+        Parameters are those of `search`; a radius of 0 finds vectors that are equal.
+        """
+        if not 0 <= radius < np.inf:
+            raise ValueError(f"radius must be a number >= 0; got {radius!r}")
+        given = self._queries(X, ids, interval)
+        found = self._segments.within(self._rows(given.Z), float(radius), self.n_jobs)
+        return self._hits(given, found, others, interval, None)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index as a folder (its format: `grnf.search.store`).
+
+        To the folder that it was opened from, or saved to, go only the changes; another index that is there
+        is not written over.
+        """
+        if not len(self):
+            raise GraphError("the index is empty: there is nothing to save")
+        state = IndexState(self._head(), self._rows, self._segments, self.transformer)
+        self._segments = stored(state, Path(path), self._path)
+        self._path = Path(path).resolve()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        transformer: Any = None,
+        n_jobs: int | None = None,
+        verify: bool = False,
+    ) -> Self:
+        """Open a saved index; rows and graphs stay on disk until they are looked at.
+
+        Parameters
+        ----------
+        path : path
+        transformer : optional
+            In place of the saved one; wanted where it could not be saved (it is no GRNF).
+        n_jobs : int, optional
+        verify : bool, default=False
+            Check the rows and graphs against their checksums too, which reads all of them.
+        """
+        found = opened(Path(path), verify)
+        head = found.head
+        index = cls(
+            found.transformer if transformer is None else transformer,
+            space=head["map"]["name"],
+            shrinkage=head["map"].get("shrinkage", 1e-2),
+            keep_graphs=head["graphs"],
+            n_jobs=n_jobs,
+        )
+        index.n_components_ = head["n_components"]
+        index._rows, index._segments, index._path = found.rows, found.segments, Path(path).resolve()
+        return index
+
+    def _head(self) -> dict[str, Any]:
+        return {
+            "map": self._rows.settings(),
+            "n_components": self.n_components_,
+            "graphs": self.keep_graphs,
+            "transformer": None if self.transformer is None else repr(self.transformer),
+        }
+
+    # ---- within
+
+    def _queries(
+        self, X: Any, ids: Sequence[str] | None, interval: float | None, keep: bool = False
+    ) -> Given:
+        if not len(self):
+            raise GraphError("the index is empty: add graphs first")
+        given = given_vectors(X, self.transformer, ids, "queries", keep)
+        self._check_width(given.Z)
+        if interval is not None:
+            checked(interval, "interval", Real(1))
+            self._precision()
+        names = given.ids if given.ids is not None else list(map(str, range(len(given.Z))))
+        return Given(given.Z, names, given.graphs)
+
+    def _hits(
+        self, given: Given, found: list[Found], others: bool, interval: float | None, most: int | None
+    ) -> Hits:
+        names, distances, bars = [], [], []
+        queries = list(given.ids or [])
+        for row, (places, far) in enumerate(found):
+            called = self._segments.names_at(places)
+            keep = [i for i, name in enumerate(called) if not (others and name == queries[row])][:most]
+            names.append([called[i] for i in keep])
+            distances.append(far[keep])
+            if interval is not None:
+                bars.append(self._intervals(given.Z[row], places[keep], interval))
+        return Hits(queries, names, distances, bars if interval is not None else None)
+
+    def _intervals(self, z: FloatArray, places: IntArray, delta: float) -> FloatArray:
+        precision = self._precision()
+        ends = [distance(z, self._segments.row(int(place)), **precision).interval(delta) for place in places]
+        return np.array(ends).reshape(-1, 2)
+
+    def _precision(self) -> dict[str, Any]:
+        """Return what intervals must know of the features."""
+        if self.space != "plain" or not hasattr(self.transformer, "largest_term_"):
+            raise GraphError(
+                f"intervals are about d_P, and this index ({self.space}) does not estimate it or does not "
+                "know its GRNF: use space='plain' with the transformer that made the vectors"
+            )
+        grnf = self.transformer
+        return {"activation": grnf.activation, "largest_term": grnf.largest_term_, "heads": grnf.heads}
+
+    def _certified(self, given: Given, asked: Certified) -> Hits:
+        if not self.keep_graphs or given.graphs is None:
+            raise GraphError(
+                "certified answers draw more features, for which graphs are wanted: build the index with "
+                "keep_graphs=True, and pass graphs as queries"
+            )
+        if not np.isfinite(self._precision()["largest_term"]):
+            raise GraphError("certified answers need bounded terms: a bounded activation and weights")
+        found = [
+            certify(self._segments, self.transformer, asked, z, graph, name)
+            for z, graph, name in zip(given.Z, given.graphs, given.ids or [], strict=True)
+        ]
+        return Hits(
+            list(given.ids or []),
+            [answer.ids for answer in found],
+            [answer.distances for answer in found],
+            None,
+            [answer.status for answer in found],
+            [answer.components for answer in found],
+        )
+
+    def _fitted(self, X: Any) -> Any:
+        """Fit the transformer on the first graphs, if it is not fitted yet."""
+        if self.transformer is None or not hasattr(self.transformer, "fit"):
+            return X
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(self.transformer)
+        except NotFittedError:
+            X = list(X) if isinstance(X, Iterator) else X
+            self.transformer.fit(X)
+        return X
+
+    def _check_width(self, Z: FloatArray) -> None:
+        if self.n_components_ and Z.shape[1] != self.n_components_:
+            raise GraphError(
+                f"vectors of length {Z.shape[1]}, and the index has vectors of length {self.n_components_}: "
+                "all must come from one transformer"
+            )

@@ -1,0 +1,142 @@
+"""`grnf index`, `search`, `dedup` and `compare`, as a user runs them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from grnf.io import read_graphs
+from guests import guest
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def made(call, tu, tmp_path):
+    done = call("index", tu, "-o", tmp_path / "tu.index", "--keep-graphs", "-m", 64, "--json")
+    assert (done.returncode, json.loads(done.stdout)["graphs"]) == (0, 25), done.stderr
+    return tmp_path / "tu.index"
+
+
+def test_index_and_search(call, made, tu, tmp_path):
+    done = call("search", made, tu, "-k", 3, "--interval", 0.1, "-o", tmp_path / "hits.csv")
+    assert done.returncode == 0, done.stderr
+    assert "25 queries, 75 hits" in done.stdout
+    found = rows(tmp_path / "hits.csv")
+    assert list(found[0]) == ["query", "rank", "id", "distance", "low", "high"]
+    assert [float(row["distance"]) < 1e-6 for row in found if row["rank"] == "1"] == [True] * 25
+    assert all(float(row["low"]) <= float(row["distance"]) <= float(row["high"]) for row in found)
+    done = call("search", made, tu, "-k", 2, "--others", "--json")
+    assert all(row["id"] != row["query"] for row in json.loads(done.stdout))
+    done = call("search", made, tu, "--radius", 0, "-o", tmp_path / "hits.json", "--json")
+    assert json.loads(done.stdout)["queries"] == 25
+    assert len(json.loads((tmp_path / "hits.json").read_text())) >= 25
+
+
+def test_certified(call, made, tu):
+    done = call("search", made, tu, "-k", 30, "--certified", 0.1)
+    assert done.returncode == 0, done.stderr
+    lines = list(csv.DictReader(done.stdout.splitlines()))
+    assert len(lines) == 25 * 25
+    assert {line["status"] for line in lines} == {"certain"}
+
+
+def test_append_and_delete(call, made, tu, tmp_path):
+    names = [graph.graph_id or str(row) for row, graph in enumerate(read_graphs(tu))]
+    (tmp_path / "gone.txt").write_text("\n".join(names[:5]) + "\n")
+    done = call("index", "-o", made, "--delete", tmp_path / "gone.txt")
+    assert "20 graphs" in done.stdout
+    assert "5 removed" in done.stdout
+    done = call("index", tu, "-o", made, "--append")
+    assert done.returncode == 1
+    assert "is in the index already" in done.stderr
+    done = call("index", tu, "-o", made)
+    assert (done.returncode, "--append" in done.stderr) == (1, True)
+    done = call("index", "-o", made, "--delete", tmp_path / "gone.txt")
+    assert (done.returncode, "no graph in the index is called" in done.stderr) == (1, True)
+
+
+def test_vectors(call, tmp_path):
+    generator = np.random.default_rng(0)
+    np.save(tmp_path / "z.npy", generator.normal(size=(50, 8)))
+    assert (
+        call("index", tmp_path / "z.npy", "-o", tmp_path / "z.index", "--space", "whitened").returncode == 0
+    )
+    done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "-k", 1)
+    lines = list(csv.DictReader(done.stdout.splitlines()))
+    assert [line["id"] for line in lines] == [str(row) for row in range(50)]
+    done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "--interval", 0.1)
+    assert (done.returncode, "intervals are about d_P" in done.stderr) == (1, True)
+
+
+def test_parquet(call, made, tu, tmp_path):
+    pq = guest("pyarrow.parquet")
+    assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
+    table = pq.read_table(tmp_path / "hits.parquet")
+    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
+
+
+TRIANGLE, PATH, TURNED = "Bw", "Bg", "BW"
+"""graph6: a triangle, a path of three nodes and the same path with another node in the middle."""
+
+
+def test_dedup(call, tmp_path):
+    (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n{TURNED}\n")
+    done = call("dedup", tmp_path / "a.g6", "-o", tmp_path / "groups.csv", "-m", 32, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["groups of copies"] == 1
+    assert [(row["group"], row["id"]) for row in rows(tmp_path / "groups.csv")] == [("1", "1"), ("1", "2")]
+    done = call("dedup", tmp_path / "a.g6", "--near", 10, "-m", 32)
+    found = list(csv.DictReader(done.stdout.splitlines()))
+    assert [row["answer"] for row in found] == ["same", "different", "different"]
+    (tmp_path / "b.g6").write_text(f"{TURNED}\n")
+    done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
+    assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
+    assert "2 pairs of copies" in done.stderr
+
+
+def test_compare(call, tmp_path):
+    guest("matplotlib")
+    (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n")
+    (tmp_path / "b.g6").write_text(f"{TURNED}\n")
+    files = tmp_path / "a.g6", tmp_path / "b.g6"
+    done = call("compare", *files)
+    assert (done.returncode, "holds 2 graphs: say which one with --first-id" in done.stderr) == (1, True)
+    done = call("compare", *files, "--first-id", 0, "--json", "--picture", tmp_path / "d.png")
+    answer = json.loads(done.stdout)
+    assert 0 < answer["low"] < answer["distance"] < answer["high"]
+    assert len(answer["parts"]) == 3 + 3 + 3 + 2
+    assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
+    done = call("compare", *files, "--first-id", 1, "-o", tmp_path / "d.csv", "-m", 32)
+    assert done.stdout.startswith("d_P = ")
+    assert len(rows(tmp_path / "d.csv")) == 10
+    done = call("compare", *files, "--first-id", 7)
+    assert (done.returncode, "no graph called '7'" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["index", "x.zip"],
+        ["index", "-o", "x.index"],
+        ["index", "x.zip", "-o", "x.index", "--append", "-m", "8"],
+        ["search", "x.index", "x.zip", "--interval", "2"],
+        ["search", "x.index", "x.zip", "--radius", "-1"],
+        ["search", "x.index", "x.zip", "--certified", "0.1", "--radius", "1"],
+        ["search", "x.index", "x.zip", "-o", "x.txt"],
+        ["dedup", "x.zip", "--near", "-1"],
+        ["compare", "x.gml", "y.gml", "--delta", "1"],
+        ["compare", "x.gml", "y.gml", "--picture", "d.gif"],
+    ],
+)
+def test_wrong_usage_exits_with_2(call, arguments):
+    assert call(*arguments).returncode == 2
+
+
+def test_what_is_no_index_is_said(call, tu):
+    done = call("search", tu, tu)
+    assert (done.returncode, "is no index" in done.stderr) == (1, True)

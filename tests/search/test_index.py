@@ -1,0 +1,200 @@
+"""An index gives what a look at every row gives, whatever the rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grnf import GRNF, Graph
+from grnf.datasets import make_sbm
+from grnf.search import GraphIndex
+
+
+def all_squares(rows, query):
+    return np.square(np.asarray(rows, np.float64) - np.asarray(query, np.float64)).sum(axis=1)
+
+
+def assert_exact(index, rows, numbers, queries, k):
+    """Each answer is one that a look at all rows allows: true distances, and nobody nearer left out."""
+    hits = index.search(queries, k)
+    for query, names, found in zip(queries, hits.ids, hits.distances, strict=True):
+        true = np.sqrt(all_squares(rows, query))
+        chosen = [numbers.index(name) for name in names]
+        assert len(set(names)) == len(names) == min(k, len(rows))
+        np.testing.assert_allclose(found, true[chosen], rtol=1e-12, atol=0)
+        assert (np.diff(found) >= 0).all()
+        others = np.delete(true, chosen)
+        assert (others >= found[-1] * (1 - 1e-12)).all()
+
+
+@st.composite
+def collections(draw):
+    seed = draw(st.integers(0, 2**32 - 1))
+    n, M = draw(st.integers(1, 900)), draw(st.integers(1, 40))
+    kind = draw(st.sampled_from(["normal", "decaying", "few values", "constant", "far", "tiny", "clusters"]))
+    generator = np.random.default_rng(seed)
+    Z = generator.normal(size=(n, M))
+    if kind == "decaying":
+        Z *= 0.5 ** np.arange(M)
+    elif kind == "few values":
+        Z = np.round(Z)
+    elif kind == "constant":
+        Z[:] = Z[0]
+    elif kind == "far":
+        Z = 1e6 + 1e-3 * Z
+    elif kind == "tiny":
+        Z *= 1e-30
+    elif kind == "clusters":
+        Z = Z[generator.integers(0, min(3, n), n)] + 1e-7 * Z
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    queries = np.concatenate([Z[:2], Z[:1] + 1e-9, generator.normal(size=(2, M))]).astype(dtype)
+    return Z.astype(dtype), queries, draw(st.integers(1, 40))
+
+
+@given(collections())
+def test_the_nearest_are_those_of_a_look_at_every_row(drawn):
+    Z, queries, k = drawn
+    index = GraphIndex().add(Z)
+    assert_exact(index, Z, [str(row) for row in range(len(Z))], queries, k)
+
+
+@given(collections(), st.floats(0, 1))
+def test_the_radius_finds_all_and_no_more(drawn, share):
+    Z, queries, _ = drawn
+    index = GraphIndex().add(Z)
+    for query in queries:
+        true = np.sort(np.sqrt(all_squares(Z, query)))
+        radius = float(true[int(share * (len(Z) - 1))])
+        hits = index.within(query, radius)
+        sure, perhaps = (true <= radius * (1 - 1e-12)).sum(), (true <= radius * (1 + 1e-12)).sum()
+        assert sure <= len(hits.ids[0]) <= perhaps
+
+
+def test_equal_distances_come_in_the_order_of_adding():
+    index = GraphIndex().add(np.ones((700, 3)))
+    assert index.search(np.ones((1, 3)), k=5).ids == [["0", "1", "2", "3", "4"]]
+    assert index.within(np.ones(3), 0.0).ids[0] == [str(row) for row in range(700)]
+
+
+def test_few_rows_are_looked_at():
+    """Nothing is gained by bounds that rule nobody out: of 50,000 rows fewer than 1,000 are computed."""
+    from grnf.search.loops import nearest
+    from grnf.search.segment import new_heap, queries
+
+    generator = np.random.default_rng(0)
+    Z = (generator.normal(size=(50_000, 64)) * 0.6 ** np.arange(64)).astype(np.float32)
+    (segment,) = GraphIndex().add(Z)._segments.parts
+    (query,) = queries(Z[:1])
+    _, looked, blocks = nearest(*segment._scan(query), 0, *segment._rounding(query), new_heap(10), 0)
+    assert looked < 1000
+    assert blocks < 100
+
+
+@given(collections(), st.data())
+def test_growing_and_shrinking(drawn, data):
+    Z, queries, k = drawn
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(Z)), max_size=4)))
+    index = GraphIndex()
+    for start, stop in zip([0, *cuts], [*cuts, len(Z)], strict=True):
+        if stop > start:
+            index.add(Z[start:stop])
+    gone = data.draw(st.sets(st.integers(0, len(Z) - 1), max_size=len(Z) - 1))
+    index.remove([str(row) for row in gone])
+    left = [row for row in range(len(Z)) if row not in gone]
+    assert len(index) == len(left)
+    assert index.ids == [str(row) for row in left]
+    assert_exact(index, Z[left], [str(row) for row in left], queries, k)
+    assert_exact(index.compact(), Z[left], [str(row) for row in left], queries, k)
+
+
+def test_whitened_distances_are_those_of_whitened_vectors():
+    generator = np.random.default_rng(0)
+    Z = generator.normal(size=(500, 12)) * 0.3 ** np.arange(12)
+    index = GraphIndex(space="whitened", shrinkage=1e-3).add(Z)
+    variances, axes = np.linalg.eigh(np.cov(Z.T, bias=True))
+    white = (Z - Z.mean(axis=0)) @ axes / np.sqrt(variances + 1e-3 * variances[-1])
+    hits = index.search(Z[:5], k=7)
+    for row in range(5):
+        true = np.sqrt(all_squares(white, white[row]))
+        order = np.argsort(true)[:7]
+        assert hits.ids[row] == [str(place) for place in order]
+        np.testing.assert_allclose(hits.distances[row], true[order], atol=1e-6 * np.abs(white).max() * 12)
+
+
+@pytest.mark.parametrize("space", ["plain", "whitened"])
+def test_a_constant_collection_has_a_defined_answer(space):
+    hits = GraphIndex(space=space).add(np.full((4, 3), 2.0)).search(np.full((1, 3), 2.0), k=10)
+    assert hits.ids == [["0", "1", "2", "3"]]
+    assert hits.distances[0].tolist() == [0, 0, 0, 0]
+
+
+def test_graphs_of_any_kind():
+    import networkx as nx
+
+    graphs, _ = make_sbm(30, random_state=0)
+    index = GraphIndex(GRNF(64, random_state=0), keep_graphs=True).add(graphs, [f"g{i}" for i in range(30)])
+    other = nx.Graph([(int(i), int(j)) for i, j in graphs[7].edges])
+    other.add_nodes_from(range(graphs[7].n_nodes))
+    hits = index.search([other], k=2, ids=["seven"])
+    assert hits.queries == ["seven"]
+    assert hits.ids[0][0] == "g7"
+    assert hits.distances[0][0] < 1e-6
+    assert index.graph("g7").n_nodes == graphs[7].n_nodes
+    assert "g7" not in index.search([other], k=2, ids=["g7"], others=True).ids[0]
+    assert "GRNF" in repr(index)
+
+
+def test_intervals_stand_beside_distances():
+    graphs, _ = make_sbm(10, random_state=0)
+    grnf = GRNF(128, random_state=0).fit(graphs)
+    hits = GraphIndex(grnf).add(graphs).search(graphs[:1], k=3, interval=0.05)
+    low, high = hits.intervals[0].T
+    assert ((low <= hits.distances[0]) & (hits.distances[0] <= high)).all()
+    assert (low, high)[1][1] == pytest.approx(
+        grnf.distance(graphs[0], graphs[int(hits.ids[0][1])]).interval()[1]
+    )
+
+
+def test_threads_give_the_same():
+    generator = np.random.default_rng(0)
+    Z = generator.normal(size=(3000, 8)).astype(np.float32)
+    one = GraphIndex().add(Z).search(Z[:100], k=3)
+    two = GraphIndex(n_jobs=2).add(Z).search(Z[:100], k=3)
+    assert one.ids == two.ids
+
+
+Z = np.eye(3)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: GraphIndex().search(Z), "index is empty"),
+        (lambda: GraphIndex().add(np.empty((0, 3))), "X are empty"),
+        (lambda: GraphIndex(GRNF(8)).add([]), "empty"),
+        (lambda: GraphIndex().add([Graph(2, [])]), "knows vectors only"),
+        (lambda: GraphIndex().add(np.array([[1.0, np.nan]])), "row 0 holds NaN"),
+        (lambda: GraphIndex().add(Z).search(np.array([[1.0, np.inf, 0]])), "row 0 holds NaN, infinity"),
+        (lambda: GraphIndex().add(Z).search(np.eye(4)), "vectors of length 4.*length 3"),
+        (lambda: GraphIndex().add(Z).add(np.eye(4)), "vectors of length 4.*length 3"),
+        (lambda: GraphIndex().add(Z, ["a", "b", "a"]), "two graphs are called 'a'"),
+        (lambda: GraphIndex().add(Z, ["a"]), "1 ids for 3 X"),
+        (lambda: GraphIndex().add(Z, list("abc")).add(Z, list("cde")), "'c' is in the index already"),
+        (lambda: GraphIndex().add(Z).remove(["7"]), "no graph in the index is called '7'"),
+        (lambda: GraphIndex().add(Z).remove("1"), "a list of ids"),
+        (lambda: GraphIndex().add(Z).graph("1"), "keeps no graphs"),
+        (lambda: GraphIndex().add(Z).row("9"), "no graph in the index is called '9'"),
+        (lambda: GraphIndex(keep_graphs=True).add(Z), "wants graphs; got vectors"),
+        (lambda: GraphIndex().add(Z).search(Z, interval=0.1), "intervals are about d_P"),
+        (lambda: GraphIndex().add(Z).search(Z, k=0), "k must be an integer >= 1"),
+        (lambda: GraphIndex().add(Z).within(Z, -1.0), "radius must be a number >= 0"),
+        (lambda: GraphIndex(space="round"), "space must be 'plain' or 'whitened'"),
+        (
+            lambda: GraphIndex(GRNF(8)).add([Graph(2, [], [[1.0], [2.0]])]).search([Graph(2, [])]),
+            "queries|X",
+        ),
+    ],
+)
+def test_bad_input_is_named(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()

@@ -1,0 +1,160 @@
+"""An index on disk: what was saved is what is opened, and what is damaged is said."""
+
+import json
+
+import numpy as np
+import pytest
+
+from grnf import GRNF
+from grnf.datasets import make_sbm
+from grnf.errors import GraphError
+from grnf.search import GraphIndex
+
+GRAPHS, _ = make_sbm(40, random_state=0)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    index = GraphIndex(GRNF(32, random_state=0), keep_graphs=True).add(GRAPHS[:20])
+    index.save(tmp_path / "index")
+    return index, tmp_path / "index"
+
+
+def same(one, two):
+    first, second = one.search(GRAPHS, k=7), two.search(GRAPHS, k=7)
+    assert first.ids == second.ids
+    for a, b in zip(first.distances, second.distances, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("space", ["plain", "whitened"])
+def test_opened_is_what_was_saved(tmp_path, space):
+    index = GraphIndex(GRNF(32, random_state=0), space=space, shrinkage=0.1).add(GRAPHS[:30])
+    index.remove(["3"])
+    index.save(tmp_path / "index")
+    again = GraphIndex.open(tmp_path / "index", verify=True)
+    assert (len(again), again.space, again.shrinkage) == (29, space, 0.1 if space == "whitened" else 0.01)
+    same(index, again)
+
+
+def test_rows_are_mapped_and_graphs_come_back(saved):
+    index, path = saved
+    again = GraphIndex.open(path)
+    assert isinstance(again._segments.parts[0].rows.base, np.memmap)
+    assert again.graph("5").edges.tolist() == index.graph("5").edges.tolist()
+
+
+def test_changes_go_to_the_folder(saved):
+    _, path = saved
+    before = (path / "segment-1" / "rows.npy").stat().st_mtime_ns
+    index = GraphIndex.open(path).remove(["0", "1"])
+    index.save(path)
+    assert (path / "segment-1" / "rows.npy").stat().st_mtime_ns == before, "rows are not written again"
+    index.add(GRAPHS[20:25], [f"new {i}" for i in range(5)]).save(path)
+    again = GraphIndex.open(path, verify=True)
+    assert (len(again), "new 3" in again, "0" in again) == (23, True, False)
+    same(index, again)
+    index.add(GRAPHS[25:], [f"newer {i}" for i in range(15)]).save(path)  # merges: old segments go
+    again = GraphIndex.open(path, verify=True)
+    assert len(again) == 38
+    same(index, again)
+    assert [folder.name for folder in sorted(path.glob("segment-*"))] == [again._segments.parts[0].home]
+    named = {f"{p.relative_to(path)}" for p in path.rglob("*") if p.is_file()}
+    assert named == {*json.loads((path / "index.json").read_text())["files"], "index.json"}
+
+
+def test_a_crash_before_the_head_leaves_the_old_index(saved, monkeypatch):
+    index, path = saved
+    old = GraphIndex.open(path)
+    index.add(GRAPHS[20:], [f"new {i}" for i in range(20)])
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grnf.search.store.write_json", crash)
+    with pytest.raises(KeyboardInterrupt):
+        index.save(path)
+    monkeypatch.undo()
+    same(old, GraphIndex.open(path, verify=True))
+    index.save(path)  # and once more, where half of it lies
+    assert len(GraphIndex.open(path, verify=True)) == 40
+
+
+def test_a_crash_of_the_first_save_leaves_nothing(tmp_path, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grnf.search.store.write_json", crash)
+    with pytest.raises(KeyboardInterrupt):
+        GraphIndex().add(np.eye(3)).save(tmp_path / "index")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_folder_is_not_written_over(saved, tmp_path):
+    _, path = saved
+    with pytest.raises(FileExistsError, match="exists already"):
+        GraphIndex().add(np.eye(3)).save(path)
+
+
+def test_a_copy_goes_to_another_folder(saved, tmp_path):
+    index, path = saved
+    GraphIndex.open(path).save(tmp_path / "copy")
+    same(index, GraphIndex.open(tmp_path / "copy", verify=True))
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "sketch.npy", "ids_text.npy", "graphs.jsonl"])
+def test_a_changed_byte_is_found(saved, file):
+    _, path = saved
+    target = path / "segment-1" / file
+    content = bytearray(target.read_bytes())
+    content[-2] ^= 1
+    target.write_bytes(content)
+    with pytest.raises(GraphError, match=f"segment-1/{file} does not fit its checksum"):
+        GraphIndex.open(path, verify=True)
+
+
+def test_missing_cut_and_foreign_files_are_found(saved, tmp_path):
+    _, path = saved
+    with pytest.raises(GraphError, match="is no index"):
+        GraphIndex.open(tmp_path)
+    rows = path / "segment-1" / "rows.npy"
+    content = rows.read_bytes()
+    rows.write_bytes(content[:-8])
+    with pytest.raises(GraphError, match="bytes"):
+        GraphIndex.open(path)
+    rows.unlink()
+    with pytest.raises(GraphError, match="is missing"):
+        GraphIndex.open(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "has version 2 of the format"),
+        ({"format": "other"}, "is no index"),
+        ({"n_components": 31}, "does not fit its checksum"),
+    ],
+)
+def test_the_head_is_checked(saved, change, message):
+    _, path = saved
+    head = json.loads((path / "index.json").read_text())
+    (path / "index.json").write_text(json.dumps({**head, **change}))
+    with pytest.raises(GraphError, match=message):
+        GraphIndex.open(path)
+    (path / "index.json").write_text("{")
+    with pytest.raises(GraphError, match="is not JSON"):
+        GraphIndex.open(path)
+
+
+def test_vectors_alone_need_a_transformer_for_graphs(tmp_path):
+    grnf = GRNF(32, random_state=0).fit(GRAPHS)
+    GraphIndex().add(grnf.transform(GRAPHS)).save(tmp_path / "index")
+    with pytest.raises(GraphError, match="knows vectors only"):
+        GraphIndex.open(tmp_path / "index").search(GRAPHS[:1])
+    again = GraphIndex.open(tmp_path / "index", transformer=grnf)
+    assert again.search(GRAPHS[3:4], k=1).ids == [["3"]]
+
+
+def test_an_empty_index_is_not_saved(tmp_path):
+    with pytest.raises(GraphError, match="empty"):
+        GraphIndex().save(tmp_path / "index")
