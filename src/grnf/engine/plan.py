@@ -90,6 +90,8 @@ class Engine(NamedTuple):
         by_slots = given.by_slots
         sums = np.tile(given.bias, (len(scale), 1))
         few = grouped(s, self._bits) if self.group else s
+        if max(by_slots) < 3:
+            s = few  # what it was is let go: memory that is used again at once need not be fetched again
         large = self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM)
         low(few, by_slots[1], by_slots.get(2), self._rho, large, scale, sums)
         if 2 in by_slots:
