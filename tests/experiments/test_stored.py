@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grnf.experiments import EXPERIMENTS, table1
+from grnf.experiments import EXPERIMENTS, brec, table1
 from grnf.experiments.published import PAPER_ROW, SETS
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,23 @@ def test_the_table_of_the_readme_is_the_stored_one():
     readme = (ROOT / "README.md").read_text()
     for row in table.rows:
         assert "| " + " | ".join(row) + " |" in readme
+
+
+def test_brec_is_told_apart_and_its_tables_are_the_stored_ones():
+    results = stored("brec")["results"]
+    rows = results["rows"]
+    total = {row: sum(entry["told"] for entry in found.values()) for row, found in rows.items()}
+    assert sum(results["pairs"].values()) == 400
+    assert total["order 4"] >= 225
+    assert total["order 1, Individualize"] == 400
+    assert all(entry["false_alarms"] == 0 for found in rows.values() for entry in found.values())
+    assert brec._mean_time(results, rows["order 1, Individualize"]) <= 50
+    assert {entry["equal"]["order 1, Individualize"] for entry in results["small"].values()} == {0}
+    assert [entry["graphs"] for entry in results["small"].values()] == [1253, 11117]
+    readme = (ROOT / "README.md").read_text()
+    for table in brec.tables(results):
+        for row in table.rows:
+            assert "| " + " | ".join(row) + " |" in readme
 
 
 @pytest.mark.parametrize("name", ["precision", "reweighted", "first_version"])

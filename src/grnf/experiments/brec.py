@@ -63,7 +63,7 @@ LEFT_OUT = {
 
 SMALL_ROWS = ["order 2", "order 3", "order 4", "order 1, Individualize"]
 
-# Totals of the paper of BREC (arXiv 2304.07702), by its protocol; its authors call 380 the ceiling of 4-WL.
+# Totals that others published, by the protocol of BREC (arXiv 2304.07702).
 PUBLISHED = {"3-WL": 270, "KP-GNN": 275, "I2-GNN": 281, "N2": 298, "PPGN": 233, "Graphormer": 79}
 
 
