@@ -2,8 +2,8 @@
 
 With squared distances D_n between vectors of numbers and D_c between sets of colours, both in units of their
 median, the kernel is exp(-gamma (w D_c + (1 - w) D_n)). The say w of colours, gamma and C are chosen one after
-the other on samples that are left out, which takes a fraction of the fits of a whole grid; what is no better
-than the middle of the road stays there. Classes are told apart by a support vector machine, numbers predicted
+the other on samples that are left out (`grnf.estimators.search`); what is no better than the middle of the
+road stays there. Classes are told apart by a support vector machine, numbers predicted
 by kernel ridge regression with the penalty 1 / C. Beyond `MOST_ROWS` samples the kernel is that of a random
 subset with all (Nystroem), and ridge regression serves classes too.
 """
@@ -11,15 +11,15 @@ subset with all (Nystroem), and ridge regression serves classes too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import softmax
-from scipy.stats import rankdata
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -33,17 +33,16 @@ from sklearn.model_selection import (
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.estimators.histograms import Sets, SetsKernel
-from grnf.estimators.kernel_machine import FOR_SCALE, column_scale, grid_of, ranked, squared_distances, votes
+from grnf.estimators.described import Described, Distances
+from grnf.estimators.kernel_machine import grid_of, ranked, votes
+from grnf.estimators.search import START, Config, Search, blended, config_of
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["BlendClassifier", "BlendRegressor", "Described"]
+__all__ = ["BlendClassifier", "BlendRegressor"]
 
 GRID_COLOURS = (0.5, 1.0, 0.0)
-GRID_GAMMA = (0.1, 0.3, 1.0, 3.0)
-GRID_C = (1.0, 10.0, 100.0)
-GRID_C_RIDGE = (1.0, 10.0, 100.0, 1000.0)
-START = {"colours": 0.5, "gamma": 0.3, "C": 10.0}
+GRID_GAMMA = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+GRID_C = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
 
 MOST_ROWS = 8_000
 """Samples up to which the whole kernel is taken."""
@@ -51,58 +50,13 @@ LANDMARKS = 2_000
 """Samples that stand for all where there are more."""
 FOR_SEARCH = 4_000
 """Samples that choose."""
-FOLDS = ((1_000, 5), (2_000, 3))
+FOLDS = ((300, 5), (2_000, 3))
 """Samples up to which so many folds choose; beyond, a hold-out of a fifth."""
 ROWS_AT_ONCE = 2_000
-
-Config = tuple[float, float, float]
-
-
-class Described(NamedTuple):
-    """Graphs as a machine sees them: columns of numbers, and sets of colours."""
-
-    numbers: FloatArray
-    sets: Sets
-
-    def take(self, rows: IntArray) -> Described:
-        """Return some of them."""
-        return Described(self.numbers[rows], self.sets.take(rows))
-
-
-class _Distances:
-    """Distances of samples to those it was made of, by numbers and by colours, in units of their medians."""
-
-    def __init__(self, X: Described, widths: Iterable[int]) -> None:
-        self.mean, self.factor = column_scale(X.numbers, list(widths))
-        self.medians = np.ones(2)
-        some = np.linspace(0, len(X.numbers) - 1, min(len(X.numbers), FOR_SCALE)).astype(int)
-        self._keep(X.take(np.unique(some)))
-        self.medians = np.array([_median(1 - K) for K in self.colours()])
-        self._keep(X)
-
-    def _keep(self, X: Described) -> None:
-        self.rows = (X.numbers - self.mean) * self.factor
-        self.colours = SetsKernel(X.sets)
-
-    def restrict(self, X: Described, rows: IntArray) -> None:
-        """Keep distances to some samples only; the units stay."""
-        self._keep(X.take(rows))
-
-    def __call__(self, X: Described | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the squared distances by colours and by numbers."""
-        rows = self.rows if X is None else (X.numbers - self.mean) * self.factor
-        numbers = squared_distances(rows, self.rows)
-        kernels = self.colours(None if X is None else X.sets)
-        colours = np.zeros_like(numbers)
-        for K, median in zip(kernels, self.medians, strict=True):
-            colours += (1 - K) / np.float32(median * len(kernels))
-        return np.maximum(colours, 0, out=colours), numbers
 
 
 class _Blend(BaseEstimator):  # type: ignore[misc]
     """What classification and regression share."""
-
-    _grid_C = GRID_C
 
     def __init__(
         self,
@@ -128,47 +82,45 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         widths = [X.numbers.shape[1]] if self.views is None else list(self.views)
         few = n <= MOST_ROWS
         kept = np.arange(n) if few else self._some(y, LANDMARKS)
-        self.distances_ = _Distances(X.take(kept) if not few else X, widths)
-        by_colours, by_numbers = self.distances_()
+        self.distances_ = Distances(X if few else X.take(kept), widths)
+        parts = self.distances_.own()
         chosen = self._some(y[kept], FOR_SEARCH) if len(kept) > FOR_SEARCH else np.arange(len(kept))
         all_chosen = len(chosen) == len(kept)
-        parts = (by_colours, by_numbers)
         small = parts if all_chosen else tuple(part[np.ix_(chosen, chosen)] for part in parts)
         solve = self._solver(few)
-        search = _Search(small, y[kept][chosen], self._splits(y[kept][chosen]), solve, self._score)
-        best = self._searched(search)
+        search = Search(small, y[kept][chosen], self._splits(y[kept][chosen]), solve, self._score)
+        with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
+            best = self._searched(search)
         self.blend_ = best[:2]
-        K = _blended(*parts, *self.blend_)
+        K = blended(*parts, *self.blend_)
         if few:
             self.machine_ = solve(K, y, best[2])
             self.support_ = self.machine_.support
-            self.distances_.restrict(X, self.support_)
+            self.distances_.restrict(self.support_)
         else:
             self.machine_ = self._nystroem(X, y, K, best)
             self.support_ = kept
         return search.outputs.get(best, [])
 
-    def _searched(self, search: _Search) -> Config:
-        """Choose one setting after the other; the first of equals stays."""
+    def _searched(self, search: Search) -> Config:
+        """Choose the blend, then gamma, then C: from the middle of their grids on, as long as it gets better."""
         grids = {
             "colours": grid_of(self.colours, GRID_COLOURS, "colours"),
-            "gamma": grid_of(self.gamma, GRID_GAMMA, "gamma"),
-            "C": grid_of(self.C, self._grid_C, "C"),
+            "gamma": sorted(grid_of(self.gamma, GRID_GAMMA, "gamma")),
+            "C": sorted(grid_of(self.C, GRID_C, "C")),
         }
         now = {
             name: START[name] if START[name] in grid else grid[len(grid) // 2] for name, grid in grids.items()
         }
         if search.splits:
-            for name in ("colours", "gamma", "C"):
-                for value in grids[name]:
-                    tried = {**now, name: value}
-                    if search.mean(tried) > search.mean(now):
-                        now = tried
+            for value in grids["colours"]:
+                now = search.better(now, {**now, "colours": value})
+            now = search.climbed(search.climbed(now, "gamma", grids["gamma"]), "C", grids["C"])
             self.cv_results_ = search.results()
-            self.best_index_ = search.order.index(_config(now))
+            self.best_index_ = search.order.index(config_of(now))
             self.best_score_ = search.mean(now)
             self.best_params_ = dict(now)
-        return _config(now)
+        return config_of(now)
 
     def _nystroem(self, X: Described, y: Any, K: FloatArray, best: Config) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
@@ -176,7 +128,7 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         gram = (K / best[2]).astype(np.float64)
         right = np.zeros((len(K), targets.shape[1]))
         for rows in np.array_split(np.arange(len(y)), -(-len(y) // ROWS_AT_ONCE)):
-            block = _blended(*self.distances_(X.take(rows)), *self.blend_)
+            block = blended(*self.distances_(X.take(rows)), *self.blend_)
             gram += block.T @ block
             right += block.T @ targets[rows]
         gram[np.diag_indices_from(gram)] += 1e-6 * len(gram)
@@ -185,7 +137,7 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
     def _output(self, X: Described) -> FloatArray:
         check_is_fitted(self)
         parts = [
-            self.machine_.output(_blended(*self.distances_(X.take(rows)), *self.blend_), self.support_)
+            self.machine_.output(blended(*self.distances_(X.take(rows)), *self.blend_), self.support_)
             for rows in np.array_split(np.arange(len(X.numbers)), max(1, -(-len(X.numbers) // ROWS_AT_ONCE)))
         ]
         return np.concatenate(parts)
@@ -194,7 +146,7 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         """Return some rows, of every class its share."""
         stratify = (
             y
-            if is_classifier(self) and 2 <= np.bincount(y).min() and len(np.unique(y)) <= count // 2
+            if is_classifier(self) and np.bincount(y).min() >= 2 and len(np.unique(y)) <= count // 2
             else None
         )
         rows, _ = train_test_split(
@@ -245,7 +197,7 @@ class BlendClassifier(ClassifierMixin, _Blend):  # type: ignore[misc]
         One value, or those to choose from. gamma is in units of one over the median squared distance; colours
         is w, from 0 to 1.
     cv : int, splitter or iterable of (train, test), optional
-        How to choose. None: 5 folds, 3 from 1,000 samples on, a hold-out of a fifth from 2,000 on.
+        How to choose. None: 5 folds, 3 from 300 samples on, a hold-out of a fifth from 2,000 on.
     scoring : "accuracy" or "roc_auc", optional
         What to choose by; None is accuracy. ROC-AUC of several classes: the mean of each against the rest.
     random_state : int, default=0
@@ -307,8 +259,6 @@ class BlendRegressor(RegressorMixin, _Blend):  # type: ignore[misc]
         There is no other measure.
     """
 
-    _grid_C = GRID_C_RIDGE
-
     def fit(self, X: Described, y: Any) -> Self:
         """Choose the settings, then fit on all samples."""
         target = np.asarray(y, dtype=np.float64)
@@ -366,70 +316,3 @@ class _Ridge:
         """Return the values."""
         values = K @ self.coefficients
         return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
-
-
-class _Search:
-    """Scores of settings on samples that are left out; each is computed once."""
-
-    def __init__(self, parts: Any, y: Any, splits: Any, solve: Any, score: Any) -> None:
-        self.parts, self.y, self.splits, self.solve, self.score = parts, y, splits, solve, score
-        self.found: dict[Config, list[float]] = {}
-        self.outputs: dict[Config, list[tuple[FloatArray, Any]]] = {}
-        self.order: list[Config] = []
-        self._kernel: tuple[Any, Any] = (None, None)
-
-    def mean(self, settings: dict[str, float]) -> float:
-        """Return the mean score of some settings over the splits."""
-        config = _config(settings)
-        if config not in self.found:
-            self.found[config] = list(self._scores(config))
-            self.order.append(config)
-        return float(np.mean(self.found[config]))
-
-    def _scores(self, config: Config) -> Iterator[float]:
-        if self._kernel[0] != config[:2]:
-            self._kernel = config[:2], _blended(*self.parts, *config[:2])
-        K = self._kernel[1]
-        for train, test in self.splits:
-            machine = self.solve(K[np.ix_(train, train)], self.y[train], config[2])
-            output = machine.output(K[np.ix_(test, train)])
-            self.outputs.setdefault(config, []).append((output, self.y[test]))
-            yield self.score(output, self.y[test])
-
-    def results(self) -> dict[str, Any]:
-        """Return all that was tried as `GridSearchCV` has it."""
-        scores = np.array([self.found[config] for config in self.order])
-        params = [dict(zip(START, config, strict=True)) for config in self.order]
-        table: dict[str, Any] = {
-            f"param_{name}": np.array([entry[name] for entry in params]) for name in START
-        }
-        table |= {f"split{number}_test_score": column for number, column in enumerate(scores.T)}
-        mean = scores.mean(axis=1)
-        rank = rankdata(-mean, method="min").astype(np.int32)
-        return {
-            **table,
-            "params": params,
-            "mean_test_score": mean,
-            "std_test_score": scores.std(axis=1),
-            "rank_test_score": rank,
-        }
-
-
-def _config(settings: dict[str, float]) -> Config:
-    return settings["colours"], settings["gamma"], settings["C"]
-
-
-def _blended(by_colours: FloatArray, by_numbers: FloatArray, colours: float, gamma: float) -> FloatArray:
-    if colours == 1:
-        K = by_colours * np.float32(-gamma)
-    elif colours == 0:
-        K = by_numbers * np.float32(-gamma)
-    else:
-        K = by_colours * np.float32(-gamma * colours)
-        K -= by_numbers * np.float32(gamma * (1 - colours))
-    return np.asarray(np.exp(K, out=K))
-
-
-def _median(distances: FloatArray) -> float:
-    above = distances[np.triu_indices(len(distances), 1)]
-    return float(np.median(above)) or 1.0 if len(above) else 1.0

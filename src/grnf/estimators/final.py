@@ -16,7 +16,8 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from grnf.estimators.blend import BlendClassifier, BlendRegressor, Described
+from grnf.estimators.blend import BlendClassifier, BlendRegressor
+from grnf.estimators.described import Described
 from grnf.estimators.kernel_machine import KernelSVC, KernelSVR
 
 __all__ = ["chosen", "fitted_estimator", "is_blend"]

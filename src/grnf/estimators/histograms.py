@@ -17,13 +17,13 @@ from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.base import arcs
 from grnf.lifts.colours import Hashes, hashed_rows, mixed, refined_colours
-from grnf.lifts.columns import category_columns
+from grnf.lifts.columns import category_columns, indicator_columns
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["ColourSets", "Counts", "Sets", "SetsKernel"]
 
-DEPTHS = (2, 4)
-"""Colours up to each of these depths have a kernel of their own."""
+COARSE_DEPTHS, FINE_DEPTH = (2, 4), 2
+"""Rounds of refinement."""
 MOST_DEGREE = 24
 """Degrees from here on are counted together."""
 MOST_KINDS = 256
@@ -74,7 +74,7 @@ class Counts:
 
 
 class Sets(NamedTuple):
-    """Sets of 64-bit keys, one per graph: those of the first kernel, those that the next one adds, and so on.
+    """Sets of 64-bit keys, two or three per graph; the second one holds the first.
 
     Parameters
     ----------
@@ -82,79 +82,137 @@ class Sets(NamedTuple):
         To whose set each key belongs.
     keys : array of uint64
     level : array of int
-        The first kernel that sees the key.
+        0 for keys of the first sets, 1 for those that the second ones add, 2 for those of the third.
     n_graphs : int
+    n_kinds : int
+        2 or 3.
     """
 
     graph: IntArray
     keys: Hashes
     level: IntArray
     n_graphs: int
+    n_kinds: int
 
     def take(self, graphs: IntArray) -> Sets:
         """Return the sets of some graphs, each of which is named once."""
         place = np.full(self.n_graphs, -1, dtype=np.int64)
         place[graphs] = np.arange(len(graphs))
         kept = place[self.graph] >= 0
-        return Sets(place[self.graph[kept]], self.keys[kept], self.level[kept], len(graphs))
+        return Sets(place[self.graph[kept]], self.keys[kept], self.level[kept], len(graphs), self.n_kinds)
 
     def sizes(self) -> IntArray:
-        """Return how many keys each graph has in each kernel, shape (n_graphs, n_kernels)."""
-        added = [
-            np.bincount(self.graph[self.level == k], minlength=self.n_graphs) for k in range(len(DEPTHS))
-        ]
-        return np.cumsum(np.column_stack(added), axis=1)
+        """Return how many keys the sets of each graph have, shape (n_graphs, n_kinds)."""
+        sizes = np.column_stack(
+            [np.bincount(self.graph[self.level == k], minlength=self.n_graphs) for k in range(self.n_kinds)]
+        )
+        sizes[:, 1] += sizes[:, 0]
+        return sizes
 
     def sketch(self, width: int) -> FloatArray:
-        """Return vectors whose products are those of the last kernel, on average: keys fall into columns at
-        random, with a random sign."""
+        """Return vectors whose products count the keys that all sets share, on average.
+
+        Keys fall into columns at random, with a random sign.
+        """
         random = mixed(self.keys ^ SKETCH_SEED)
         column = (random >> np.uint64(1)) % np.uint64(width)
         sign = np.where(random & np.uint64(1), 1.0, -1.0)
         place = self.graph * width + column.astype(np.int64)
         rows = np.bincount(place, sign, self.n_graphs * width).reshape(self.n_graphs, width)
-        return np.asarray(rows / np.sqrt(self.sizes()[:, -1:]), dtype=np.float32)
+        size = np.bincount(self.graph, minlength=self.n_graphs)
+        return np.asarray(rows / np.sqrt(size)[:, np.newaxis], dtype=np.float32)
 
 
 class ColourSets:
-    """Colours of the nodes of each graph, as sets: nodes start from their categories, else from degrees.
+    """Colours of the nodes of each graph, as sets: coarse ones of two depths, and fine ones of small depth.
 
-    `fit` learns which columns of numbers are categories in truth: few different whole numbers.
+    Coarse colours start from one column of categories, the one that has most of them (such as the symbols of
+    atoms); fine ones from all that may be a category: other columns of them, and columns of few different whole
+    numbers (such as charges, or numbers of hydrogens). Where there is nothing more to start from, there are
+    coarse colours only, and where there is nothing at all they start from degrees.
     """
 
     def fit(self, batch: GraphBatch) -> Self:
         """Learn which columns colour."""
-        self.node_columns_ = category_columns(batch.node_attr)
-        self.edge_columns_ = category_columns(batch.edge_attr)
-        self.degrees_ = not (self.node_columns_.any() or batch.node_codes.values.shape[1])
+        nodes = _Colouring.of(batch.node_attr, batch.node_codes)
+        edges = _Colouring.of(batch.edge_attr, batch.edge_codes)
+        self.fine_, self.coarse_ = (
+            (nodes, edges),
+            (nodes.coarse(batch.node_codes), edges.coarse(batch.edge_codes)),
+        )
+        self.degrees_ = nodes.is_empty
+        self.n_kinds_ = 2 if self.fine_ == self.coarse_ else 3
         return self
 
     def rows(self, batch: GraphBatch) -> Sets:
-        """Return the set of each graph."""
-        nodes = hashed_rows(batch.node_attr[:, self.node_columns_], batch.node_codes)
-        edges = hashed_rows(batch.edge_attr[:, self.edge_columns_], batch.edge_codes)
+        """Return the sets of each graph."""
+        everyone, one = np.arange(len(batch)), np.zeros(len(batch), np.uint64)
+        # every set has this key, so that graphs without nodes are like each other and have a size
+        parts = [(everyone, one, 0)]
+        for depth, colours in enumerate(self._colours(batch, max(COARSE_DEPTHS), *self.coarse_)):
+            parts.append((*_pairs(batch, colours, depth), int(depth > COARSE_DEPTHS[0])))
+        if self.n_kinds_ == 3:
+            parts.append((everyone, one + np.uint64(1), 2))
+            for depth, colours in enumerate(self._colours(batch, FINE_DEPTH, *self.fine_)):
+                parts.append((*_pairs(batch, colours, depth + 1000), 2))
+        owner, keys, levels = zip(*parts, strict=True)
+        level = np.repeat(levels, [len(part) for part in keys])
+        return Sets(np.concatenate(owner), np.concatenate(keys), level, len(batch), self.n_kinds_)
+
+    def _colours(self, batch: GraphBatch, depth: int, node: _Colouring, edge: _Colouring) -> list[Hashes]:
+        nodes = node.hashes(batch.node_attr, batch.node_codes)
+        edges = edge.hashes(batch.edge_attr, batch.edge_codes)
         if self.degrees_:
             nodes = mixed(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
-        graph = np.repeat(np.arange(len(batch)), batch.sizes)
-        # every set has one key, so that graphs without nodes are like each other and have a size
-        owners, keys = [np.arange(len(batch))], [np.zeros(len(batch), dtype=np.uint64)]
-        levels = [np.zeros(len(batch), dtype=np.int64)]
-        for depth, colours in enumerate(refined_colours(batch, max(DEPTHS), nodes, edges)):
-            own = mixed(colours + np.uint64(depth))
-            order = np.lexsort((own, graph))
-            g, c = graph[order], own[order]
-            new = np.ones(len(c), dtype=bool)
-            new[1:] = (g[1:] != g[:-1]) | (c[1:] != c[:-1])
-            starts = np.flatnonzero(new)
-            times = np.arange(len(c)) - np.repeat(starts, np.diff(np.append(starts, len(c))))
-            owners.append(g)
-            keys.append(mixed(c ^ mixed(times.astype(np.uint64) + np.uint64(1))))
-            levels.append(np.full(len(c), next(k for k, most in enumerate(DEPTHS) if depth <= most)))
-        return Sets(np.concatenate(owners), np.concatenate(keys), np.concatenate(levels), len(batch))
+        return refined_colours(batch, depth, nodes, edges)
+
+
+class _Colouring(NamedTuple):
+    """Columns that colour nodes or edges: of numbers, those of them that hold 0 and 1 only, and of categories."""
+
+    numbers: tuple[int, ...]
+    indicators: tuple[int, ...]
+    codes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: FloatArray, codes: Codes) -> _Colouring:
+        numbers, indicators = (
+            tuple(np.flatnonzero(found).tolist())
+            for found in (category_columns(values), indicator_columns(values))
+        )
+        return cls(numbers, indicators, tuple(range(codes.values.shape[1])))
+
+    def coarse(self, codes: Codes) -> _Colouring:
+        """Return the column of most categories alone; else those that hold 0 and 1, as one-hot ones do."""
+        if self.codes:
+            most = max(self.codes, key=lambda column: len(np.unique(codes.values[:, column])))
+            return _Colouring((), (), (most,)) if self.numbers or len(self.codes) > 1 else self
+        return _Colouring(self.indicators, self.indicators, ()) if self.indicators else self
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.numbers or self.codes)
+
+    def hashes(self, values: FloatArray, codes: Codes) -> Hashes:
+        chosen = Codes(codes.values[:, list(self.codes)], codes.keys)
+        return hashed_rows(values[:, list(self.numbers)], chosen)
+
+
+def _pairs(batch: GraphBatch, colours: Hashes, salt: int) -> tuple[IntArray, Hashes]:
+    """Return the pairs (colour, t), t = 1 .. count, of each graph, as keys, and whose they are."""
+    graph = np.repeat(np.arange(len(batch)), batch.sizes)
+    own = mixed(colours + np.uint64(salt))
+    order = np.lexsort((own, graph))
+    g, c = graph[order], own[order]
+    new = np.ones(len(c), dtype=bool)
+    new[1:] = (g[1:] != g[:-1]) | (c[1:] != c[:-1])
+    starts = np.flatnonzero(new)
+    times = np.arange(len(c)) - np.repeat(starts, np.diff(np.append(starts, len(c))))
+    return g, mixed(c ^ mixed(times.astype(np.uint64) + np.uint64(1)))
 
 
 class SetsKernel:
-    """How many keys sets share with those of some graphs, in parts of the geometric mean of their sizes."""
+    """How many keys sets share with those of some graphs, over the geometric mean of their sizes."""
 
     def __init__(self, sets: Sets) -> None:
         self.vocabulary = _shared(sets)
@@ -169,7 +227,7 @@ class SetsKernel:
             turned = own.T.tocsr()
             for start in range(0, len(K), ROWS_AT_ONCE):
                 K[start : start + ROWS_AT_ONCE] = (theirs[start : start + ROWS_AT_ONCE] @ turned).toarray()
-            kernels.append(K if level == 0 else K + kernels[-1])
+            kernels.append(K + kernels[0] if level == 1 else K)
         for level, K in enumerate(kernels):
             if sets is None:
                 np.fill_diagonal(K, self.sizes[:, level])  # keys that no other graph has are left out above
@@ -177,12 +235,16 @@ class SetsKernel:
             K /= np.sqrt(self.sizes[:, level], dtype=np.float32)
         return kernels
 
+    def restrict(self, rows: IntArray) -> None:
+        """Keep some of the own sets."""
+        self.columns, self.sizes = [own[rows] for own in self.columns], self.sizes[rows]
+
     def _columns(self, sets: Sets) -> list[sp.csr_array]:
         places = np.searchsorted(self.vocabulary, sets.keys)
         found = places < len(self.vocabulary)
         found[found] = self.vocabulary[places[found]] == sets.keys[found]
         made = []
-        for level in range(len(DEPTHS)):
+        for level in range(sets.n_kinds):
             kept = found & (sets.level == level)
             ones = np.ones(int(kept.sum()), dtype=np.float32)
             shape = (sets.n_graphs, len(self.vocabulary))
@@ -210,8 +272,9 @@ def _key_columns(codes: Codes) -> list[Keys]:
 def _frequent(keys: Keys, owner: IntArray) -> Keys:
     """Return the categories that most graphs have, ascending."""
     kinds, place = np.unique(keys, return_inverse=True)
-    pairs = np.unique(np.column_stack([place.ravel(), owner]), axis=0)
-    graphs = np.bincount(pairs[:, 0], minlength=len(kinds))
+    n_graphs = int(owner.max(initial=-1)) + 1
+    pairs = np.unique(place.ravel() * n_graphs + owner)
+    graphs = np.bincount(pairs // max(n_graphs, 1), minlength=len(kinds))
     return np.sort(kinds[np.argsort(-graphs, kind="stable")[:MOST_KINDS]])
 
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
@@ -292,13 +292,22 @@ def votes(output: FloatArray) -> npt.NDArray[np.intp]:
 
 
 def ranked(output: FloatArray, y: Any) -> float:
-    """Return the ROC-AUC of decisions, of several classes the mean of each against the rest."""
-    if output.ndim == 1:
-        return float(roc_auc_score(y, output)) if len(np.unique(y)) > 1 else 0.5
-    each = [
-        roc_auc_score(y == c, output[:, c]) for c in range(output.shape[1]) if 0 < np.sum(y == c) < len(y)
-    ]
-    return float(np.mean(each)) if each else 0.5
+    """Return the ROC-AUC of decisions for the classes 0, 1, ..; of several, the mean of each against the rest.
+
+    Examples
+    --------
+    >>> ranked(np.array([-1.0, 0.5, 0.2, 3.0]), np.array([0, 0, 1, 1]))
+    0.75
+    """
+    columns = [(1, output)] if output.ndim == 1 else list(enumerate(output.T))
+    areas = []
+    for label, column in columns:
+        truth = y == label
+        n_in, n_out = int(truth.sum()), int((~truth).sum())
+        if n_in and n_out:
+            ranks = rankdata(column)[truth].sum()
+            areas.append((ranks - n_in * (n_in + 1) / 2) / (n_in * n_out))
+    return float(np.mean(areas)) if areas else 0.5
 
 
 def squared_distances(X: FloatArray, Y: FloatArray) -> FloatArray:

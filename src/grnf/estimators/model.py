@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
-from grnf.estimators.blend import Described
 from grnf.estimators.cache import EmbeddingCache
+from grnf.estimators.described import Described
 from grnf.estimators.final import chosen, fitted_estimator, is_blend
 from grnf.estimators.histograms import ColourSets, Counts
 from grnf.estimators.transformer import GRNF
