@@ -115,7 +115,7 @@ def inner_splits(y, classify):
 
 
 def refined(batch, depth):
-    """Colours of all nodes at each depth, as numbers; labels of edges count, degrees where nodes have none."""
+    """Colours of all nodes at each depth; labels of edges count, and degrees where nodes have none."""
     sources, targets, numbers = arcs(batch)
     n_nodes = int(batch.node_ptr[-1])
     order = np.argsort(sources, kind="stable")

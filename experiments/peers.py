@@ -1,9 +1,9 @@
 """Our recipe beside what users have today, on the same folds with the same inner selection.
 
-Accuracy, ROC-AUC where a class is rare, root mean squared error for numbers; random folds, and for molecules a
-scaffold split. A difference counts beyond 2 standard errors of the paired differences over folds (of
-resampled test molecules, on the scaffold split). Every (set, method, fold) is stored when it is done, and a run
-goes on where it was stopped. Run: python experiments/peers.py
+Accuracy, ROC-AUC where a class is rare, root mean squared error for numbers; random folds, and for molecules
+a scaffold split. A difference counts beyond 2 standard errors of the paired differences over folds (of
+resampled test molecules, on the scaffold split). Every (set, method, fold) is stored when it is done, and a
+run goes on where it was stopped. Run: python experiments/peers.py
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from common import HERE, fill, save, save_figure
-from peer_methods import GRID_C, METHODS, NEED_GRAKEL, NEED_SMILES, TREES, score
+from peer_methods import GRID_C, METHODS, NEED_SMILES, TREES, score
 from peer_sets import MOLECULES, TU, load_set
 
 from grnf.experiments.study import Table

@@ -1,8 +1,8 @@
 """Machines on two kernels of graphs, one of numbers and one of colours, whose blend is chosen inside.
 
-With squared distances D_n between vectors of numbers and D_c between sets of colours, both in units of their
-median, the kernel is exp(-gamma (w D_c + (1 - w) D_n)). The say w of colours, gamma and C are chosen one after
-the other on samples that are left out (`grnf.estimators.search`); what is no better than the middle of the
+With squared distances D_n between vectors of numbers and D_c between sets of colours, both in units of
+their median, the kernel is exp(-gamma (w D_c + (1 - w) D_n)). The say w of colours, gamma and C are chosen
+one after the other on samples that are left out (`grnf.estimators.search`); what is no better than the middle of the
 road stays there. Classes are told apart by a support vector machine, numbers predicted
 by kernel ridge regression with the penalty 1 / C. Beyond `MOST_ROWS` samples the kernel is that of a random
 subset with all (Nystroem), and ridge regression serves classes too.
@@ -103,7 +103,7 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         return search.outputs.get(best, [])
 
     def _searched(self, search: Search) -> Config:
-        """Choose the blend, then gamma, then C: from the middle of their grids on, as long as it gets better."""
+        """Choose the blend, then gamma, then C, from the middle of their grids on while it gets better."""
         grids = {
             "colours": grid_of(self.colours, GRID_COLOURS, "colours"),
             "gamma": sorted(grid_of(self.gamma, GRID_GAMMA, "gamma")),
@@ -128,10 +128,10 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         gram = (K / best[2]).astype(np.float64)
         right = np.zeros((len(K), targets.shape[1]))
         for rows in np.array_split(np.arange(len(y)), -(-len(y) // ROWS_AT_ONCE)):
-            block = blended(*self.distances_(X.take(rows)), *self.blend_)
+            block = blended(*self.distances_(X.take(rows)), *self.blend_).astype(np.float64)
             gram += block.T @ block
             right += block.T @ targets[rows]
-        gram[np.diag_indices_from(gram)] += 1e-6 * len(gram)
+        gram[np.diag_indices_from(gram)] += 1e-6 * np.trace(gram) / len(gram)  # single precision of K
         return _Ridge(cho_solve(cho_factor(gram, overwrite_a=True), right), np.arange(len(K)))
 
     def _output(self, X: Described) -> FloatArray:
@@ -206,8 +206,6 @@ class BlendClassifier(ClassifierMixin, _Blend):  # type: ignore[misc]
 
     def fit(self, X: Described, y: Any) -> Self:
         """Choose the settings, then fit on all samples."""
-        if self.scoring not in (None, "accuracy", "roc_auc"):
-            raise ValueError(f"scoring must be None, 'accuracy' or 'roc_auc'; got {self.scoring!r}")
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_.tolist()}; at least two are wanted")

@@ -48,6 +48,9 @@ def fitted_estimator(
 
     What is `Described` has a machine of its own, which takes any number of graphs.
     """
+    measures = (None, "accuracy", "roc_auc") if classify else (None,)
+    if scoring not in measures:
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}; got {scoring!r}")
     if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:

@@ -1,7 +1,7 @@
 """Views that count: kinds of nodes and edges in columns of numbers; Weisfeiler-Lehman colours as sets.
 
-For counts a and b, min(a, b) = sum over t of [a >= t] [b >= t]. So a histogram of colours is the set of all pairs
-(colour, t) with t = 1 .. count, and the number of pairs that two sets share is the kernel of histogram
+For counts a and b, min(a, b) = sum over t of [a >= t] [b >= t]. So a histogram of colours is the set of all
+pairs (colour, t) with t = 1 .. count, and the number of pairs that two sets share is the kernel of histogram
 intersection, which on colours of all depths is the optimal assignment kernel of Kriege, Giscard and Wilson
 (NIPS 2016), exactly. A pair is a 64-bit hash, so that there is no vocabulary.
 """
@@ -52,7 +52,7 @@ class Counts:
         graph, edge_graph = _owners(batch)
         n = len(batch)
         degree = np.bincount(arcs(batch)[0], minlength=len(graph))
-        parts = [np.column_stack([batch.sizes, np.diff(batch.edge_ptr)]).astype(np.float64)]
+        parts: list[FloatArray] = [np.column_stack([batch.sizes, np.diff(batch.edge_ptr)]).astype(np.float64)]
         parts.append(_counted(np.minimum(degree, MOST_DEGREE), graph, n, MOST_DEGREE + 1))
         for owner, codes, kinds, numbers in (
             (graph, batch.node_codes, self.node_kinds_, batch.node_attr),
@@ -127,8 +127,8 @@ class ColourSets:
     """Colours of the nodes of each graph, as sets: coarse ones of two depths, and fine ones of small depth.
 
     Coarse colours start from one column of categories, the one that has most of them (such as the symbols of
-    atoms); fine ones from all that may be a category: other columns of them, and columns of few different whole
-    numbers (such as charges, or numbers of hydrogens). Where there is nothing more to start from, there are
+    atoms); fine ones from all that may be a category: other columns of them, and columns of few different
+    whole numbers (such as charges, or numbers of hydrogens). Where there is nothing more to start from, there are
     coarse colours only, and where there is nothing at all they start from degrees.
     """
 
@@ -168,7 +168,7 @@ class ColourSets:
 
 
 class _Colouring(NamedTuple):
-    """Columns that colour nodes or edges: of numbers, those of them that hold 0 and 1 only, and of categories."""
+    """Columns that colour nodes or edges: of numbers, of them those of 0 and 1 only, and of categories."""
 
     numbers: tuple[int, ...]
     indicators: tuple[int, ...]
@@ -215,7 +215,7 @@ class SetsKernel:
     """How many keys sets share with those of some graphs, over the geometric mean of their sizes."""
 
     def __init__(self, sets: Sets) -> None:
-        self.vocabulary = _shared(sets)
+        self.vocabulary = np.unique(sets.keys)
         self.columns, self.sizes = self._columns(sets), sets.sizes()
 
     def __call__(self, sets: Sets | None = None) -> list[FloatArray]:
@@ -229,8 +229,6 @@ class SetsKernel:
                 K[start : start + ROWS_AT_ONCE] = (theirs[start : start + ROWS_AT_ONCE] @ turned).toarray()
             kernels.append(K + kernels[0] if level == 1 else K)
         for level, K in enumerate(kernels):
-            if sets is None:
-                np.fill_diagonal(K, self.sizes[:, level])  # keys that no other graph has are left out above
             K /= np.sqrt(sizes[:, level], dtype=np.float32)[:, np.newaxis]
             K /= np.sqrt(self.sizes[:, level], dtype=np.float32)
         return kernels
@@ -250,13 +248,6 @@ class SetsKernel:
             shape = (sets.n_graphs, len(self.vocabulary))
             made.append(sp.csr_array((ones, (sets.graph[kept], places[kept])), shape=shape))
         return made
-
-
-def _shared(sets: Sets) -> Keys:
-    """Return the keys that several sets have; a key stands once in each."""
-    ordered = np.sort(sets.keys)
-    again = ordered[1:] == ordered[:-1]
-    return np.unique(ordered[1:][again])
 
 
 def _owners(batch: GraphBatch) -> tuple[IntArray, IntArray]:

@@ -292,7 +292,7 @@ def votes(output: FloatArray) -> npt.NDArray[np.intp]:
 
 
 def ranked(output: FloatArray, y: Any) -> float:
-    """Return the ROC-AUC of decisions for the classes 0, 1, ..; of several, the mean of each against the rest.
+    """Return the ROC-AUC of decisions for classes 0, 1, ..; of several, the mean of each against the rest.
 
     Examples
     --------

@@ -147,8 +147,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors that the estimator sees: those of all views side by side.
+        """Return the vectors of all views side by side.
 
+        In the default recipe: of the map, counts, and a sketch of colours (`n_components` columns), which is
+        what estimators of your own see; the machine of the recipe compares colours exactly.
         Rows of samples that cannot be used are NaN or left out, as `on_error` says.
         """
         return self._vectors_of(X).vectors
@@ -244,7 +246,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the estimator about the good samples, and put NaN (None for names) in the place of bad ones."""
         embedding, seen = self._judged(X)
-        good = np.isfinite(embedding.vectors).all(axis=1)
+        good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
         if not good.any():
             reason = embedding.errors[0][1]
             raise GraphError(f"none of the {len(good)} samples can be used; row 0: {reason}")
@@ -259,10 +261,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _judged(self, X: Any) -> tuple[Embedding, Any]:
         """Return the vectors of samples, and what gives the estimator's sight of some of them."""
+        check_is_fitted(self)
         if not self._described:
             embedding = self._vectors_of(X)
             return embedding, lambda good: embedding.vectors[good]
-        check_is_fitted(self)
         samples = encoded_samples(X, self.encoder_, self.on_error)
         place = {row: index for index, row in enumerate(samples.rows)}
         embedding = self._embedded(samples, self._numbers, sketch=False)

@@ -57,7 +57,7 @@ class Search:
 
     def _scores(self, config: Config) -> Iterator[float]:
         if self._kernel[0] != config[:2]:
-            self._kernel = config[:2], blended(*self.parts, *config[:2])
+            self._kernel = config[:2], blended(*self.parts, config[0], config[1])
         K = self._kernel[1]
         for train, test in self.splits:
             machine = self.solve(K[np.ix_(train, train)], self.y[train], config[2])

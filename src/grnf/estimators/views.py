@@ -32,7 +32,7 @@ Menu = Mapping[str, Sequence[Lift]]
 
 
 def recipe() -> dict[str, list[Lift]]:
-    """Return seven views, the default until 0.2: what a node is, what is around it, and what role it plays in its graph.
+    """Return seven views, once the default: what a node is, what is around it, and what role it plays.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def recipe() -> dict[str, list[Lift]]:
 
 
 def around() -> dict[str, list[Lift]]:
-    """Return the one view of the default recipe that is a map: nodes, their roles, and what is around them."""
+    """Return the one view of the default that is a map: nodes, their roles, and what is around them."""
     chain = [Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size()]
     return {"around": chain}
 

@@ -100,7 +100,7 @@ class WeisfeilerLehman(NodeLift):
 def refined_colours(
     batch: GraphBatch, depth: int, nodes: Hashes, edges: Hashes, direction: str = "any"
 ) -> list[Hashes]:
-    """Return the colours of all nodes at the depths 0, 1, .., `depth`, from first colours of nodes and edges."""
+    """Return the colours of all nodes at depths 0 .. `depth`, from first colours of nodes and of edges."""
     sources, targets, numbers = arcs(batch, direction)
     n_nodes = int(batch.node_ptr[-1])
     order = sp.csr_array(
