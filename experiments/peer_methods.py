@@ -45,10 +45,10 @@ class KernelMethod:
         for index, K in enumerate(self.kernels):
             part = K[np.ix_(train, train)]
             for C in GRID_C:
-                found = [
-                    score(data.measure, y[out], self._answer(part[np.ix_(kept, kept)], part[np.ix_(out, kept)], y[kept], C))
-                    for kept, out in splits
-                ]  # fmt: skip
+                found = []
+                for kept, out in splits:
+                    known, unknown = part[np.ix_(kept, kept)], part[np.ix_(out, kept)]
+                    found.append(score(data.measure, y[out], self._answer(known, unknown, y[kept], C)))
                 if np.mean(found) > best:
                     best, chosen = np.mean(found), (index, C)
         K, C = self.kernels[chosen[0]], chosen[1]

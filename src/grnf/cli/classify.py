@@ -95,7 +95,7 @@ def classify(
     lifts: Annotated[
         LiftsName,
         typer.Option(
-            help="auto: a map, counts and colours of each graph; recipe: seven maps; none: one of the graph as it is."
+            help="auto: a map, counts and colours of each graph; recipe: seven maps; none: the graph itself."
         ),
     ] = LiftsName.AUTO,
     scoring: Annotated[

@@ -2,9 +2,9 @@
 
 With squared distances D_n between vectors of numbers and D_c between sets of colours, both in units of
 their median, the kernel is exp(-gamma (w D_c + (1 - w) D_n)). The say w of colours, gamma and C are chosen
-one after the other on samples that are left out (`grnf.estimators.search`); what is no better than the middle of the
-road stays there. Classes are told apart by a support vector machine, numbers predicted
-by kernel ridge regression with the penalty 1 / C. Beyond `MOST_ROWS` samples the kernel is that of a random
+one after the other on samples that are left out (`grnf.estimators.search`); what is no better than the
+middle of the road stays there. Classes are told apart by a support vector machine, numbers predicted by
+kernel ridge regression with the penalty 1 / C. Beyond `MOST_ROWS` samples the kernel is that of a random
 subset with all (Nystroem), and ridge regression serves classes too.
 """
 

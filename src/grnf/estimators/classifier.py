@@ -144,7 +144,8 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: Graph Random Neural Features, colours and kernel ridge regression.
 
     Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "svm": a kernel machine
-    (ridge regression in the default recipe, support vector regression with other lifts); "linear": ridge regression; "network": a perceptron; or any regressor of scikit-learn.
+    (ridge regression in the default recipe, support vector regression with other lifts); "linear": ridge
+    regression; "network": a perceptron; or any regressor of scikit-learn.
 
     Examples
     --------

@@ -128,8 +128,8 @@ class ColourSets:
 
     Coarse colours start from one column of categories, the one that has most of them (such as the symbols of
     atoms); fine ones from all that may be a category: other columns of them, and columns of few different
-    whole numbers (such as charges, or numbers of hydrogens). Where there is nothing more to start from, there are
-    coarse colours only, and where there is nothing at all they start from degrees.
+    whole numbers (such as charges, or numbers of hydrogens). Where there is nothing more to start from, there
+    are coarse colours only, and where there is nothing at all they start from degrees.
     """
 
     def fit(self, batch: GraphBatch) -> Self:

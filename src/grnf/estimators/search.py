@@ -22,7 +22,7 @@ Config: TypeAlias = tuple[float, float, float]
 class Search:
     """Scores of settings on samples that are left out; each is computed once."""
 
-    def __init__(self, parts: Any, y: Any, splits: Any, solve: Any, score: Any) -> None:
+    def __init__(self, parts: tuple[FloatArray, ...], y: Any, splits: Any, solve: Any, score: Any) -> None:
         self.parts, self.y, self.splits, self.solve, self.score = parts, y, splits, solve, score
         self.found: dict[Config, list[float]] = {}
         self.outputs: dict[Config, list[tuple[FloatArray, Any]]] = {}
@@ -57,7 +57,7 @@ class Search:
 
     def _scores(self, config: Config) -> Iterator[float]:
         if self._kernel[0] != config[:2]:
-            self._kernel = config[:2], blended(*self.parts, config[0], config[1])
+            self._kernel = config[:2], blended(self.parts[0], self.parts[1], config[0], config[1])
         K = self._kernel[1]
         for train, test in self.splits:
             machine = self.solve(K[np.ix_(train, train)], self.y[train], config[2])
