@@ -22,6 +22,8 @@ from grnf.experiments.study import Table
 
 OURS = "GRNF"
 RESAMPLED = 1000
+WIDEST = 12
+"""Points at which the axes of the picture end."""
 TIMED = ("WL-OA",)
 """Rivals that are run right after ours on each set, so that processor times can be compared."""
 SETTINGS = {
@@ -209,12 +211,16 @@ def draw_figure(results, output):
             if found is None:
                 continue
             factor = 10 if entry["measure"] == "rmse" else 1
-            axis.errorbar(
-                factor * found["difference"], place, xerr=2 * factor * found["error_of_difference"],
-                fmt="o", markersize=4, capsize=2, color=colours[found["outcome"]],
-            )  # fmt: skip
+            value, colour = factor * found["difference"], colours[found["outcome"]]
+            if abs(value) > WIDEST:  # beyond the edge: an arrow says so
+                axis.plot(
+                    np.sign(value) * WIDEST, place, ">" if value > 0 else "<", color=colour, clip_on=False
+                )
+                continue
+            error = 2 * factor * found["error_of_difference"]
+            axis.errorbar(value, place, xerr=error, fmt="o", markersize=4, capsize=2, color=colour)
         axis.set_title(rival)
-        axis.set_xlim(-12, 12)
+        axis.set_xlim(-WIDEST, WIDEST)
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     axes[len(axes) // 2].set_xlabel(
