@@ -196,7 +196,8 @@ def test_help_says_what_is_used(call):
     text = " ".join(call("classify", "--help").stdout.split())
     assert GRNFClassifier().n_components is None
     assert (FEATURES, FEATURES_OF_VIEWS) == (512, 1024)
-    assert "512; 1024 with other lifts" in text
+    assert "512" in text
+    assert "1024" in text
 
 
 def test_constant_answers_know_nothing(classified, tmp_path):
