@@ -174,6 +174,7 @@ OTHERS = {
     "unseen": ["ignore"],
     "missing": ["zero"],
     "indicators": [True],
+    "rounded": [True],
     "log": [False],
     "direction": ["in", "out"],
     "kind": ["mean", "count", "sum"],

@@ -136,7 +136,7 @@ def test_bad_samples(sbm):
 def test_grid_search_over_the_estimator_embeds_each_graph_once(sbm):
     graphs, y = sbm
     grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
-    model = GRNFClassifier(n_components=24, gamma=1.0)
+    model = GRNFClassifier(n_components=24, gamma=1.0, lifts="recipe")
     once = len(recipe()) * len(graphs)
     search = GridSearchCV(model, grid, cv=3).fit(graphs, y)
     assert model._vectors.computed == once
@@ -145,7 +145,7 @@ def test_grid_search_over_the_estimator_embeds_each_graph_once(sbm):
     assert model._vectors.computed == once
     clone(model).set_params(random_state=1).fit(graphs, y)
     assert model._vectors.computed == 2 * once
-    alone = GRNFClassifier(n_components=24).fit(graphs, y)
+    alone = GRNFClassifier(n_components=24, lifts="recipe").fit(graphs, y)
     assert alone._vectors.computed == once  # what no clone of it has is computed
     size = len(pickle.dumps(alone))
     alone.predict([*graphs, *graphs])
@@ -193,7 +193,7 @@ def test_cache_is_the_old_name_of_memory(sbm):
         assert model.get_params()["cache"] is value
         with pytest.warns(FutureWarning, match="cache of GRNFClassifier is now memory"):
             model.fit(graphs, y)
-        assert model._vectors.computed == (len(recipe()) * len(graphs) if value else 0)
+        assert model._vectors.computed == (len(graphs) if value else 0)
 
 
 def test_results_of_choosing_are_those_of_a_grid_search(sbm):
@@ -249,7 +249,7 @@ def test_laws_that_print_alike_do_not_share_vectors(sbm):
 
 def test_standardized_attributes_are_embedded_anew_for_each_fold():
     graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
-    model = GRNFClassifier(8)
+    model = GRNFClassifier(8, lifts="recipe")
     half, other = model.fit(graphs[:15], y[:15]).transform(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
     assert not np.allclose(half, other.transform(graphs[:5]))
 

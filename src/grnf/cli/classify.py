@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["classify"]
 
-N_COMPONENTS = 1024
 MOST_CLASSES_DRAWN = 60
 """Classes up to which a confusion matrix can be looked at."""
 
@@ -52,8 +51,16 @@ class EstimatorName(StrEnum):
 class LiftsName(StrEnum):
     """The views of a graph."""
 
+    AUTO = "auto"
     RECIPE = "recipe"
     NONE = "none"
+
+
+class ScoringName(StrEnum):
+    """What settings are chosen by."""
+
+    ACCURACY = "accuracy"
+    ROC_AUC = "roc_auc"
 
 
 class BadGraphs(StrEnum):
@@ -86,8 +93,14 @@ def classify(
         EstimatorName | None, typer.Option(hidden=True, help="The old name of --estimator.")
     ] = None,
     lifts: Annotated[
-        LiftsName, typer.Option(help="The recipe's views of each graph, or the graph as it is.")
-    ] = LiftsName.RECIPE,
+        LiftsName,
+        typer.Option(
+            help="auto: a map, counts and colours of each graph; recipe: seven maps; none: the graph itself."
+        ),
+    ] = LiftsName.AUTO,
+    scoring: Annotated[
+        ScoringName, typer.Option(help="What settings are chosen by; roc_auc where a class is rare.")
+    ] = ScoringName.ACCURACY,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Cross-validations, each with other folds.")] = 1,
     n_components: Annotated[
@@ -97,7 +110,7 @@ def classify(
             "-m",
             metavar="M|auto",
             help="Number of features of each view; auto takes it from a bound on the error.",
-            show_default=str(N_COMPONENTS),
+            show_default="512; 1024 with other lifts",
         ),
     ] = None,
     orders: Orders = None,
@@ -127,9 +140,10 @@ def classify(
         note("--head is now --estimator; the old name goes in 0.2", quiet)
         estimator = head
     settings: dict[str, Any] = {
-        "n_components": N_COMPONENTS,
+        "n_components": None,
         "estimator": estimator.value,
         "lifts": None if lifts is LiftsName.NONE else lifts.value,
+        "scoring": None if scoring is ScoringName.ACCURACY else scoring.value,
         "random_state": seed,
         "missing": "zero",
     }

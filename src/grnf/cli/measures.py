@@ -17,7 +17,8 @@ Summary = dict[str, dict[str, Any]]
 
 def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
     """Return how much speaks for each label, one column each; labels that it never saw come last."""
-    if hasattr(estimator, "decision_function"):
+    learnt = getattr(estimator, "estimator_", estimator)  # a model of graphs asks what has learnt
+    if hasattr(learnt, "decision_function"):
         values = np.asarray(estimator.decision_function(samples))
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
     else:

@@ -103,9 +103,10 @@ class Validation:
             yield COUNTS, constant, unknown
         else:
             estimator = self._estimator(target)
-            model = clone(self.models[classes]).set_params(estimator=estimator)
+            scoring = self.settings.get("scoring") if classes else None
+            model = clone(self.models[classes]).set_params(estimator=estimator, scoring=scoring)
             model.fit([self.graphs[i] for i in rows], y)
-            yield "GRNF", model.estimator_, model.transform([self.graphs[i] for i in target.rows[test]])
+            yield "GRNF", model, [self.graphs[i] for i in target.rows[test]]
             settings: dict[str, Any] = {"classify": classes, "random_state": self.seed}
             yield COUNTS, fitted_estimator(estimator, numbers, y, **settings), unknown
         yield "the most frequent class" if classes else "the mean", constant, unknown

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from grnf.estimators.model import GraphModel
@@ -16,42 +17,50 @@ __all__ = ["GRNFClassifier", "GRNFRegressor"]
 
 
 class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
-    """Classifies graphs of any kind: lifts, Graph Random Neural Features and a support vector machine.
+    """Classifies graphs of any kind: Graph Random Neural Features, colours and a support vector machine.
 
-    Nothing but the machine is trained. The default recipe looks at a graph in seven ways (`grnf.lifts`): as
-    it is, with degrees and sizes, with counts of its attributes, with the means of neighbours, with
-    Weisfeiler-Lehman colours of two depths, and with triangles and returning random walks. Each view is
-    embedded by a GRNF map of its own. The machine has an RBF kernel in which all views have an equal say; C
-    and gamma are chosen by cross-validation on the graphs of `fit`.
+    Nothing but the machine is trained. The default recipe looks at a graph in three ways: a GRNF map of its
+    nodes with degrees, triangles, sizes and the means of neighbours (`grnf.lifts`); counts of its nodes,
+    edges and degrees by kind, with means and spreads of numbers; and Weisfeiler-Lehman colours, compared by
+    exact histogram intersection (`grnf.estimators.histograms`). The machine has an RBF kernel of two
+    distances, one of numbers (the first two views) and one of colours; what say colours have, C and gamma are
+    chosen by cross-validation on the graphs of `fit` (`grnf.estimators.blend`).
 
     Vectors depend neither on labels nor on the estimator, so a model and its clones keep and share them, see
     `memory`: in a grid search each graph is embedded once for each setting of the map.
 
     Parameters
     ----------
-    n_components : int, default=1024
-        Number of features of each view.
-    lifts : "recipe", None, lift, list of lifts, or dict from names to lists, default="recipe"
-        The views of a graph. None: the graph as it is.
+    n_components : int, optional
+        Number of features of each view; None: 512 in the default recipe, 1024 with other lifts.
+    lifts : "auto", "recipe", None, lift, list of lifts, or dict from names to lists, default="auto"
+        The views of a graph. "auto": as above. Others are views by GRNF maps alone, in an RBF kernel in which
+        all have an equal say; "recipe": seven of them, the default of earlier versions; None: the graph as it
+        is.
     orders : dict or law, default={1: 2/3, 2: 1/3}
         P, as in `GRNF`.
     grnf_params : dict, optional
         Other parameters of `GRNF`.
     estimator : "auto", "svm", "linear", "network" or estimator, default="auto"
         "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer; or any
-        classifier of scikit-learn, which sees the vectors of all views side by side. "auto" is "svm" for up
-        to 8,000 graphs, and "linear" for more.
+        classifier of scikit-learn, which sees the vectors of all views side by side, see `transform`. "auto"
+        is "svm"; with `lifts` of your own, it is "linear" for more than 8,000 graphs. The machine of the
+        default recipe takes any number: beyond 8,000 graphs, ridge regression on the kernel with 2,000.
     C, gamma : float or list of float, optional
         For "svm": one value, or those to choose from. gamma is in units of one over the median squared
         distance between vectors.
     cv : int, splitter or iterable, optional
-        How "svm" and "linear" choose. None: 5 folds; "svm" takes a hold-out of a tenth from 2,000 graphs on.
+        How "svm" and "linear" choose. None: 5 folds, or fewer and a hold-out where graphs are many.
+    scoring : "accuracy" or "roc_auc", optional
+        What "svm" and "linear" choose by, and what `score` reports; None is accuracy. ROC-AUC is for rare
+        classes; of several classes, it is the mean of each against the rest.
     random_state : int, default=0
         Seed of the features. It is fixed by default, so that vectors can be used again.
     n_jobs : int, optional
         Threads that embed.
-    unseen, missing : as in `GRNF`, default="ignore", "error"
-        A category that was not there in `fit` is ignored by default, as cross-validation needs it.
+    unseen, missing : as in `GRNF`, default=None, "error"
+        None: in the default recipe every category is a channel of its own, also one that was not there in
+        `fit`; with other lifts such a category is ignored.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
         warning; answers for it are NaN (None where classes are names), or left out with a warning.
@@ -113,6 +122,15 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the class of each graph."""
         return self._answers(X, "predict")
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or the ROC-AUC where that is what `scoring` says."""
+        if self.scoring != "roc_auc":
+            return float(super().score(X, y, sample_weight))
+        chances = self.predict_proba(X)
+        values = chances[:, 1] if len(self.classes_) == 2 else chances
+        options = {} if len(self.classes_) == 2 else {"multi_class": "ovr", "labels": self.classes_}
+        return float(roc_auc_score(y, values, sample_weight=sample_weight, **options))
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, in the order of `classes_`, one row per graph."""
         return self._answers(X, "predict_proba")
@@ -123,10 +141,11 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
-    """Predicts a number for each graph: lifts, Graph Random Neural Features and support vector regression.
+    """Predicts a number for each graph: Graph Random Neural Features, colours and kernel ridge regression.
 
-    Parameters are those of `GRNFClassifier`. The estimators: "svm": support vector regression with an RBF
-    kernel; "linear": ridge regression; "network": a perceptron; or any regressor of scikit-learn.
+    Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "svm": a kernel machine
+    (ridge regression in the default recipe, support vector regression with other lifts); "linear": ridge
+    regression; "network": a perceptron; or any regressor of scikit-learn.
 
     Examples
     --------

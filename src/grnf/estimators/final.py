@@ -16,9 +16,11 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from grnf.estimators.blend import BlendClassifier, BlendRegressor
+from grnf.estimators.described import Described
 from grnf.estimators.kernel_machine import KernelSVC, KernelSVR
 
-__all__ = ["chosen", "fitted_estimator"]
+__all__ = ["chosen", "fitted_estimator", "is_blend"]
 
 NAMES = ("auto", "svm", "linear", "network")
 
@@ -39,9 +41,16 @@ def fitted_estimator(
     C: Any = None,
     gamma: Any = None,
     cv: Any = None,
+    scoring: str | None = None,
     random_state: Any = None,
 ) -> Any:
-    """Return an estimator that has learnt from vectors; `views` are the widths of views side by side."""
+    """Return an estimator that has learnt from vectors; `views` are the widths of views side by side.
+
+    What is `Described` has a machine of its own, which takes any number of graphs.
+    """
+    measures = (None, "accuracy", "roc_auc") if classify else (None,)
+    if scoring not in measures:
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}; got {scoring!r}")
     if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:
@@ -49,16 +58,24 @@ def fitted_estimator(
         raise ValueError(
             f"estimator must be one of {names} or an estimator of scikit-learn; got {estimator!r}"
         )
+    elif isinstance(Z, Described):
+        blend = BlendClassifier if classify else BlendRegressor
+        made = blend(views, C=C, gamma=gamma, cv=cv, scoring=scoring, random_state=random_state)
     elif estimator == "svm" or (estimator == "auto" and len(y) <= MOST_FOR_KERNELS):
         machine = KernelSVC if classify else KernelSVR
-        made = machine(views, C=C, gamma=gamma, cv=cv, random_state=random_state)
+        made = machine(views, C=C, gamma=gamma, cv=cv, scoring=scoring, random_state=random_state)
     elif estimator == "network":
         made = _network(classify, y, random_state)
     else:
-        made = _linear(classify, y, cv, random_state)
+        made = _linear(classify, y, cv, scoring, random_state)
     with warnings.catch_warnings():  # that a network could be trained for longer is no news
         warnings.simplefilter("ignore", ConvergenceWarning)
         return made.fit(Z, y)
+
+
+def is_blend(estimator: Any) -> bool:
+    """Whether the machine is the one on two kernels, where there are colours."""
+    return isinstance(estimator, str) and estimator in ("auto", "svm")
 
 
 def chosen(model: Any) -> dict[str, Any]:
@@ -66,7 +83,7 @@ def chosen(model: Any) -> dict[str, Any]:
     return {**model.best_params_, "score": float(model.best_score_)} if hasattr(model, "best_params_") else {}
 
 
-def _linear(classify: bool, y: Any, cv: Any, random_state: Any) -> Any:
+def _linear(classify: bool, y: Any, cv: Any, scoring: str | None, random_state: Any) -> Any:
     if not classify:
         return make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-1, 5, 13)))
     smallest = int(np.unique(y, return_counts=True)[1].min())
@@ -76,7 +93,11 @@ def _linear(classify: bool, y: Any, cv: Any, random_state: Any) -> Any:
     if cv is None:
         cv = StratifiedKFold(min(5, smallest), shuffle=True, random_state=random_state)
     strengths = {"logisticregression__C": [1e-4, 1e-3, 1e-2, 1e-1]}
-    return GridSearchCV(make_pipeline(StandardScaler(), logistic), strengths, cv=cv)
+    return GridSearchCV(make_pipeline(StandardScaler(), logistic), strengths, cv=cv, scoring=_scorer(scoring))
+
+
+def _scorer(scoring: str | None) -> str | None:
+    return "roc_auc_ovr" if scoring == "roc_auc" else scoring  # for two classes it is the same
 
 
 def _network(classify: bool, y: Any, random_state: Any) -> Any:

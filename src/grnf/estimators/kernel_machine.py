@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +25,18 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from grnf.typing import FloatArray
 
-__all__ = ["GRID_C", "GRID_GAMMA", "KernelSVC", "KernelSVR"]
+__all__ = [
+    "FOR_SCALE",
+    "GRID_C",
+    "GRID_GAMMA",
+    "KernelSVC",
+    "KernelSVR",
+    "column_scale",
+    "grid_of",
+    "ranked",
+    "squared_distances",
+    "votes",
+]
 
 MANY = 2_000
 """Samples from which on one hold-out takes the place of five folds."""
@@ -88,18 +100,20 @@ class _KernelMachine(BaseEstimator):  # type: ignore[misc]
         gamma: Any = None,
         cv: Any = None,
         random_state: int = 0,
+        scoring: str | None = None,
     ) -> None:
         self.views = views
         self.C = C
         self.gamma = gamma
         self.cv = cv
         self.random_state = random_state
+        self.scoring = scoring
 
     def _fit(self, X: Any, y: Any, machine: Any) -> list[tuple[FloatArray, Any]]:
         """Choose and fit; return outputs for samples that were left out in choosing, and their targets."""
         X = self._scaled_fit(check_array(X, dtype=np.float32))
-        grid_C, grid_gamma = _grid(self.C, GRID_C), _grid(self.gamma, GRID_GAMMA)
-        distances = _squared_distances(X, X)
+        grid_C, grid_gamma = grid_of(self.C, GRID_C, "C"), grid_of(self.gamma, GRID_GAMMA, "gamma")
+        distances = squared_distances(X, X)
         splits = self._splits(y)
         left_out: dict[Any, list[tuple[FloatArray, Any]]] = {}
 
@@ -128,7 +142,7 @@ class _KernelMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = (np.asarray(X, dtype=np.float32) - self.mean_) * self.factor_
         distances = np.full((len(X), self.n_fit_), np.inf, dtype=np.float32)
-        distances[:, self.machine_.support_] = _squared_distances(X, self.support_rows_)
+        distances[:, self.machine_.support_] = squared_distances(X, self.support_rows_)
         return np.asarray(self.machine_.output(distances))
 
     def _score(self, machine: Any, output: FloatArray, y: Any) -> float:
@@ -138,19 +152,7 @@ class _KernelMachine(BaseEstimator):  # type: ignore[misc]
         widths = [X.shape[1]] if self.views is None else [int(width) for width in self.views]
         if sum(widths) != X.shape[1]:
             raise ValueError(f"views must add up to the {X.shape[1]} columns of X; got {widths}")
-        self.mean_ = X.mean(axis=0, dtype=np.float64).astype(np.float32)
-        std = X.std(axis=0, dtype=np.float64)
-        alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # what a constant column has is rounding
-        factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
-        some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
-        some = ((some - self.mean_) * factor).astype(np.float32)
-        stop = 0
-        for width in widths:
-            start, stop = stop, stop + width
-            distances = _squared_distances(some[:, start:stop], some[:, start:stop])
-            median = np.median(distances[np.triu_indices(len(some), 1)]) if len(some) > 1 else 0.0
-            factor[start:stop] /= np.sqrt(len(widths) * (median or max(width, 1)))
-        self.factor_ = factor.astype(np.float32)
+        self.mean_, self.factor_ = column_scale(X, widths)
         return np.asarray((X - self.mean_) * self.factor_)
 
     def _splits(self, y: Any) -> list[Any]:
@@ -183,6 +185,8 @@ class KernelSVC(ClassifierMixin, _KernelMachine):  # type: ignore[misc]
         How to choose. None: 5 folds, or a hold-out of a tenth from 2,000 samples on.
     random_state : int, default=0
         Seed of the folds.
+    scoring : "accuracy" or "roc_auc", optional
+        What to choose by; None is accuracy.
 
     Attributes
     ----------
@@ -211,7 +215,7 @@ class KernelSVC(ClassifierMixin, _KernelMachine):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each sample."""
-        return np.asarray(self.classes_[_votes(self._output(X))])
+        return np.asarray(self.classes_[votes(self._output(X))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, calibrated on samples that were left out in choosing C."""
@@ -221,7 +225,9 @@ class KernelSVC(ClassifierMixin, _KernelMachine):  # type: ignore[misc]
         return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
 
     def _score(self, machine: Any, output: FloatArray, y: Any) -> float:
-        return float(np.mean(machine.classes_[_votes(output)] == y))
+        if self.scoring == "roc_auc":
+            return ranked(output, y)
+        return float(np.mean(machine.classes_[votes(output)] == y))
 
 
 class KernelSVR(RegressorMixin, _KernelMachine):  # type: ignore[misc]
@@ -250,17 +256,61 @@ class KernelSVR(RegressorMixin, _KernelMachine):  # type: ignore[misc]
         return -float(np.mean((output - y) ** 2))
 
 
-def _grid(given: Any, default: Sequence[float]) -> list[float]:
+def column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """Return what to subtract from each column and to multiply it by, so that views have an equal say.
+
+    The sum of squared distances in all views is then their mean, each in units of its median.
+    """
+    mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
+    std = X.std(axis=0, dtype=np.float64)
+    alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # what a constant column has is rounding
+    factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
+    some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
+    some = ((some - mean) * factor).astype(np.float32)
+    stop = 0
+    for width in widths:
+        start, stop = stop, stop + width
+        distances = squared_distances(some[:, start:stop], some[:, start:stop])
+        median = np.median(distances[np.triu_indices(len(some), 1)]) if len(some) > 1 else 0.0
+        factor[start:stop] /= np.sqrt(len(widths) * (median or max(width, 1)))
+    return mean, factor.astype(np.float32)
+
+
+def grid_of(given: Any, default: Sequence[float], name: str) -> list[float]:
+    """Return the values to choose from; those of colours, a share, may be 0."""
     values = default if given is None else np.atleast_1d(given).tolist()
-    if not all(isinstance(value, (int, float)) and value > 0 for value in values) or not len(values):
-        raise ValueError(f"C and gamma must be numbers > 0; got {given!r}")
+    share = name == "colours"
+    good = [isinstance(value, (int, float)) and (0 <= value <= 1 if share else value > 0) for value in values]
+    if not good or not all(good):
+        raise ValueError(f"{name} must be numbers {'from 0 to 1' if share else '> 0'}; got {given!r}")
     return [float(value) for value in values]
 
 
-def _votes(output: FloatArray) -> npt.NDArray[np.intp]:
+def votes(output: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the class that decisions are for, by its number."""
     return (output > 0).astype(np.intp) if output.ndim == 1 else output.argmax(axis=1)
 
 
-def _squared_distances(X: FloatArray, Y: FloatArray) -> FloatArray:
+def ranked(output: FloatArray, y: Any) -> float:
+    """Return the ROC-AUC of decisions for classes 0, 1, ..; of several, the mean of each against the rest.
+
+    Examples
+    --------
+    >>> ranked(np.array([-1.0, 0.5, 0.2, 3.0]), np.array([0, 0, 1, 1]))
+    0.75
+    """
+    columns = [(1, output)] if output.ndim == 1 else list(enumerate(output.T))
+    areas = []
+    for label, column in columns:
+        truth = y == label
+        n_in, n_out = int(truth.sum()), int((~truth).sum())
+        if n_in and n_out:
+            ranks = rankdata(column)[truth].sum()
+            areas.append((ranks - n_in * (n_in + 1) / 2) / (n_in * n_out))
+    return float(np.mean(areas)) if areas else 0.5
+
+
+def squared_distances(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Return |x - y|^2 of all pairs of rows."""
     distances = (X * X).sum(axis=1)[:, np.newaxis] + (Y * Y).sum(axis=1) - 2 * X @ Y.T
     return np.asarray(np.maximum(distances, 0, out=distances))

@@ -17,15 +17,20 @@ from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
 from grnf.estimators.cache import EmbeddingCache
-from grnf.estimators.final import chosen, fitted_estimator
+from grnf.estimators.described import Described
+from grnf.estimators.final import chosen, fitted_estimator, is_blend
+from grnf.estimators.histograms import ColourSets, Counts
 from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.samples import Embedding, encoded_samples, first_samples, warn_of_skipped
+from grnf.samples import Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray
 
 __all__ = ["GraphModel"]
+
+FEATURES, FEATURES_OF_VIEWS = 512, 1024
+"""Of the map of the recipe; of each view where others are asked for."""
 
 MOST_BYTES = 500_000_000
 """Of vectors that a model and its clones keep."""
@@ -40,18 +45,19 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_components: int = 1024,
+        n_components: int | None = None,
         *,
-        lifts: Any = "recipe",
+        lifts: Any = "auto",
         orders: Any = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
         grnf_params: Mapping[str, Any] | None = None,
         estimator: Any = "auto",
         C: Any = None,
         gamma: Any = None,
         cv: Any = None,
+        scoring: str | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
-        unseen: Literal["error", "ignore"] = "ignore",
+        unseen: Literal["open", "error", "ignore"] | None = None,
         missing: Literal["error", "zero"] = "error",
         on_error: Literal["raise", "nan", "skip"] = "raise",
         memory: Any = True,
@@ -66,6 +72,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.C = C
         self.gamma = gamma
         self.cv = cv
+        self.scoring = scoring
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.unseen = unseen
@@ -85,12 +92,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         y : array-like, shape (n_graphs,)
             Classes, or numbers.
         """
-        policies = AttributeEncoder(unseen=self.unseen, missing=self.missing)
         menu = as_menu(self.lifts)
+        unseen = self.unseen or ("open" if self._counts_too() else "ignore")
+        policies = AttributeEncoder(unseen=unseen, missing=self.missing)
         encoder, samples = first_samples(X, policies, self.on_error)
         labels = self._checked_labels(y, samples.n_rows)
         grnf = GRNF(
-            self.n_components,
+            self._width(),
             orders=self.orders,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -111,18 +119,23 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._memory = self._kept() if memory is True else check_memory(memory or None)
         start = time.perf_counter()
         self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in menu.items()}
-        Z = self._embed(samples.batch)
+        if self._counts_too():
+            self.counts_, self.colours_ = Counts().fit(samples.batch), ColourSets().fit(samples.batch)
+        estimator = parameter(self, "head", "estimator")
+        self._described = self._counts_too() and is_blend(estimator)
+        seen = self._seen(samples.batch)
         embedded = time.perf_counter()
         self.seed_ = next(iter(self.views_.values())).grnf.seed_
         self.estimator_ = fitted_estimator(
-            parameter(self, "head", "estimator"),
-            Z,
+            estimator,
+            seen,
             labels,
             classify=self._classify,
-            views=[view.grnf.n_components_ for view in self.views_.values()],
+            views=self._widths(sketch=not self._described),
             C=self.C,
             gamma=self.gamma,
             cv=self.cv,
+            scoring=self.scoring,
             random_state=self.seed_ % 2**32,
         )
         for name in ("best_params_", "best_score_", "best_index_", "cv_results_"):
@@ -134,8 +147,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors that the estimator sees: those of all views side by side.
+        """Return the vectors of all views side by side.
 
+        In the default recipe: of the map, counts, and a sketch of colours (`n_components` columns), which is
+        what estimators of your own see; the machine of the recipe compares colours exactly.
         Rows of samples that cannot be used are NaN or left out, as `on_error` says.
         """
         return self._vectors_of(X).vectors
@@ -173,20 +188,56 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _embedding(self, X: Any, on_error: str) -> Embedding:
         check_is_fitted(self)
-        samples = encoded_samples(X, self.encoder_, on_error)
-        maps = [view.grnf for view in self.views_.values()]
-        width = sum(grnf.n_components_ for grnf in maps)
-        return samples.embed(self._embed, width, DTYPES[maps[0].dtype])
+        return self._embedded(encoded_samples(X, self.encoder_, on_error), self._embed, sketch=True)
+
+    def _embedded(self, samples: Samples, embed: Any, sketch: bool) -> Embedding:
+        width = sum(self._widths(sketch))
+        return samples.embed(embed, width, DTYPES[next(iter(self.views_.values())).grnf.dtype])
 
     def _vectors_of(self, X: Any) -> Embedding:
         """Embed as `on_error` of the model says; samples that are left out are named in a warning."""
         embedding = self._embedding(X, self.on_error)
-        where = 'embed(X, on_error="skip").errors'
-        warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
+        self._warn(embedding)
         return embedding
 
+    def _warn(self, embedding: Embedding) -> None:
+        where = 'embed(X, on_error="skip").errors'
+        warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=5)
+
     def _embed(self, batch: GraphBatch) -> FloatArray:
-        return np.hstack([view.embed(batch, self._memory) for view in self.views_.values()])
+        """Return the vectors of all views; in the recipe with counts, and colours as a sketch."""
+        numbers = self._numbers(batch)
+        if not self._counts_too():
+            return numbers
+        return np.hstack([numbers, self.colours_.rows(batch).sketch(self._width())])
+
+    def _numbers(self, batch: GraphBatch) -> FloatArray:
+        parts = [view.embed(batch, self._memory) for view in self.views_.values()]
+        return np.hstack([*parts, self.counts_.rows(batch)] if self._counts_too() else parts)
+
+    def _seen(self, batch: GraphBatch) -> Any:
+        """Return good graphs as the estimator sees them."""
+        if not self._described:
+            return self._embed(batch)
+        return Described(self._numbers(batch), self.colours_.rows(batch))
+
+    def _counts_too(self) -> bool:
+        """Whether the views are those of the recipe: a map, counts and colours."""
+        return isinstance(self.lifts, str) and self.lifts == "auto"
+
+    def _width(self) -> Any:
+        """Return the number of features of each view."""
+        if self.n_components is None:
+            return FEATURES if self._counts_too() else FEATURES_OF_VIEWS
+        return self.n_components
+
+    def _widths(self, sketch: bool) -> list[int]:
+        """Return how many columns each view has."""
+        widths = [view.grnf.n_components_ for view in self.views_.values()]
+        if self._counts_too():
+            widths.append(self.counts_.width)
+            widths += [self._width()] if sketch else []
+        return widths
 
     def _kept(self) -> EmbeddingCache:
         """Return the vectors that this model and its clones have at hand."""
@@ -194,19 +245,38 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the estimator about the good samples, and put NaN (None for names) in the place of bad ones."""
-        embedding = self._vectors_of(X)
-        Z = embedding.vectors
-        good = np.isfinite(Z).all(axis=1)
-        if good.all():
-            return np.asarray(getattr(self.estimator_, method)(Z))
+        embedding, seen = self._judged(X)
+        good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
         if not good.any():
-            raise GraphError(f"none of the {len(Z)} samples can be used; row 0: {embedding.errors[0][1]}")
-        answers = np.asarray(getattr(self.estimator_, method)(Z[good]))
+            reason = embedding.errors[0][1]
+            raise GraphError(f"none of the {len(good)} samples can be used; row 0: {reason}")
+        answers = np.asarray(getattr(self.estimator_, method)(seen(good)))
+        if good.all():
+            return answers
         number = answers.dtype.kind in "fiub"
         nothing, kind = (np.nan, float) if number else (None, object)
-        full = np.full((len(Z), *answers.shape[1:]), nothing, dtype=kind)
+        full = np.full((len(good), *answers.shape[1:]), nothing, dtype=kind)
         full[good] = answers
         return full
+
+    def _judged(self, X: Any) -> tuple[Embedding, Any]:
+        """Return the vectors of samples, and what gives the estimator's sight of some of them."""
+        check_is_fitted(self)
+        if not self._described:
+            embedding = self._vectors_of(X)
+            return embedding, lambda good: embedding.vectors[good]
+        samples = encoded_samples(X, self.encoder_, self.on_error)
+        place = {row: index for index, row in enumerate(samples.rows)}
+        embedding = self._embedded(samples, self._numbers, sketch=False)
+        self._warn(embedding)
+
+        def seen(good: Any) -> Described:
+            members = [place[row] for row in embedding.rows[good].tolist()]
+            whole = len(members) == len(samples.batch)
+            batch = samples.batch if whole else samples.batch.take(members)
+            return Described(embedding.vectors[good], self.colours_.rows(batch))
+
+        return embedding, seen
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         if y is None:

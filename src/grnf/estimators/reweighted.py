@@ -38,6 +38,11 @@ class ReweightedGRNF(GraphTransformer):
     sum_m p_m xi_m xi_m' with the kernel of the labels, over all laws within a chi-square ball around the
     uniform law on the candidates. `transform` evaluates the kept features alone.
 
+    When not to use it: each feature is scored alone, so features that resemble each other are kept together.
+    Where the best-aligned ones are alike (IMDB-BINARY: density and size say most), as many features drawn at
+    random tell more, being more varied; there take `GRNF`. It pays where few of many channels matter. The
+    README has a table of both cases; ``cross_val_score`` of either tells for your data.
+
     The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
     for the law with mass p_m at w_m, so `distance` and `kernel` are exact: their standard error is 0. (With a
     `radius` of your own, `dropped_` says what mass the features that were not kept had.)

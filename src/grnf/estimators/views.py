@@ -26,13 +26,13 @@ from grnf.lifts import (
 )
 from grnf.typing import FloatArray
 
-__all__ = ["View", "as_menu", "recipe"]
+__all__ = ["View", "around", "as_menu", "recipe"]
 
 Menu = Mapping[str, Sequence[Lift]]
 
 
 def recipe() -> dict[str, list[Lift]]:
-    """Return the default views: what a node is, what is around it, and what role it plays in its graph.
+    """Return seven views, once the default: what a node is, what is around it, and what role it plays.
 
     Examples
     --------
@@ -50,8 +50,16 @@ def recipe() -> dict[str, list[Lift]]:
     }
 
 
+def around() -> dict[str, list[Lift]]:
+    """Return the one view of the default that is a map: nodes, their roles, and what is around them."""
+    chain = [Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size()]
+    return {"around": chain}
+
+
 def as_menu(lifts: Any) -> dict[str, list[Lift]]:
-    """Return views by their names; lifts may be "recipe", None, one lift, a list, or a dict of them."""
+    """Return views by names; lifts may be "auto", "recipe", None, one lift, a list, or a dict of them."""
+    if isinstance(lifts, str) and lifts == "auto":
+        return around()
     if isinstance(lifts, str) and lifts == "recipe":
         return recipe()
     if lifts is None:
@@ -63,7 +71,7 @@ def as_menu(lifts: Any) -> dict[str, list[Lift]]:
     wrong = [step for chain in menu.values() for step in chain if not isinstance(step, Lift)]
     if wrong or not menu:
         raise ValueError(
-            "lifts must be 'recipe', None, a lift of grnf.lifts, a list of lifts, or a dict of lists"
+            "lifts must be 'auto', 'recipe', None, a lift of grnf.lifts, a list of lifts, or a dict of lists"
             f"; got {wrong[0] if wrong else lifts!r}"
         )
     return menu

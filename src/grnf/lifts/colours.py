@@ -9,12 +9,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from grnf.graphs import GraphBatch
+from grnf.graphs.batch import Codes
 from grnf.lifts.base import DIRECTION, NodeLift, arcs
 from grnf.lifts.columns import indicator_columns
 from grnf.rules import Int, OneOf, Table
 from grnf.typing import FloatArray
 
-__all__ = ["WeisfeilerLehman"]
+__all__ = ["Hashes", "WeisfeilerLehman", "hashed_rows", "mixed", "refined_colours"]
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -91,25 +92,33 @@ class WeisfeilerLehman(NodeLift):
 
     def _colours(self, batch: GraphBatch) -> list[Hashes]:
         """Return the colours of all nodes at each depth."""
-        sources, targets, numbers = arcs(batch, self.direction)
-        n_nodes = int(batch.node_ptr[-1])
-        order = sp.csr_array(
-            (np.arange(1, len(sources) + 1), (sources, np.arange(len(sources)))),
-            shape=(n_nodes, len(sources)),
-        )
-        arc = order.indices  # arcs by their source; columns are distinct, so nothing is summed
-        neighbour = targets[arc]
-        edge = _hashed_rows(batch.edge_attr[:, self.edge_columns_])[numbers[arc]]
-        colours = [_hashed_rows(batch.node_attr[:, self.node_columns_])]
-        for _ in range(self.depth):
-            running = np.zeros(len(arc) + 1, dtype=np.uint64)
-            np.cumsum(_mixed(colours[-1][neighbour] ^ edge), out=running[1:])
-            around = running[order.indptr[1:]] - running[order.indptr[:-1]]  # modulo 2^64, as hashes may
-            colours.append(_mixed(_mixed(colours[-1]) * np.uint64(3) + around))
-        return colours
+        nodes = hashed_rows(batch.node_attr[:, self.node_columns_], batch.node_codes)
+        edges = hashed_rows(batch.edge_attr[:, self.edge_columns_], batch.edge_codes)
+        return refined_colours(batch, self.depth, nodes, edges, self.direction)
 
 
-def _mixed(x: Hashes) -> Hashes:
+def refined_colours(
+    batch: GraphBatch, depth: int, nodes: Hashes, edges: Hashes, direction: str = "any"
+) -> list[Hashes]:
+    """Return the colours of all nodes at depths 0 .. `depth`, from first colours of nodes and of edges."""
+    sources, targets, numbers = arcs(batch, direction)
+    n_nodes = int(batch.node_ptr[-1])
+    order = sp.csr_array(
+        (np.arange(1, len(sources) + 1), (sources, np.arange(len(sources)))),
+        shape=(n_nodes, len(sources)),
+    )
+    arc = order.indices  # arcs by their source; columns are distinct, so nothing is summed
+    neighbour, edge = targets[arc], edges[numbers[arc]]
+    colours = [nodes]
+    for _ in range(depth):
+        running = np.zeros(len(arc) + 1, dtype=np.uint64)
+        np.cumsum(mixed(colours[-1][neighbour] ^ edge), out=running[1:])
+        around = running[order.indptr[1:]] - running[order.indptr[:-1]]  # modulo 2^64, as hashes may
+        colours.append(mixed(mixed(colours[-1]) * np.uint64(3) + around))
+    return colours
+
+
+def mixed(x: Hashes) -> Hashes:
     """Mix the bits of each number (splitmix64)."""
     z = x + GOLDEN
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -117,21 +126,24 @@ def _mixed(x: Hashes) -> Hashes:
     return z ^ (z >> np.uint64(31))
 
 
-def _hashed_rows(values: FloatArray) -> Hashes:
-    """Hash each row of numbers; equal rows are equal hashes."""
+def hashed_rows(values: FloatArray, codes: Codes) -> Hashes:
+    """Hash each row of numbers and categories; equal rows are equal hashes."""
     hashed = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         bits = (column + 0.0).astype(np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-        hashed = _mixed(hashed ^ _mixed(bits))
+        hashed = mixed(hashed ^ mixed(bits))
+    keys = np.append(codes.keys, np.uint64(0))  # -1, no category, is the last place
+    for places in codes.values.T:
+        hashed = mixed(hashed ^ mixed(keys[places]))
     return hashed
 
 
 def _codes(colours: Hashes, dim: int, seed: int) -> FloatArray:
     """Return `dim` normal numbers of variance 1 / dim for each colour, by Box and Muller."""
     distinct, place = np.unique(colours, return_inverse=True)
-    keyed = _mixed(distinct ^ _mixed(np.array([seed], dtype=np.uint64)))
+    keyed = mixed(distinct ^ mixed(np.array([seed], dtype=np.uint64)))
     counters = np.arange(1, 2 * dim + 1, dtype=np.uint64) * GOLDEN
-    uniform = (_mixed(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
+    uniform = (mixed(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
     radius = np.sqrt(-2 * np.log1p(-uniform[:, :dim]))
     codes = radius * np.cos(2 * np.pi * uniform[:, dim:]) / np.sqrt(dim)
     return np.asarray(codes[place])

@@ -1,0 +1,131 @@
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grnf import Graph, GraphBatch
+from grnf.estimators.histograms import COARSE_DEPTHS, ColourSets, Counts, SetsKernel
+from grnf.io import AttributeEncoder
+from grnf.samples import encoded_samples
+
+
+def labelled(seed, n_graphs=8, numbers=False):
+    """Random networkx graphs with letters on nodes and edges, and small whole numbers if wanted."""
+    generator = np.random.default_rng(seed)
+    graphs = []
+    for _ in range(n_graphs):
+        graph = nx.gnp_random_graph(int(generator.integers(0, 9)), 0.4, seed=int(generator.integers(1000)))
+        for node in graph:
+            graph.nodes[node]["kind"] = "abc"[generator.integers(3)]
+            if numbers:
+                graph.nodes[node]["charge"] = float(generator.integers(3))
+        for edge in graph.edges:
+            graph.edges[edge]["bond"] = "xy"[generator.integers(2)]
+        graphs.append(graph)
+    return graphs
+
+
+def encoded(graphs):
+    return encoded_samples(graphs, AttributeEncoder(unseen="open").fit(_raws(graphs)), "raise").batch
+
+
+def _raws(graphs):
+    from grnf.io.objects import to_raw
+
+    return [to_raw(graph) for graph in graphs]
+
+
+def colour_counts(graph, depth, columns=("kind",)):
+    """Colours written out as nested tuples: the oracle."""
+    colours = {v: tuple(graph.nodes[v][name] for name in columns) for v in graph}
+    found = Counter((0, colour) for colour in colours.values())
+    for level in range(1, depth + 1):
+        colours = {
+            v: (colours[v], tuple(sorted((graph.edges[v, u]["bond"], colours[u]) for u in graph[v])))
+            for v in graph
+        }
+        found.update((level, colour) for colour in colours.values())
+    return found
+
+
+def intersection(first, second):
+    return sum((first & second).values()) + 1  # the key that every graph has
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_kernels_are_intersections_of_histograms_of_colours(seed, numbers):
+    graphs = labelled(seed, numbers=numbers)
+    if not any(len(graph) for graph in graphs) or not any(graph.size() for graph in graphs):
+        return
+    batch = encoded(graphs)
+    colours = ColourSets().fit(batch)
+    sets = colours.rows(batch)
+    depths = [(depth, ("kind",)) for depth in COARSE_DEPTHS] + ([(2, ("kind", "charge"))] if numbers else [])
+    assert sets.n_kinds == len(depths)
+    own, others = SetsKernel(sets)(), SetsKernel(sets.take(np.arange(3)))(sets)
+    for number, (depth, columns) in enumerate(depths):
+        counted = [colour_counts(graph, depth, columns) for graph in graphs]
+        K = np.array([[intersection(a, b) for b in counted] for a in counted], dtype=float)
+        K /= np.sqrt(np.diag(K))[:, np.newaxis] * np.sqrt(np.diag(K))
+        np.testing.assert_allclose(own[number], K, rtol=1e-5)
+        np.testing.assert_allclose(others[number], K[:, :3], rtol=1e-5)
+
+
+def test_numbering_and_company_change_nothing():
+    graphs = labelled(3)
+    turned = [nx.relabel_nodes(g, {v: len(g) - 1 - v for v in g}) for g in graphs]
+    rows = ColourSets().fit(encoded(graphs)).rows
+    first, second, alone = rows(encoded(graphs)), rows(encoded(turned)), rows(encoded(graphs[5:]))
+    for g in range(len(graphs)):
+        keys = np.sort(first.keys[first.graph == g])
+        np.testing.assert_array_equal(keys, np.sort(second.keys[second.graph == g]))
+        if g >= 5:
+            np.testing.assert_array_equal(keys, np.sort(alone.keys[alone.graph == g - 5]))
+
+
+def test_degrees_where_there_is_nothing_else():
+    batch = GraphBatch.from_graphs(
+        [Graph(3, [(0, 1), (1, 2)]), Graph(3, [(0, 1), (1, 2), (0, 2)]), Graph(0, []), Graph(0, [])]
+    )
+    K = SetsKernel(ColourSets().fit(batch).rows(batch))()[0]
+    assert K[0, 1] < 0.5
+    np.testing.assert_allclose(np.diag(K), 1)
+    assert K[2, 3] == 1  # graphs without nodes are alike
+    assert K[0, 2] < 0.5
+
+
+def test_sketch_products_are_the_kernel_on_average():
+    graphs = labelled(5, n_graphs=80)
+    sets = ColourSets().fit(encoded(graphs)).rows(encoded(graphs))
+    Z = sets.sketch(256).astype(float)
+    errors = (Z @ Z.T - SetsKernel(sets)()[1])[np.triu_indices(80, 1)]
+    assert abs(errors.mean()) < 0.01
+    assert errors.std() < 1.5 / 16  # about one over the root of the width
+
+
+def test_counts():
+    graphs = labelled(7, numbers=True)
+    counts = Counts().fit(encoded(graphs))
+    rows = counts.rows(encoded(graphs))
+    assert rows.shape == (len(graphs), counts.width)
+    np.testing.assert_allclose(np.expm1(rows[:, 0]), [len(g) for g in graphs], rtol=1e-5)
+    np.testing.assert_allclose(np.expm1(rows[:, 1]), [g.size() for g in graphs], rtol=1e-5)
+    kinds = np.expm1(rows[:, 27:30])  # after sizes and degrees 0 .. 24
+    assert sorted(kinds.sum(axis=0).round().tolist()) == sorted(
+        Counter(kind for g in graphs for _, kind in g.nodes(data="kind")).values()
+    )
+    charge = [sum(value for _, value in g.nodes(data="charge")) for g in graphs]
+    columns = np.expm1(rows)
+    assert any(np.allclose(column, charge, atol=1e-4) for column in columns.T)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_that_fit_has_not_seen_are_not_counted(seed):
+    graphs = labelled(seed, n_graphs=12)
+    batch = encoded(graphs)
+    counts = Counts().fit(batch.take(np.arange(2)))
+    assert counts.rows(batch).shape == (12, counts.width)
