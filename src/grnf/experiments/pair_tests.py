@@ -11,7 +11,17 @@ from grnf.graphs import Graph
 from grnf.law.draw import page_generator
 from grnf.typing import FloatArray
 
-__all__ = ["COPIES", "OUTPUTS", "RIDGE", "by_protocol", "equal_pairs", "relabelled", "told_apart"]
+__all__ = [
+    "COPIES",
+    "OUTPUTS",
+    "RIDGE",
+    "ROUNDING",
+    "WIDER",
+    "by_protocol",
+    "equal_pairs",
+    "relabelled",
+    "told_apart",
+]
 
 COPIES, OUTPUTS, THRESHOLD, RIDGE = 32, 16, 72.34, 1e-7
 """Of BREC: relabelled copies of each graph, numbers per graph, what T^2 must exceed, what is added to S."""
@@ -19,12 +29,15 @@ COPIES, OUTPUTS, THRESHOLD, RIDGE = 32, 16, 72.34, 1e-7
 ROUNDING = 1e-12
 """Distances in double precision up to which two vectors count as equal."""
 
+WIDER = 1e-10
+"""Another such bound, to see which answers hang on it."""
+
 Embed: TypeAlias = Callable[[list[Graph]], FloatArray]
 
 
-def told_apart(Z: FloatArray, other: FloatArray) -> Any:
+def told_apart(Z: FloatArray, other: FloatArray, bound: float = ROUNDING) -> Any:
     """Return which rows of two arrays lie further apart than rounding explains."""
-    return np.linalg.norm(Z - other, axis=1) > ROUNDING
+    return np.linalg.norm(Z - other, axis=1) > bound
 
 
 def equal_pairs(Z: FloatArray) -> int:
