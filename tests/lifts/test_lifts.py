@@ -286,6 +286,19 @@ def test_weisfeiler_lehman_parts_nodes_as_refinement_by_definition(graph):
     assert colour_classes(graph, depth, columns="all", direction="out") == expected
 
 
+def test_weisfeiler_lehman_colours_are_channels_of_their_own():
+    path = Graph(3, [(0, 1), (1, 2)])
+    lift = WeisfeilerLehman(depth=2).fit([cycle(5)])
+    together, alone = lift.transform([cycle(6), two_triangles(), path]), lift.transform([path])
+    assert together.node_width == 0
+    colours = together.node_codes.keys[together.node_codes.values]
+    assert colours.shape == (15, 3)  # one column for each depth
+    assert len(np.unique(colours)) == len({(depth, key) for row in colours for depth, key in enumerate(row)})
+    np.testing.assert_array_equal(colours[:6], colours[6:12])  # 1-WL does not tell them apart
+    assert colours[12, 2] == colours[14, 2] != colours[13, 2]
+    np.testing.assert_array_equal(colours[12:], alone.node_codes.keys[alone.node_codes.values])
+
+
 def test_weisfeiler_lehman_codes():
     """Equal colours have equal codes in graphs not seen before, others nearly orthogonal ones."""
     lift = WeisfeilerLehman(depth=2, dim=512).fit([cycle(5)])

@@ -1,4 +1,4 @@
-"""Weisfeiler-Lehman colours as numbers: hashes in place of a vocabulary, random codes in place of one-hot."""
+"""Weisfeiler-Lehman colours: hashes in place of a vocabulary."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import scipy.sparse as sp
 
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
-from grnf.lifts.base import DIRECTION, NodeLift, arcs
+from grnf.lifts.base import DIRECTION, arcs
+from grnf.lifts.codes import ColourLift
 from grnf.lifts.columns import indicator_columns
 from grnf.rules import Int, OneOf, Table
-from grnf.typing import FloatArray
+from grnf.symmetry.encoded import mixed_array as mixed
+from grnf.typing import FloatArray, Keys
 
 __all__ = ["Hashes", "WeisfeilerLehman", "hashed_rows", "mixed", "refined_colours"]
 
-Hashes = npt.NDArray[np.uint64]
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+Hashes = Keys
 
 
-class WeisfeilerLehman(NodeLift):
-    """Adds a random code of the Weisfeiler-Lehman colour of each node, at every depth from 0 on.
+class WeisfeilerLehman(ColourLift):
+    """Adds the Weisfeiler-Lehman colour of each node, at every depth from 0 on.
 
     The colour of depth 0 is a hash of the node's categories; that of depth t + 1 a hash of the node's colour
-    and of the collection of colours around it, together with the categories of the edges. A colour has the
-    same code wherever it occurs, in graphs seen before or not: `dim` normal numbers of variance 1 / dim that
-    a counter-based hash makes of it. So products of codes are near 1 for equal colours, near 0 for others,
-    and there is no vocabulary.
+    and of the collection of colours around it, together with the categories of the edges. A colour is the
+    same wherever it occurs, in graphs seen before or not: there is no vocabulary.
 
     Parameters
     ----------
     depth : int, default=3
         Rounds of refinement; 0 is the code of the node's categories alone.
-    dim : int, default=8
-        Numbers per colour. Each depth adds so many channels.
+    dim : int, optional
+        By default each colour is a channel of its own, as a category of an open vocabulary is. A number asks
+        for a code in its place: so many normal numbers of variance 1 / dim for each depth, which a
+        counter-based hash makes of the colour. Products of codes are near 1 for equal colours, near 0 for
+        others; they are few channels, for maps that need a fixed set of them.
     columns : "categories" or "all", default="categories"
         Attributes that colour: those that were 0 or 1 only in `fit`, as one-hot categories are; or all,
         where numbers must be equal to the last bit.
     seed : int, default=0
-        Another seed gives other codes.
+        Another seed gives other codes; with `dim` only.
     direction : "any", "out" or "in", default="any"
         Which arcs of directed graphs lead to a neighbour.
 
@@ -57,7 +58,7 @@ class WeisfeilerLehman(NodeLift):
 
     _rules: ClassVar[Table] = {
         "depth": [Int(0)],
-        "dim": [Int(1)],
+        "dim": [Int(1), OneOf(None)],
         "columns": [OneOf("categories", "all")],
         "seed": [Int(0)],
         "direction": [DIRECTION],
@@ -66,7 +67,7 @@ class WeisfeilerLehman(NodeLift):
     def __init__(
         self,
         depth: int = 3,
-        dim: int = 8,
+        dim: int | None = None,
         *,
         columns: Literal["categories", "all"] = "categories",
         seed: int = 0,
@@ -85,10 +86,6 @@ class WeisfeilerLehman(NodeLift):
     def _chosen(self, attributes: FloatArray) -> npt.NDArray[np.bool_]:
         everyone = np.ones(attributes.shape[1], dtype=bool)
         return everyone if self.columns == "all" else indicator_columns(attributes)
-
-    def _columns(self, batch: GraphBatch) -> FloatArray:
-        codes = [_codes(colour, self.dim, self.seed) for colour in self._colours(batch)]
-        return np.hstack(codes)
 
     def _colours(self, batch: GraphBatch) -> list[Hashes]:
         """Return the colours of all nodes at each depth."""
@@ -118,14 +115,6 @@ def refined_colours(
     return colours
 
 
-def mixed(x: Hashes) -> Hashes:
-    """Mix the bits of each number (splitmix64)."""
-    z = x + GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
 def hashed_rows(values: FloatArray, codes: Codes) -> Hashes:
     """Hash each row of numbers and categories; equal rows are equal hashes."""
     hashed = np.zeros(len(values), dtype=np.uint64)
@@ -136,14 +125,3 @@ def hashed_rows(values: FloatArray, codes: Codes) -> Hashes:
     for places in codes.values.T:
         hashed = mixed(hashed ^ mixed(keys[places]))
     return hashed
-
-
-def _codes(colours: Hashes, dim: int, seed: int) -> FloatArray:
-    """Return `dim` normal numbers of variance 1 / dim for each colour, by Box and Muller."""
-    distinct, place = np.unique(colours, return_inverse=True)
-    keyed = mixed(distinct ^ mixed(np.array([seed], dtype=np.uint64)))
-    counters = np.arange(1, 2 * dim + 1, dtype=np.uint64) * GOLDEN
-    uniform = (mixed(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
-    radius = np.sqrt(-2 * np.log1p(-uniform[:, :dim]))
-    codes = radius * np.cos(2 * np.pi * uniform[:, dim:]) / np.sqrt(dim)
-    return np.asarray(codes[place])

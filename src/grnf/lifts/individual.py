@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from grnf.graphs import Codes, GraphBatch, number_keys
-from grnf.io.encode import AttributeEncoder
-from grnf.lifts.base import Lift, pieces
-from grnf.lifts.colours import _codes
+from grnf.graphs import GraphBatch
+from grnf.lifts.base import pieces
+from grnf.lifts.codes import ColourLift
 from grnf.rules import Int, OneOf, Table
 from grnf.samples import encoded_samples
 from grnf.symmetry import LIMIT, node_codes
-from grnf.symmetry.encoded import mixed_array
 from grnf.typing import BoolArray, Keys
 
 __all__ = ["Individualize"]
 
 
-class Individualize(Lift):
+class Individualize(ColourLift):
     """Adds a code of each node that tells graphs apart which no colours of neighbours tell apart.
 
     Colours (attributes of nodes, self-loops) are refined by those of the neighbours, with the values and
@@ -85,28 +82,5 @@ class Individualize(Lift):
         found = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]
         return np.concatenate(found)
 
-    def _blank_encoder(self) -> AttributeEncoder:
-        return AttributeEncoder(unseen="open")
-
-    def _lifted(self, batch: GraphBatch) -> GraphBatch:
-        found = [node_codes(piece, depth=self.depth, limit=self.limit).codes for piece in pieces(batch)]
-        codes = np.concatenate(found)
-        name = f"{type(self).__name__} after {batch.node_width + batch.node_codes.values.shape[1]}"
-        if self.dim is not None:
-            keys = number_keys("node", self.dim, name)
-            return replace(
-                batch,
-                node_attr=np.hstack([batch.node_attr, _codes(codes, self.dim, self.seed)]),
-                node_keys=np.concatenate([batch.node_keys, keys]),
-            )
-        return replace(
-            batch, node_codes=_with_column(batch.node_codes, codes ^ number_keys("node", 1, name)[0])
-        )
-
-
-def _with_column(codes: Codes, column: Keys) -> Codes:
-    """Return categories with one more column, of these keys mixed."""
-    own, place = np.unique(mixed_array(column), return_inverse=True)
-    keys = np.union1d(codes.keys, own)
-    values = np.column_stack([codes.among(keys).values, np.searchsorted(keys, own)[place]])
-    return Codes(values, keys)
+    def _colours(self, batch: GraphBatch) -> list[Keys]:
+        return [node_codes(batch, depth=self.depth, limit=self.limit).codes]
