@@ -11,13 +11,12 @@ from grnf import CostWarning, Graph, GraphBatch
 from grnf.engine import Schedule, costs
 from grnf.engine.alike import count_alike
 from grnf.engine.costs import estimated_terms
-from grnf.engine.jit import compiled
 from grnf.engine.low import grouped, neighbours, statistics
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
-from grnf.engine.tuple_types import count_types, form_of, key_bits
 from grnf.engine.twins import twins
+from grnf.engine.type_lists import list_types
 from grnf.law import ParameterLaw
 
 LAW = ParameterLaw({1: 2 / 3, 2: 1 / 3})
@@ -111,16 +110,6 @@ SETS = {
 }
 
 
-@compiled
-def n_types(of, B, g):
-    """Count the types of tuples of a graph; 0 if they are too many."""
-    n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
-    form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
-    if of.few.sizes[g] < B or key_bits(form) > 62:
-        return 0
-    return len(count_types(of.rows, of.near, of.class_of, form, g, costs.MOST_TYPES, False).keys)
-
-
 def counted_terms(batch, B, linear):
     """Count the terms of U_B of all graphs, by the path that the plan takes for each."""
     engine = Engine(RELU if linear else TANH, "indicator", True, True, np.float64)
@@ -128,9 +117,10 @@ def counted_terms(batch, B, linear):
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
         if B > 2:
-            of = engine._classes(s, neighbours(s), twins=True)
+            *_, of = engine._classes(s, neighbours(s), twins=True)
             terms, _ = engine._tuples(B, s)
-            types = np.array([n_types(of, B, g) for g in range(len(terms))])
+            most = np.full(len(terms), costs.MOST_TYPES)
+            types = np.diff(list_types(of, s.sizes, B, most, False, 0, 10**9).ptr)
             terms = np.where(types > 0, np.minimum(terms, types), terms)
             total += terms.sum()
             continue

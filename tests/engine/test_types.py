@@ -32,9 +32,8 @@ def labelled_graph(seed, n, labels=2, values=2, directed=False, density=0.5):
 @compiled
 def _types(of, B, g, most, along_edges):
     """Return the types of one graph as the loops count them: classes, values, counts."""
-    n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
-    form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
-    types = count_types(of.rows, of.near, of.class_of, form, g, most, along_edges)
+    form = form_of(B, of.n_classes[g], of.value_ptr[g + 1] - of.value_ptr[g])
+    types = count_types(of, form, g, most, along_edges)
     classes, values = np.zeros((len(types.keys), B), np.int64), np.zeros((len(types.keys), B, B), np.int64)
     for place in range(len(types.keys)):
         read(form, types.keys[place], classes[place], values[place])
@@ -45,12 +44,13 @@ def classes_of(graph, twins=True):
     engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
     batch = GraphBatch.from_graphs([graph])
     s = statistics(engine._graphs(batch, Piece(np.arange(1), graph.directed)), graph.directed)
-    return s, engine._classes(s, neighbours(s), twins=twins)
+    _, few, near, of = engine._classes(s, neighbours(s), twins=twins)
+    return s, few, near, of
 
 
 def counted(graph, B):
     """Count by brute force what all ordered tuples say: statistics of their nodes, values of their edges."""
-    s, _ = classes_of(graph)
+    s, *_ = classes_of(graph)
     half = s.pairs.shape[1] // 2 if s.directed else 0
     value = {}
     for (i, j), row in zip(s.pair_nodes.tolist(), s.pairs, strict=True):
@@ -63,12 +63,12 @@ def counted(graph, B):
 
 
 def by_types(graph, B, along_edges=False):
-    _, of = classes_of(graph, twins=not along_edges)
+    _, few, near, of = classes_of(graph, twins=not along_edges)
     found = {}
     for classes, values, count in zip(*_types(of, B, 0, 10**6, along_edges), strict=True):
-        nodes = tuple(tuple(of.few.nodes[c]) for c in classes)
+        nodes = tuple(tuple(few.nodes[c]) for c in classes)
         edges = tuple(
-            tuple(of.near.values[values[p, q] - 1]) if values[p, q] else None
+            tuple(near.values[values[p, q] - 1]) if values[p, q] else None
             for p, q in combinations(range(B), 2)
         )
         assert (nodes, edges) not in found, "types must be merged"
@@ -115,7 +115,7 @@ def test_types_of_special_graphs(graph, B):
 def test_a_regular_graph_has_few_types_whatever_its_size(B, most):
     n = 40
     graph = Graph(n, [(i, (i + step) % n) for i in range(n) for step in (1, 2)])
-    _, of = classes_of(graph)
+    *_, of = classes_of(graph)
     _, _, counts = _types(of, B, 0, 10**6, False)
     assert len(counts) <= most
     assert counts.sum() == np.prod(np.arange(n, n - B, -1))
@@ -123,7 +123,7 @@ def test_a_regular_graph_has_few_types_whatever_its_size(B, most):
 
 def test_too_many_types_are_not_counted():
     for along_edges in (False, True):
-        _, of = classes_of(labelled_graph(0, 12), twins=not along_edges)
+        *_, of = classes_of(labelled_graph(0, 12), twins=not along_edges)
         assert len(_types(of, 3, 0, 10**6, along_edges)[2]) > 60
         assert len(_types(of, 3, 0, 60, along_edges)[2]) == 0
 

@@ -28,8 +28,10 @@ from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
 from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded
 from grnf.engine.terms import Slopes
+from grnf.engine.triple_types import Members
 from grnf.engine.twins import twins as group_twins
-from grnf.engine.typed import Classes, ub_typed, ub_typed_slopes
+from grnf.engine.type_lists import list_types
+from grnf.engine.typed import ub_typed, ub_typed_slopes
 from grnf.engine.u1 import u1_slopes
 from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
 from grnf.engine.ub import ub, ub_slopes
@@ -205,19 +207,25 @@ class Engine(NamedTuple):
         near: Neighbours,
         c: Coefficients,
         scale: FloatArray,
-        loop: Callable[..., BoolArray],
+        loop: Callable[..., None],
     ) -> BoolArray:
         """Let a loop count types where that is cheaper: along edges, or among twins. Returns what is left."""
         steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
         along = (steps < walked(B, *_counts(s))) & (B == 3)
         left = np.full(len(scale), True)
         for on in (True, False):
-            if (along == on).any():
-                of = self._classes(s, near, twins=not on)
-                cost, _ = self._tuples(B, s)
-                most = most_types(cost, steps if on else walked(B, *_counts(of.rows)), len(c.bias))
-                most[along != on] = 0
-                left &= ~loop(of, c, self._rho, schedule.TYPES_TILE, scale, most, on)
+            if not (along == on).any():
+                continue
+            rows, few, beside, of = self._classes(s, near, twins=not on)
+            cost, _ = self._tuples(B, s)
+            most = most_types(cost, steps if on else walked(B, *_counts(rows)), len(c.bias))
+            most[along != on] = 0
+            first = 0
+            while first < len(scale):
+                types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
+                left[first : first + len(types.done)] &= ~types.done
+                loop(few, beside, types, c, self._rho, schedule.TYPES_TILE, scale, first)
+                first += len(types.done)
         return left
 
     def _by_tuples(
@@ -237,19 +245,28 @@ class Engine(NamedTuple):
         for graph in np.flatnonzero(left & by_sorting):
             ub_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
-    def _classes(self, s: Statistics, near: Neighbours, *, twins: bool) -> Classes:
-        """Find the classes of equal nodes, of single ones or of twins as one."""
+    def _classes(
+        self, s: Statistics, near: Neighbours, *, twins: bool
+    ) -> tuple[Statistics, Statistics, Neighbours, Members]:
+        """Find the classes of equal nodes, of single ones or of twins as one.
+
+        Returns one row per node or class of twins, one row per class of equal nodes, the neighbours of the
+        former, and what is to be counted.
+        """
         rows = group_twins(s, near) if twins else s
+        beside = neighbours(rows) if twins else near
         class_of = class_numbers(rows, self._bits)
         graph_of = np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr))
         ptr = np.zeros_like(rows.node_ptr)
         np.maximum.at(ptr[1:], graph_of, class_of + 1)
-        ptr = np.cumsum(ptr)
+        n_classes, ptr = ptr[1:].copy(), np.cumsum(ptr)
         _, first = np.unique(ptr[graph_of] + class_of, return_index=True)
         few = rows._replace(
             node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
         )
-        return Classes(few, rows, neighbours(rows) if twins else near, class_of)
+        size = rows.node_weight.astype(np.int64)
+        lists = beside.ptr, beside.node, beside.value, beside.back, beside.value_ptr
+        return rows, few, beside, Members(rows.node_ptr, n_classes, class_of, size, *lists)
 
     def _tuples(self, B: int, s: Statistics) -> tuple[FloatArray, BoolArray]:
         """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""

@@ -46,6 +46,9 @@ TRIPLES_TILE = 256
 TYPES_TILE = 4096
 """Hidden channels treated at once where types of tuples are counted, if their rows fit the cache."""
 
+TYPES_HELD = 2**19
+"""Types of tuples of a few graphs that are held at once; those of a single graph may be more."""
+
 TUPLES_TILE, TUPLE_SLOPES_TILE = 256, 16
 """Hidden channels that the general U_B treats at once, if its rows fit the cache; and its derivative."""
 

@@ -12,11 +12,28 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf.engine.jit import inner
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.tables import add_to, grown, place_of
 from grnf.typing import IntArray
 
-__all__ = ["Form", "order_triples", "slot_bits", "triples_along_edges"]
+__all__ = ["Form", "Members", "order_triples", "slot_bits", "triples_along_edges"]
+
+
+class Members(NamedTuple):
+    """What is counted: the rows of many graphs. Integers alone, so that one loop serves all kinds of numbers.
+
+    Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes; each stands for so many
+    nodes, `size`. Neighbours are listed as in `Neighbours`.
+    """
+
+    node_ptr: IntArray
+    n_classes: IntArray
+    classes: IntArray
+    size: IntArray
+    ptr: IntArray
+    node: IntArray
+    value: IntArray
+    back: IntArray
+    value_ptr: IntArray
 
 
 class Form(NamedTuple):
@@ -34,13 +51,10 @@ def slot_bits(form: Form, q: int) -> int:
 
 
 @inner
-def triples_along_edges(
-    near: Neighbours, classes: IntArray, first: int, n_classes: int, form: Form, most: int
-) -> tuple[IntArray, IntArray]:
-    """Count the types of unordered triples of a graph, no nodes grouped; none if they are too many.
-
-    `classes` are those of its nodes, `first` its first node in the lists of neighbours.
-    """
+def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[IntArray, IntArray]:
+    """Count the types of unordered triples of a graph, no nodes grouped; none if they are too many."""
+    first, n_classes = near.node_ptr[g], near.n_classes[g]
+    classes = near.classes[first : near.node_ptr[g + 1]]
     total = np.zeros(n_classes, np.int64)
     for c in classes:
         total[c] += 1
@@ -86,7 +100,7 @@ def triples_along_edges(
 
 @inner
 def _number_edges(
-    near: Neighbours,
+    near: Members,
     classes: IntArray,
     first: int,
     form: Form,
@@ -130,7 +144,7 @@ def _number_edges(
 
 @inner
 def _meeting_edges(
-    near: Neighbours, classes: IntArray, first: int, form: Form
+    near: Members, classes: IntArray, first: int, form: Form
 ) -> tuple[IntArray, IntArray, int]:
     """Count the types of triples with two edges, which meet in the first slot, or with three, met once."""
     keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)

@@ -18,10 +18,8 @@ import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inlined, inner
-from grnf.engine.neighbours import Neighbours
-from grnf.engine.statistics import Statistics
 from grnf.engine.tables import add_to, grown, merged, place_of
-from grnf.engine.triple_types import Form, order_triples, slot_bits, triples_along_edges
+from grnf.engine.triple_types import Form, Members, order_triples, slot_bits, triples_along_edges
 from grnf.typing import IntArray
 
 __all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols", "read"]
@@ -85,32 +83,26 @@ def key_bits(form: Form) -> int:
 
 
 @inner
-def count_types(
-    s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int, along_edges: bool
-) -> Types:
+def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -> Types:
     """Count the types of a graph whose rows may stand for twins; none are returned if there are too many.
 
     Triples of single nodes may be counted along edges, see `triple_types`.
     """
     n_orders = _factorial(form.slots)
     if along_edges and form.slots == 3:
-        own = class_of[s.node_ptr[g] : s.node_ptr[g + 1]]
-        n_classes = own.max() + 1
-        keys, counts = triples_along_edges(near, own, s.node_ptr[g], n_classes, form, most // n_orders)
+        keys, counts = triples_along_edges(of, g, form, most // n_orders)
     else:
-        keys, counts = _unordered(s, near, class_of, form, g, most // n_orders)
+        keys, counts = _unordered(of, form, g, most // n_orders)
     if len(keys) == 0:
         return Types(keys, counts)
-    return _ordered(keys, counts, _reverse(s, near, g), form)
+    return _ordered(keys, counts, _reverse(of, g), form)
 
 
 @inner
-def _unordered(
-    s: Statistics, near: Neighbours, class_of: IntArray, form: Form, g: int, most: int
-) -> tuple[IntArray, IntArray]:
+def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, IntArray]:
     """Count the types of unordered tuples, slots by ascending class, in a table; an empty one if too many."""
-    first, n, B = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g], form.slots
-    rows, total = _by_class(s, near, class_of, first, n)
+    first, n, B = of.node_ptr[g], of.node_ptr[g + 1] - of.node_ptr[g], form.slots
+    rows, total = _by_class(of, first, n)
     walk = _Walk(
         np.full(B, -1, np.int64),
         np.zeros(B, np.int64),
@@ -244,15 +236,13 @@ def _add_the_rest(
 
 
 @inner
-def _by_class(
-    s: Statistics, near: Neighbours, class_of: IntArray, first: int, n: int
-) -> tuple[_Rows, IntArray]:
+def _by_class(of: Members, first: int, n: int) -> tuple[_Rows, IntArray]:
     """Return the rows of a graph in the order of their classes, and the number of nodes of each class.
 
     Values of edges count from 1. A row that stands for joined twins is its own neighbour.
     """
-    order = counting_sort(counted(n), class_of[first : first + n], n)
-    rank, entries = np.zeros(n, np.int64), near.ptr[first + n] - near.ptr[first]
+    order = counting_sort(counted(n), of.classes[first : first + n], n)
+    rank, entries = np.zeros(n, np.int64), of.ptr[first + n] - of.ptr[first]
     rows = _Rows(
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
@@ -263,8 +253,7 @@ def _by_class(
     )
     for i in range(n):
         rank[order[i]] = i
-        rows.classes[i] = class_of[first + order[i]]
-        rows.size[i] = np.int64(s.node_weight[first + order[i]])
+        rows.classes[i], rows.size[i] = of.classes[first + order[i]], of.size[first + order[i]]
     total = np.zeros(rows.classes[n - 1] + 1, np.int64)
     for i in range(n - 1, -1, -1):
         rows.after[i] = total[rows.classes[i]]
@@ -272,11 +261,11 @@ def _by_class(
     found = 0
     for i in range(n):
         own = False
-        for entry in range(near.ptr[first + order[i]], near.ptr[first + order[i] + 1]):
-            k = rank[near.node[entry]]
+        for entry in range(of.ptr[first + order[i]], of.ptr[first + order[i] + 1]):
+            k = rank[of.node[entry]]
             if k > i or (k == i and not own):
                 own |= k == i
-                rows.node[found], rows.value[found] = k, near.value[entry] + 1
+                rows.node[found], rows.value[found] = k, of.value[entry] + 1
                 found += 1
         rows.ptr[i + 1] = found
     return rows, total
@@ -290,11 +279,11 @@ def _mark(rows: _Rows, i: int, sign: int, shift: int, mark: IntArray) -> None:
 
 
 @inner
-def _reverse(s: Statistics, near: Neighbours, g: int) -> IntArray:
+def _reverse(of: Members, g: int) -> IntArray:
     """Return for each value of an edge that of the same edge the other way round, counted from 1."""
-    reverse = np.zeros(near.value_ptr[g + 1] - near.value_ptr[g] + 1, np.int64)
-    for entry in range(near.ptr[s.node_ptr[g]], near.ptr[s.node_ptr[g + 1]]):
-        reverse[near.value[entry] + 1] = near.back[entry] + 1
+    reverse = np.zeros(of.value_ptr[g + 1] - of.value_ptr[g] + 1, np.int64)
+    for entry in range(of.ptr[of.node_ptr[g]], of.ptr[of.node_ptr[g + 1]]):
+        reverse[of.value[entry] + 1] = of.back[entry] + 1
     return reverse
 
 

@@ -17,25 +17,15 @@ from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slo
 from grnf.engine.schedule import fitting_tile
 from grnf.engine.statistics import Statistics
 from grnf.engine.terms import Slopes, Tape, closed, matrices, opened, projected
-from grnf.engine.tuple_types import Form, count_types, form_of, key_bits, last_symbols, read
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.engine.triple_types import Form
+from grnf.engine.tuple_types import read
+from grnf.engine.type_lists import TypeLists
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Classes", "add_run", "ub_typed", "ub_typed_slopes"]
+__all__ = ["add_run", "ub_typed", "ub_typed_slopes"]
 
 SUMMED = 16
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
-
-KEY_BITS = 62
-"""Bits that a type may have."""
-
-
-class Classes(NamedTuple):
-    """Graphs as types see them: one row per class of equal nodes, one per class of twins, and their edges."""
-
-    few: Statistics
-    rows: Statistics
-    near: Neighbours
-    class_of: IntArray
 
 
 class _Typed(NamedTuple):
@@ -50,93 +40,73 @@ class _Typed(NamedTuple):
 
 @compiled
 def ub_typed(
-    of: Classes,
+    s: Statistics,
+    near: Neighbours,
+    types: TypeLists,
     c: Coefficients,
     rho: Activation,
     tile: int,
     scale: FloatArray,
-    most: IntArray,
-    along_edges: bool,
+    first: int,
     out: FloatArray,
-) -> BoolArray:
-    """out[g, feature] += head u^B U_B for graphs of up to most[g] types; returns which. scale[g] = u.
+) -> None:
+    """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed; scale[g] = u.
 
-    Graphs of one size stand in a row, so that coefficients are made once for all of them.
+    `s` has one row per class of equal nodes. Graphs of one size stand in a row, so that coefficients are made
+    once for all of them.
     """
-    B, done = c.nodes.shape[1], np.zeros(len(scale), np.bool_)
     known = matrices(c, 0.0, 0, 0)
     known_u, known_start = np.nan, -1
-    for g in range(len(scale)):
-        if most[g] == 0:
+    for item in range(len(types.done)):
+        if types.ptr[item] == types.ptr[item + 1]:
             continue
-        if of.few.sizes[g] < B:
-            done[g] = True
-            continue
-        typed = _typed(of, B, g, most[g], along_edges, c.bias)
-        if len(typed.prefix) == 0:
-            continue
-        done[g] = True
+        g, typed = first + item, _typed(types, item, c)
         step = fitting_tile(tile, len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             stop = min(start + step, len(c.bias))
             if known_u != scale[g] or known_start != start or len(known.bias) != stop - start:
                 known, known_u, known_start = matrices(c, scale[g], start, stop), scale[g], start
-            nodes, edges = projected(of.few, of.near, known, g)
+            nodes, edges = projected(s, near, known, g)
             U = np.zeros(stop - start, np.float64)
             _add_types(rho, typed, nodes, edges, U)
-            add_heads(U, scale[g] ** B, c.head, c.segments, start, out[g])
-    return done
+            add_heads(U, scale[g] ** c.nodes.shape[1], c.head, c.segments, start, out[g])
 
 
 @compiled
 def ub_typed_slopes(
-    of: Classes,
+    s: Statistics,
+    near: Neighbours,
+    types: TypeLists,
     c: Coefficients,
     rho: Activation,
     tile: int,
     scale: FloatArray,
-    most: IntArray,
-    along_edges: bool,
+    first: int,
     d_out: FloatArray,
     out: Slopes,
-) -> BoolArray:
-    """Add the derivatives of u^B U_B by the coefficients for graphs of few types, which are returned."""
-    B, done = c.nodes.shape[1], np.zeros(len(scale), np.bool_)
-    for g in range(len(scale)):
-        if most[g] == 0:
+) -> None:
+    """Add the derivatives of u^B U_B by the coefficients, for graphs first, .. whose types are listed."""
+    for item in range(len(types.done)):
+        if types.ptr[item] == types.ptr[item + 1]:
             continue
-        if of.few.sizes[g] < B:
-            done[g] = True
-            continue
-        typed = _typed(of, B, g, most[g], along_edges, c.bias)
-        if len(typed.prefix) == 0:
-            continue
-        done[g] = True
+        g, typed = first + item, _typed(types, item, c)
         step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
-            tape = opened(of.few, of.near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
+            tape = opened(s, near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
             _add_type_slopes(rho, typed, tape)
-            closed(of.few, of.near, c, scale[g], g, start, tape, d_out, out)
-    return done
+            closed(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @inner
-def _typed(of: Classes, B: int, g: int, most: int, along_edges: bool, like: FloatArray) -> _Typed:
-    """Count the types of a graph; none if they are too many."""
-    n_classes = of.few.node_ptr[g + 1] - of.few.node_ptr[g]
-    form = form_of(B, n_classes, of.near.value_ptr[g + 1] - of.near.value_ptr[g])
-    empty, different = np.empty(0, np.int64), 1.0  # tuples of different classes have different types
-    for slot in range(B):
-        different *= n_classes - slot
-    if different > most or key_bits(form) > KEY_BITS:
-        return _Typed(form, empty, empty, np.empty(0, like.dtype), empty)
-    types = count_types(of.rows, of.near, of.class_of, form, g, most, along_edges)
-    last, symbols = last_symbols(types, form)
-    prefix, counts = np.empty(len(last), np.int64), np.empty(len(last), like.dtype)
-    shift = form.class_bits + (B - 1) * form.value_bits
-    for place in range(len(last)):
-        prefix[place], counts[place] = types.keys[place] >> shift, types.counts[place]
-    return _Typed(form, prefix, last, counts, symbols)
+def _typed(types: TypeLists, item: int, c: Coefficients) -> _Typed:
+    """Return the types of one graph."""
+    own = slice(types.ptr[item], types.ptr[item + 1])
+    counts = np.empty(types.ptr[item + 1] - types.ptr[item], c.bias.dtype)
+    for place in range(len(counts)):
+        counts[place] = types.counts[types.ptr[item] + place]
+    symbols = types.symbols[types.symbol_ptr[item] : types.symbol_ptr[item + 1]]
+    form = Form(c.nodes.shape[1], types.bits[item, 0], types.bits[item, 1])
+    return _Typed(form, types.prefix[own], types.last[own], counts, symbols)
 
 
 @inlined
