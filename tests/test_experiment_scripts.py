@@ -62,3 +62,9 @@ def test_the_first_version_runs(tmp_path):
     assert results["ours"]["ENZYMES"]["mean"] > 40
     again = run("first_version", tmp_path, *options, start=["-c", code])
     assert again["sets"] == results["sets"]
+
+
+def test_third_order_runs(shared, tmp_path):
+    (entry,) = run("third_order", tmp_path, "--data", shared / "data" / "tu").values()
+    assert entry["gain_error"] >= 0
+    assert entry["orders 1, 2, 3"]["milliseconds_per_graph"] > 0

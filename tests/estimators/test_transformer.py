@@ -278,3 +278,23 @@ def test_widths_that_do_not_match_name_the_graph():
 def test_set_output_names_the_columns():
     frame = GRNF(4, random_state=0).set_output(transform="pandas").fit_transform([cycle(3)])
     assert list(frame.columns) == ["grnf0", "grnf1", "grnf2", "grnf3"]
+
+
+def test_orders_that_cost_too_much_are_left_out_with_a_word(tmp_path):
+    generator, law = np.random.default_rng(0), ShiftedPoisson(0.5)
+    graphs = [random_graph(generator, 30, 2, 0, False, 0.1) for _ in range(4)]
+    settings = {"n_components": 512, "orders": law, "random_state": 0}
+    with pytest.warns(GrnfWarning, match="orders above 2 would take more than max_seconds_per_graph=0.001"):
+        cut = GRNF(**settings, max_seconds_per_graph=0.001).fit(graphs)
+    assert cut.orders_.max() == 2
+    assert cut.truncation_bias_ == pytest.approx(4 * (1 - law.mass({1, 2})))
+    by_hand = GRNF(**settings, proposal=law.restricted_to({1, 2})).fit(graphs)
+    np.testing.assert_array_equal(cut.transform(graphs), by_hand.transform(graphs))
+    assert by_hand.truncation_bias_ == cut.truncation_bias_
+    cut.save(tmp_path / "cut.json")
+    np.testing.assert_array_equal(GRNF.load(tmp_path / "cut.json").transform(graphs), cut.transform(graphs))
+    rich = GRNF(**settings, max_seconds_per_graph=1e6).fit(graphs)  # warnings are errors here
+    assert rich.truncation_bias_ == 0
+    assert (rich.orders_ == GRNF(**settings).fit(graphs).orders_).all()
+    with pytest.raises(ValueError, match="max_seconds_per_graph"):
+        GRNF(max_seconds_per_graph=0).fit(graphs)
