@@ -152,6 +152,7 @@ CHANGED = {
     "random_state": [1, 2],
     "unseen": ["ignore"],
     "missing": ["zero"],
+    "max_seconds_per_graph": [1.0, 2.0],
 }
 
 
@@ -181,6 +182,7 @@ OTHERS = {
     "hops": [1, 3],
     "depth": [1, 4],
     "dim": [4, 16],
+    "limit": [100, 200],
     "columns": ["all"],
     "seed": [1, 2],
     "steps": [2, 3],

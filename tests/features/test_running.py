@@ -64,9 +64,9 @@ def test_blocks_of_a_stream():
 
 
 def test_long_runs_are_announced_before_they_begin(monkeypatch):
-    graphs = [cycle(40)]
+    graphs = [Graph(80, cycle(80).edges, np.arange(80.0))]  # no two nodes alike
     monkeypatch.setattr(schedule, "run", lambda tasks, workers: None)  # only the warning is wanted
-    message = r"about \d+ minutes: order 5 on graphs of up to 40 nodes.*restricted_to"
+    message = r"about \d+ minutes: order 5 on graphs of up to 80 nodes.*restricted_to"
     with pytest.warns(CostWarning, match=message):
         GRNF(512, orders={5: 1.0}, random_state=0).fit_transform(graphs)
     with warnings.catch_warnings():
@@ -173,7 +173,7 @@ def test_interrupt_leaves_cleanly(tmp_path):
     code = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from grnf import GRNF, Graph\n"
-        "g = [Graph(14, [(i, (i + 1) % 14) for i in range(14)]) for _ in range(64)]\n"
+        "g = [Graph(30, [(i, (i + 1) % 30) for i in range(30)], range(30)) for _ in range(64)]\n"
         "t = GRNF(4096, orders={4: 1.0}, hidden_channels=1, n_jobs=2, random_state=0).fit(g)\n"
         "print('ready', flush=True)\n"
         "try:\n"

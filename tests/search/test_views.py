@@ -13,7 +13,7 @@ GRAPHS, LABELS = make_sbm(20, random_state=0)
 
 def test_squared_distances_are_means_over_views(tmp_path):
     views = GraphViews(16).fit(GRAPHS)
-    Z = GRNFClassifier(16, random_state=0).fit(GRAPHS, LABELS).transform(GRAPHS)
+    Z = GRNFClassifier(16, lifts="recipe", random_state=0).fit(GRAPHS, LABELS).transform(GRAPHS)
     parts = Z.reshape(len(GRAPHS), len(views.views_), 16)
     expected = np.square(parts - parts[3]).sum(axis=2).mean(axis=1)
     index = GraphIndex(views).add(GRAPHS)

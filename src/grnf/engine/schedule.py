@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from grnf.basis import bell
-from grnf.engine.costs import LOOKED_AT, estimated_seconds
+from grnf.engine.costs import LOOKED_AT, SMOOTH_PER_SECOND, estimated_seconds
 from grnf.engine.jit import compiled
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
@@ -223,6 +223,9 @@ class Schedule:
         The most that it can take costs nothing to say; only if that is long are equal nodes looked for.
         """
         sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
+        k, largest = int(sample.max()), float(batch.sizes.max(initial=1))
+        if len(batch) * largest**k * n_hidden * law.hidden_channels * bell(k) < LONG * SMOOTH_PER_SECOND:
+            return
         for looked_at in (0, LOOKED_AT):
             seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
             seconds *= n_hidden / len(sample) / self.workers

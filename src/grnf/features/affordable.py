@@ -23,12 +23,11 @@ def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -
     --------
     >>> from grnf.graphs import Graph
     >>> from grnf.law import ParameterLaw, ShiftedPoisson
-    >>> generator = np.random.default_rng(0)
     >>> law = ParameterLaw(ShiftedPoisson(0.5))
-    >>> batch = GraphBatch.from_graphs([Graph(30, generator.integers(30, size=(60, 2)), np.arange(30.0))])
+    >>> batch = GraphBatch.from_graphs([Graph(30, [(i, i // 2) for i in range(30)], np.arange(30.0))])
     >>> features = FeatureMap(law, law, 512, seed=0)
-    >>> affordable_orders(features, batch, 0.01), affordable_orders(features, batch, 3600)
-    ([1, 2, 3], None)
+    >>> affordable_orders(features, batch, 0.001), affordable_orders(features, batch, 3600)
+    ([1, 2], None)
     """
     drawn = np.unique(features.hidden_orders()).tolist()
     for last, more in pairwise(drawn):
