@@ -49,8 +49,10 @@ def tasks():
     found["ENZYMES, 16 heads"] = lambda: transform("ENZYMES", heads=16)
     for name in ("NCI1", "IMDB-BINARY"):
         found[f"{name}, order 3"] = lambda name=name: transform(name, 200, n_components=64, orders={3: 1.0})
-    for name in ("NCI1", "PROTEINS_full", "IMDB-BINARY"):
-        found[f"{name}, order 3, M = 512"] = lambda name=name: transform(name, 50, orders={3: 1.0})
+    for name, some in (("NCI1", None), ("PROTEINS_full", 100), ("IMDB-BINARY", None)):
+        found[f"{name}, order 3, {'all' if some is None else some} graphs"] = lambda name=name, some=some: (
+            transform(name, some, n_components=64, orders={3: 1.0})
+        )
     found["NCI1, order 4"] = lambda: transform("NCI1", 6, n_components=2, orders={4: 1.0})
     for attributes in (0, 2):
         found[f"one sparse graph of 10^5 nodes, {attributes} attributes"] = lambda a=attributes: sparse(
