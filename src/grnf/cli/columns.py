@@ -74,12 +74,15 @@ def _kept(source: Source, keep: Sequence[str]) -> list[str]:
 
 def is_smiles_table(source: Source, told: bool = False) -> bool:
     """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
-    from grnf.io import guess_format
+    from grnf.io.files.formats import TABLES
+    from grnf.io.files.registry import format_of
+    from grnf.io.files.streams import Source as File
 
-    if source.format is not None:
+    if source.format is not None and source.format not in TABLES:
         return source.format == "smiles"
     try:
-        return guess_format(source.path) in (("smiles", "edge-table") if told else ("smiles",))
+        found = format_of(File(source.path), source.format).name
+        return found in (("smiles", "edge-table") if told else ("smiles",))
     except GraphError:
         return told and source.path.exists()  # what is wrong with it, if anything, the reader says
 
