@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from grnf.cli.options import checked
 from grnf.cli.source import Source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
@@ -18,16 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["about_columns", "described", "is_smiles_table", "smiles_column_of", "survey_of", "with_columns"]
 
 
-def with_columns(source: Source, smiles_column: str | None, id_column: str | None, quiet: bool) -> Source:
+def with_columns(
+    source: Source,
+    smiles_column: str | None,
+    id_column: str | None,
+    quiet: bool,
+    keep: Sequence[str] | None = None,
+) -> Source:
     """Return a source that reads these columns of a table of SMILES; a column found by content is said."""
     if not is_smiles_table(source, smiles_column is not None):
-        for option, given in (("--smiles-column", smiles_column), ("--id-column", id_column)):
+        named = {"--smiles-column": smiles_column, "--id-column": id_column, "--keep": keep or None}
+        for option, given in named.items():
             if given is not None:
                 raise typer.BadParameter(f"{source.name} is no table of SMILES", param_hint=option)
         return source
     options = {**source.options}
     if id_column is not None:
         options["graph_id"] = id_column
+    if keep:
+        options["keep"] = _kept(source, keep)
     if smiles_column is not None:
         return replace(source, format="smiles", options={**options, "column": smiles_column})
     if source.path.is_file():
@@ -42,14 +52,37 @@ def with_columns(source: Source, smiles_column: str | None, id_column: str | Non
     return replace(source, options=options)
 
 
+def _kept(source: Source, keep: Sequence[str]) -> list[str]:
+    """Return the names of columns to keep, once each, if vectors can have them and the table has."""
+    from grnf.io.files.streams import Source as File
+    from grnf.io.files.tables import find_column, table_columns
+    from grnf.io.vectors.blocks import check_column_name
+
+    names = list(dict.fromkeys(keep))
+    for name in names:
+        if name == "smiles":
+            raise typer.BadParameter("smiles is written in any case", param_hint="--keep")
+        checked(check_column_name, name, "--keep")
+    if source.path.is_file():
+        file = File(source.path)
+        there = table_columns(file)
+        file.name = source.name
+        for name in names:
+            find_column(there, name, (), "kept values", file)
+    return names
+
+
 def is_smiles_table(source: Source, told: bool = False) -> bool:
     """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
-    from grnf.io import guess_format
+    from grnf.io.files.formats import TABLES
+    from grnf.io.files.registry import format_of
+    from grnf.io.files.streams import Source as File
 
-    if source.format is not None:
+    if source.format is not None and source.format not in TABLES:
         return source.format == "smiles"
     try:
-        return guess_format(source.path) in (("smiles", "edge-table") if told else ("smiles",))
+        found = format_of(File(source.path), source.format).name
+        return found in (("smiles", "edge-table") if told else ("smiles",))
     except GraphError:
         return told and source.path.exists()  # what is wrong with it, if anything, the reader says
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +23,7 @@ from grnf.cli.options import (
     Force,
     Format,
     IdColumn,
+    Keep,
     Like,
     NComponents,
     NJobs,
@@ -67,6 +68,7 @@ def embed(
     format: Format = None,
     smiles_column: SmilesColumn = None,
     id_column: IdColumn = None,
+    keep: Keep = None,
     n_components: NComponents = None,
     eps: Annotated[
         float | None, typer.Option(help="Error accepted on squared distances, for -m auto.")
@@ -147,13 +149,16 @@ def embed(
     if output != "-":
         from grnf.io.vectors import Parts, vector_format
 
-        checked(vector_format, output, "--output")
+        if checked(vector_format, output, "--output") == "npy" and keep:
+            raise typer.BadParameter(
+                ".npy holds vectors alone; .parquet, .npz and .csv have columns too", param_hint="--keep"
+            )
         if not resume and not Parts.folder_of(output).exists():
             _check_outputs(output, force)  # before much is read; and again once no other run can write
     grnf = make_transformer(like, settings)
     run = _Run(grnf, like, on_error, block_size, quiet, resume, force, n_jobs)
     with open_source(source, format) as found, workers(n_jobs):
-        graphs = with_columns(found, smiles_column, id_column, quiet)
+        graphs = with_columns(found, smiles_column, id_column, quiet, keep)
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
     if as_json:
         typer.echo(json.dumps(summary), err=output == "-")
@@ -300,7 +305,15 @@ class _Run:
                 wanted = islice(items, None if end is None else end - first)
                 blocks = embed_stream(self.grnf, wanted, start=first * self.block_size, **settings)
                 for number, (block, bad) in enumerate(blocks, first):
-                    records = [{**asdict(graph), "row": None if skip else graph.index} for graph in bad]
+                    records = [
+                        {
+                            "graph_id": graph.graph_id,
+                            "index": graph.index,
+                            "reason": graph.reason,
+                            "row": None if skip else graph.index,
+                        }
+                        for graph in bad
+                    ]
                     yield number, block, records
                 done = first if end is None else end
 

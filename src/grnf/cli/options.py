@@ -24,6 +24,7 @@ __all__ = [
     "Force",
     "Format",
     "IdColumn",
+    "Keep",
     "Like",
     "NComponents",
     "NJobs",
@@ -68,6 +69,13 @@ IdColumn = Annotated[
     str | None,
     typer.Option(
         metavar="NAME", help="Column of the names of graphs in a table of SMILES.", show_default="graph_id"
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column of a table of SMILES to write beside the vectors, as smiles always is; may be repeated.",
     ),
 ]
 NComponents = Annotated[

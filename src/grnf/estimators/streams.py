@@ -12,7 +12,7 @@ from grnf.graphs import Graph
 from grnf.io.batch import RawBatch
 from grnf.io.columns import is_missing
 from grnf.io.objects import graph_objects, to_raw
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawGraph, columns_of_graphs
 from grnf.io.vectors.blocks import VectorBlock
 from grnf.rules import Int, checked
 from grnf.typing import OnError
@@ -39,7 +39,8 @@ def embed_stream(
     """Embed a stream of graphs; yield the vectors of a block of them at a time, and the bad graphs of it.
 
     A block has ids, labels and vectors of its graphs, in the order of the stream, and can go to
-    `grnf.io.vectors.write_vectors`. Graphs are called by their `graph_id`, or else by their place.
+    `grnf.io.vectors.write_vectors`. Graphs are called by their `graph_id`, or else by their place. What a
+    table says of them beside (SMILES, columns that its reader was told to keep) goes with their rows.
 
     Parameters
     ----------
@@ -74,10 +75,11 @@ def embed_stream(
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
             raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
-        y = graphs.y if isinstance(graphs, RawBatch) else [getattr(graph, "y", None) for graph in graphs]
         rows = embedding.rows.tolist()
+        y, columns = _beside(graphs)
+        own = {name: [values[place] for place in rows] for name, values in columns.items()}
         yield (
-            VectorBlock([ids[place] for place in rows], [y[place] for place in rows], embedding.vectors),
+            VectorBlock([ids[place] for place in rows], [y[place] for place in rows], embedding.vectors, own),
             bad,
         )
         start += len(graphs)
@@ -106,6 +108,13 @@ def _names(graphs: RawBatch | list[Any]) -> Sequence[str | None]:
     if isinstance(graphs, RawBatch):
         return graphs.graph_ids
     return [getattr(graph, "graph_id", None) for graph in graphs]
+
+
+def _beside(graphs: RawBatch | list[Any]) -> tuple[Sequence[Any], Mapping[str, Sequence[Any]]]:
+    """Return the labels of graphs, and their own columns."""
+    if isinstance(graphs, RawBatch):
+        return graphs.y, graphs.graph_columns
+    return [getattr(graph, "y", None) for graph in graphs], columns_of_graphs(graphs)
 
 
 def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:

@@ -18,7 +18,7 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.graphs.batch import offsets, ragged_indices
 from grnf.io.columns import check_columns, is_missing
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawGraph, columns_of_graphs
 from grnf.typing import BoolArray, IntArray
 
 __all__ = ["RawBatch", "RawColumn", "joined", "sized", "together"]
@@ -74,6 +74,8 @@ class RawBatch:
         Labels or targets, None where there is none.
     bad : mapping from int to str
         Places and reasons of graphs that could not be read; they stand here without nodes.
+    graph_columns : mapping from name to sequence
+        What else a table says of the graphs, one entry each, None where one is missing.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class RawBatch:
     graph_ids: Sequence[str | None]
     y: Sequence[Any]
     bad: Mapping[int, str] = field(default_factory=dict)
+    graph_columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
@@ -109,6 +112,7 @@ class RawBatch:
             np.array([raw.directed for raw in graphs], np.bool_),
             [raw.graph_id for raw in graphs],
             [raw.y for raw in graphs],
+            graph_columns=columns_of_graphs(graphs),
         )
 
     def take(self, indices: npt.ArrayLike) -> RawBatch:
@@ -125,6 +129,7 @@ class RawBatch:
             [self.graph_ids[i] for i in index],
             [self.y[i] for i in index],
             {place: self.bad[i] for place, i in enumerate(index.tolist()) if i in self.bad},
+            {name: [values[i] for i in index] for name, values in self.graph_columns.items()},
         )
 
     def __len__(self) -> int:
@@ -144,12 +149,19 @@ class RawBatch:
             bool(self.directed[index]),
             self.graph_ids[index],
             self.y[index],
+            self._row(index),
         )
+
+    def _row(self, index: int) -> dict[str, Any]:
+        return {name: values[index] for name, values in self.graph_columns.items()}
 
     def __iter__(self) -> Iterator[RawGraph | BadGraph]:
         for index in range(len(self)):
             reason = self.bad.get(index)
-            yield self[index] if reason is None else BadGraph(self.graph_ids[index], index, reason)
+            if reason is None:
+                yield self[index]
+            else:
+                yield BadGraph(self.graph_ids[index], index, reason, self._row(index))
 
     def __repr__(self) -> str:
         return (
@@ -224,6 +236,10 @@ def _concatenated(batches: Sequence[RawBatch]) -> RawBatch:
             for s, batch in zip(starts, batches, strict=False)
             for place, why in batch.bad.items()
         },
+        {
+            name: [value for b in batches for value in b.graph_columns.get(name, [None] * len(b))]
+            for name in dict.fromkeys(chain.from_iterable(b.graph_columns for b in batches))
+        },
     )
 
 
@@ -265,12 +281,18 @@ def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Map
             ids.tolist(),
             y.tolist(),
             dict(bad),
+            {name: _placed(values, places, count) for name, values in batch.graph_columns.items()},
         )
     graphs = [RawGraph(0, np.empty((0, 2), np.int64))] * count
     for own, batch in parts:
         for index, place in enumerate(own):
             graphs[place] = batch[index]
     return replace(RawBatch.of(graphs), bad=dict(bad))
+
+
+def _placed(values: Sequence[Any], places: Sequence[int], count: int) -> list[Any]:
+    own = dict(zip(places, values, strict=True))
+    return [own.get(place) for place in range(count)]
 
 
 def _spread(column: RawColumn, places: Sequence[int], count: int) -> RawColumn:

@@ -6,7 +6,7 @@ Every converter and reader makes a `RawGraph`; the encoder (fitted on the graphs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.typing import IntArray
 
-__all__ = ["BadGraph", "Columns", "RawGraph", "checked_raw", "raw_from_graph"]
+__all__ = ["BadGraph", "Columns", "RawGraph", "checked_raw", "columns_of_graphs", "raw_from_graph"]
 
 Columns = Mapping[str, Any]
 
@@ -42,6 +42,8 @@ class RawGraph:
         What the source calls this graph.
     y : optional
         Label or target of the graph.
+    graph_columns : mapping from name to value
+        What else its row of a table says; it goes with the graph, and into no vector.
     """
 
     n_nodes: int
@@ -51,6 +53,7 @@ class RawGraph:
     directed: bool = False
     graph_id: str | None = None
     y: Any = None
+    graph_columns: Columns = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -72,11 +75,14 @@ class BadGraph:
         Its number in the source, from 0.
     reason : str
         Where it stands, what is wrong, and what to do.
+    graph_columns : mapping from name to value
+        As in `RawGraph`, where that much could be read.
     """
 
     graph_id: str | None
     index: int
     reason: str
+    graph_columns: Columns = field(default_factory=dict, repr=False, compare=False)
 
 
 def checked_raw(
@@ -132,3 +138,16 @@ def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
     node_columns = {} if graph.node_attr is None else {"x": graph.node_attr}
     edge_columns = {} if graph.edge_attr is None else {"edge_attr": graph.edge_attr}
     return RawGraph(graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed)
+
+
+def columns_of_graphs(graphs: Iterable[Any]) -> dict[str, list[Any]]:
+    """Put what the graphs' own columns say one below the other; None where one does not have a column.
+
+    Examples
+    --------
+    >>> columns_of_graphs([RawGraph(1, [], graph_columns={"smiles": "C"}), BadGraph(None, 1, "cut off")])
+    {'smiles': ['C', None]}
+    """
+    rows = [graph.graph_columns if isinstance(graph, (RawGraph, BadGraph)) else {} for graph in graphs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

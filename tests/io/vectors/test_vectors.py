@@ -1,4 +1,7 @@
 import gc
+import hashlib
+import io
+import json
 import weakref
 
 import numpy as np
@@ -7,7 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from grnf import GraphError
-from grnf.io.vectors import VECTOR_FORMATS, Parts, VectorBlock, holds_vectors, read_vectors, write_vectors
+from grnf.io.cells import Cell
+from grnf.io.vectors import (
+    VECTOR_FORMATS,
+    Parts,
+    VectorBlock,
+    holds_vectors,
+    read_vectors,
+    write_csv,
+    write_vectors,
+)
 
 
 def blocks(y=(1, 2, 3), dtype=np.float32):
@@ -173,3 +185,85 @@ def test_folders_of_others_are_left_alone(tmp_path):
     (tmp_path / "y.npy.parts" / "manifest.json").write_text("{")
     with pytest.raises(ValueError, match="is damaged"):
         Parts(tmp_path / "y.npy", {})
+
+
+@pytest.mark.parametrize(
+    ("given", "arrow", "found", "array"),
+    [
+        ([Cell("1"), None, Cell("-3")], pa.int64(), [1, None, -3], [1, np.nan, -3]),
+        ([Cell("1.50"), Cell("2"), Cell("NA")], pa.float64(), [1.5, 2, None], [1.5, 2, np.nan]),
+        ([Cell("1.50"), Cell("NA"), Cell("x")], pa.string(), ["1.50", "NA", "x"], ["1.50", "NA", "x"]),
+        ([Cell("007"), Cell("12"), None], pa.string(), ["007", "12", None], ["007", "12", ""]),
+        ([Cell("NA"), None, None], pa.string(), ["NA", None, None], ["NA", "", ""]),
+        (["1", "2", "3"], pa.string(), ["1", "2", "3"], ["1", "2", "3"]),  # text that the source calls text
+        ([1, 2, 3], pa.int64(), [1, 2, 3], [1, 2, 3]),
+        ([None, None, None], pa.string(), [None, None, None], ["", "", ""]),
+    ],
+)
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_columns_of_every_kind(tmp_path, given, arrow, found, array, in_parts):
+    Z, _ = blocks()
+    cut = [
+        VectorBlock(["a", "b"], [None, None], Z[:2], {"k": given[:2]}),
+        VectorBlock(["c"], [None], Z[2:], {"k": given[2:]}),
+    ]
+    with Parts(tmp_path / "z", {}) as parts:
+        for block in cut:
+            parts.add(block, [])
+        for format in VECTOR_FORMATS:
+            write_vectors(tmp_path / f"z.{format}", parts if in_parts else cut)
+            np.testing.assert_allclose(read_vectors(tmp_path / f"z.{format}").Z, Z, rtol=1e-6)
+    table = pq.read_table(tmp_path / "z.parquet")
+    assert table.schema.field("k").type == arrow
+    assert table["k"].to_pylist() == found
+    with np.load(tmp_path / "z.npz") as arrays:
+        np.testing.assert_array_equal(arrays["k"], array)
+    lines = (tmp_path / "z.csv").read_text().splitlines()
+    texts = ["" if value is None else str(value) for value in given]
+    assert [line.split(",")[2] for line in lines] == ["k", *texts]
+
+
+def test_blocks_without_a_column_have_nothing_in_it(tmp_path):
+    Z, _ = blocks()
+    with_it, without = VectorBlock(["a"], [None], Z[:1], {"k": [1]}), VectorBlock(["b"], [None], Z[1:2])
+    write_vectors(tmp_path / "z.parquet", [without, with_it])
+    assert pq.read_table(tmp_path / "z.parquet")["k"].to_pylist() == [None, 1]
+    write_vectors(tmp_path / "z.npz", [without, with_it])
+    with np.load(tmp_path / "z.npz") as arrays:
+        np.testing.assert_array_equal(arrays["k"], [np.nan, 1])
+    assert write_csv(io.StringIO(), [with_it, without]) == 2
+    with pytest.raises(ValueError, match=r"has the columns \['k'\], the first has \[\]"):
+        write_csv(io.StringIO(), [without, with_it])
+
+
+def test_columns_must_fit_their_block():
+    with pytest.raises(ValueError, match="column 'k' has 2 entries for 1 rows"):
+        VectorBlock(["a"], [None], np.zeros((1, 2)), {"k": [1, 2]})
+    with pytest.raises(ValueError, match="cannot be called 'grnf7'"):
+        VectorBlock(["a"], [None], np.zeros((1, 2)), {"grnf7": [1]})
+
+
+def test_columns_of_a_part_are_under_its_checksum(tmp_path):
+    Z, _ = blocks()
+    with Parts(tmp_path / "z.npy", {}) as parts:
+        parts.add(VectorBlock(["a"], [None], Z[:1], {"smiles": ["CO"]}), [])
+        parts.add(VectorBlock(["b"], [None], Z[1:2], {"smiles": ["CN"]}), [])
+    notes = parts.folder / "000000.json"
+    notes.write_text(notes.read_text().replace("CO", "CC"))
+    with Parts(tmp_path / "z.npy", {}, resume=True) as again:
+        assert again.damaged == {0: "000000.json is not as it was written"}
+        assert [block.columns for block in again] == [{"smiles": ["CN"]}]
+
+
+def test_parts_of_an_older_version_are_made_again(tmp_path):
+    Z, _ = blocks()
+    with Parts(tmp_path / "z.npy", {}) as parts:
+        parts.add(VectorBlock(["a"], [None], Z[:1]), [])
+    file = parts.folder / "000000.json"
+    notes = json.loads(file.read_text())["notes"]
+    del notes["columns"], notes["cells"]
+    sha256 = hashlib.sha256(json.dumps(notes).encode()).hexdigest()
+    file.write_text(json.dumps({"sha256": sha256, "notes": notes}))
+    with Parts(tmp_path / "z.npy", {}, resume=True) as again:
+        assert len(again) == 0
+        assert "older version" in again.damaged[0]

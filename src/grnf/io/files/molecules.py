@@ -5,8 +5,9 @@ Only graphs that say which elements and bonds they are made of can be written.
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -17,12 +18,13 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.batch import RawBatch
+from grnf.io.cells import Cell
 from grnf.io.files.edge_table_write import Waiting, write_rows
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
 from grnf.io.files.records import Block, OnError, each_record, line_records
 from grnf.io.files.streams import Source, decoded
 from grnf.io.files.survey import HEAD, named_smiles, smiles_by_content
-from grnf.io.files.tables import Row, cell, find_column, read_table
+from grnf.io.files.tables import Row, cell, find_column, is_parquet, read_table
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import raw_from_smiles, smiles_from_raw
 from grnf.io.molecule_blocks import block_of_smiles
@@ -42,7 +44,8 @@ __all__ = [
 
 BLOCK = 1024
 """Molecules that are read at a time."""
-_Record: TypeAlias = tuple[str, str | None, tuple[Any, str | None, Any] | GraphError]
+_Content: TypeAlias = tuple[Any, str | None, Any] | GraphError
+_Record: TypeAlias = tuple[str, str | None, _Content, Mapping[str, Any]]
 
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
@@ -54,9 +57,10 @@ def read_smiles(
     column: str | None = None,
     y: str | Sequence[str] | None = None,
     graph_id: str | None = None,
+    keep: Sequence[str] = (),
     on_error: OnError = "raise",
 ) -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a table, row by row.
+    """Yield the molecules of a table, row by row; their graph column "smiles" is the SMILES as given.
 
     Parameters
     ----------
@@ -68,9 +72,24 @@ def read_smiles(
         Column for the target of each molecule, by default the one called y or Y; several give a list.
     graph_id : str, optional
         Column for the name of each molecule, by default the one called graph_id.
+    keep : sequence of str
+        More columns that are to go with the molecules, as graph columns of the same names.
     on_error : {"raise", "yield"}
     """
-    return each_record(_records(source, column, y, graph_id), lambda row: _graph_of_smiles(*row), on_error)
+    return _each_molecule(_records(source, column, y, graph_id, keep), on_error)
+
+
+def _each_molecule(records: Iterable[_Record], on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+    """Build the molecules one by one, bad ones too with what their rows say."""
+    columns: Mapping[str, Any] = {}
+
+    def contents() -> Iterator[tuple[str, str | None, _Content]]:
+        nonlocal columns
+        for where, name, content, columns in records:  # noqa: B007 (used below, row by row)
+            yield where, name, content
+
+    for graph in each_record(contents(), lambda row: _graph_of_smiles(*row), on_error):
+        yield replace(graph, graph_columns=columns)
 
 
 def read_smiles_blocks(
@@ -79,6 +98,7 @@ def read_smiles_blocks(
     column: str | None = None,
     y: str | Sequence[str] | None = None,
     graph_id: str | None = None,
+    keep: Sequence[str] = (),
     on_error: OnError = "raise",
     n_jobs: int | None = None,
 ) -> Iterator[Block]:
@@ -86,11 +106,11 @@ def read_smiles_blocks(
 
     Parameters
     ----------
-    source, column, y, graph_id, on_error : as in `read_smiles`
+    source, column, y, graph_id, keep, on_error : as in `read_smiles`
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    records = _records(source, column, y, graph_id)
+    records = _records(source, column, y, graph_id, keep)
     parts = iter(lambda: list(islice(records, BLOCK)), [])
     for where, batch in in_processes(_block_of_records, parts, n_jobs):
         if batch.bad and on_error == "raise":
@@ -103,7 +123,7 @@ def read_smiles_blocks(
 def _block_of_records(records: list[_Record]) -> tuple[list[str], RawBatch]:
     """Read the SMILES of some rows; also return where they stand."""
     texts, bad = [], {}
-    for place, (_, _, content) in enumerate(records):
+    for place, (_, _, content, _) in enumerate(records):
         try:
             if isinstance(content, GraphError):
                 raise content
@@ -112,17 +132,24 @@ def _block_of_records(records: list[_Record]) -> tuple[list[str], RawBatch]:
             texts.append("")
             bad[place] = str(error)
     batch = block_of_smiles(texts)
-    ids = [name for _, name, _ in records]
-    targets = [None if isinstance(content, GraphError) else content[2] for *_, content in records]
-    whole = replace(batch, graph_ids=ids, y=targets, bad={**batch.bad, **bad})
+    ids = [name for _, name, *_ in records]
+    targets = [None if isinstance(content, GraphError) else content[2] for *_, content, _ in records]
+    columns = {name: [row[name] for *_, row in records] for name in records[0][3]}
+    whole = replace(batch, graph_ids=ids, y=targets, bad={**batch.bad, **bad}, graph_columns=columns)
     return [where for where, *_ in records], whole
 
 
 def _records(
-    source: Source, column: str | None, y: str | Sequence[str] | None, graph_id: str | None
+    source: Source,
+    column: str | None,
+    y: str | Sequence[str] | None,
+    graph_id: str | None,
+    keep: Sequence[str],
 ) -> Iterator[_Record]:
-    """Yield where each row stands, its id, and its SMILES, id and target."""
+    """Yield where each row stands, its id, its SMILES, id and target, and what goes with it."""
     _require_rdkit()
+    if isinstance(keep, str) or "smiles" in keep:
+        raise GraphError(f"keep takes a list of names other than smiles, which is there; got {keep!r}")
     several = y is not None and not isinstance(y, str)
     header: list[str] = []
     targets: list[str] = []
@@ -135,16 +162,19 @@ def _records(
         targets.extend(find_column(columns, name, (), "y", source) for name in asked)
         if graph_id is not None or "graph_id" in columns:
             names["graph_id"] = find_column(columns, graph_id or "graph_id", (), "graph_id", source)
+        for name in keep:
+            find_column(columns, name, (), "kept values", source)
         smiles = named_smiles(columns, column, source)
         if smiles is None:
             return columns
         names["smiles"] = smiles
-        return [*names.values(), *targets]
+        return [*names.values(), *targets, *keep]
 
     def name_of(row: Row) -> str | None:
         name = row.values[names["graph_id"]] if "graph_id" in names else None
         return None if name is None else str(name)
 
+    is_text = not is_parquet(source)
     table = read_table(source, choose)
     head = list(islice(table, 1))
     if "smiles" not in names:
@@ -153,22 +183,42 @@ def _records(
         names["smiles"] = smiles_by_content(header, good, source)
     for row in chain(head, table):
         if row.problem:
-            yield row.where, name_of(row), GraphError(row.problem)
+            nothing = dict.fromkeys(["smiles", *keep])  # which field is whose cannot be told
+            yield row.where, name_of(row), GraphError(row.problem), nothing
             continue
         values = [cell(row.values[name]) for name in targets]
         target = values if several else next(iter(values), None)
-        yield row.where, name_of(row), (row.values[names["smiles"]], name_of(row), target)
+        smiles = row.values[names["smiles"]]
+        kept = {"smiles": None if smiles in (None, "") else str(smiles)}
+        kept |= {name: _kept(row.values[name], is_text) for name in keep}
+        yield row.where, name_of(row), (smiles, name_of(row), target), kept
+
+
+def _kept(value: Any, is_text: bool) -> Any:
+    """Return a value as it goes with a molecule: texts, numbers and truth as they are, all else as text."""
+    if is_text:
+        return None if value in (None, "") else Cell(value)
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, default=str)
+    return value if isinstance(value, str) else cell(value)
 
 
 def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"."""
+    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
     _require_rdkit()
+    return _each_molecule(_line_records(source), on_error)
 
-    def build(line: bytes) -> RawGraph:
-        smiles, *name = decoded(line, "the line").split(None, 1) or [""]
-        return _graph_of_smiles(smiles, graph_id=name[0].strip() if name else None)
 
-    return each_record(line_records(source, LONGEST_LINE), build, on_error)
+def _line_records(source: Source) -> Iterator[_Record]:
+    for where, _, line in line_records(source, LONGEST_LINE):
+        try:
+            if isinstance(line, GraphError):
+                raise line
+            smiles, *name = decoded(line, "the line").split(None, 1) or [""]
+        except GraphError as error:
+            yield where, None, error, {"smiles": None}
+        else:
+            yield where, None, (smiles, name[0].strip() if name else None, None), {"smiles": smiles}
 
 
 def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:

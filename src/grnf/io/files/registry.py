@@ -141,7 +141,7 @@ def _each_file(
         stem = _stem_and_suffix(file)[0]
         for graph in _read_file(Source(file), entry, on_error, options):
             if isinstance(graph, BadGraph):
-                yield BadGraph(graph.graph_id or stem, index, graph.reason)
+                yield replace(graph, graph_id=graph.graph_id or stem, index=index)
             else:
                 yield graph if graph.graph_id is not None else replace(graph, graph_id=stem)
             index += 1

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from grnf.errors import GraphError
+from grnf.io.cells import ABSENT
 from grnf.io.files.streams import Source
 from grnf.io.files.tables import cell, find_column, read_table
 
@@ -48,9 +49,6 @@ MOST_DISTINCT = 10_000
 
 MOST_TEXT_CLASSES = 100
 """Different texts up to which a column is taken for classes, and not for names."""
-
-ABSENT = frozenset({"na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "."})
-"""How a missing number is spelled."""
 
 LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
 ID_NAME = re.compile(

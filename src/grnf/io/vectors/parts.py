@@ -1,11 +1,11 @@
 """Finished blocks of a run, kept beside its output until the last one is there: what makes a run resumable.
 
 OUTPUT.parts/ holds manifest.json (all that the blocks depend on), and for each finished block its vectors
-(000000.npy, ...) and then its ids, labels and bad graphs (000000.json, ...). Each file is written whole or
-not at all, and a block counts as finished once its .json is there; so the folder is sound at every moment.
-The folder is locked as long as a run works in it (see lock.py). Disks fail and people edit: the notes in a
-.json carry checksums of themselves, of the vectors and of the transformer, and a block that does not fit them
-is computed again.
+(000000.npy, ...) and then its ids, labels, columns and bad graphs (000000.json, ...). Each file is written
+whole or not at all, and a block counts as finished once its .json is there; so the folder is sound at every
+moment. The folder is locked as long as a run works in it (see lock.py). Disks fail and people edit: the notes
+in a .json carry checksums of themselves, of the vectors and of the transformer, and a block that does not fit
+them is computed again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.files import atomic_write, write_json
+from grnf.io.cells import Cell
 from grnf.io.vectors.blocks import VectorBlock, plain
 from grnf.io.vectors.lock import LOCK, FolderLock
 
@@ -119,6 +120,8 @@ or remove the folder to start afresh
         for number in range(count):
             try:
                 notes = self._notes(number)
+                if "columns" not in notes:
+                    raise ValueError("an older version of grnf made it")
                 _check_vectors(self._vectors_file(number), notes["vectors"])
             except FileNotFoundError as error:
                 self.damaged[number] = f"{Path(error.filename).name} is missing"
@@ -151,7 +154,10 @@ or remove the folder to start afresh
         for number in sorted(self._finished):
             notes = self._notes(number)
             Z = np.load(self._vectors_file(number), mmap_mode="r", allow_pickle=False)
-            yield VectorBlock(notes["ids"], notes["y"], Z)
+            columns = notes["columns"]
+            for name in notes["cells"]:
+                columns[name] = [Cell(value) if isinstance(value, str) else value for value in columns[name]]
+            yield VectorBlock(notes["ids"], notes["y"], Z, columns)
 
     def gaps(self) -> Iterator[tuple[int, int | None]]:
         """Yield where blocks are wanting: (first, end) for each row of them; the last has no end, None."""
@@ -173,6 +179,8 @@ or remove the folder to start afresh
         notes = {
             "ids": list(block.ids),
             "y": list(block.y),
+            "columns": {name: list(values) for name, values in block.columns.items()},
+            "cells": [name for name, own in block.columns.items() if any(isinstance(v, Cell) for v in own)],
             "bad": bad,
             "vectors": {"size": summed.size, "sha256": summed.hash.hexdigest()},
             "transformer": self._transformer_checksum(),

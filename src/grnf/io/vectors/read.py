@@ -19,7 +19,7 @@ from grnf.typing import FloatArray
 
 __all__ = ["Vectors", "holds_vectors", "read_vectors"]
 
-CSV_START = "graph_id,y,grnf0"
+CSV_START = "graph_id,y,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,8 @@ class Vectors:
 def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> Vectors:
     """Read an embedding from .parquet, .npy, .npz or .csv.
 
-    A .npy file knows no ids, so its rows are called "0", "1", ...; it is mapped, not loaded.
+    A .npy file knows no ids, so its rows are called "0", "1", ...; it is mapped, not loaded. Columns
+    beside ids, labels and vectors are passed over.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
         vectors = _READERS[format or vector_format(path)](path)
     except FileNotFoundError:
         raise GraphError(f"{path} does not exist") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile) as error:
         raise GraphError(f"{path} holds no vectors: {error}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
@@ -77,7 +78,7 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
         return False
     try:
         return _SNIFFERS[suffix](path)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+    except (ValueError, EOFError, OSError, csv.Error, zipfile.BadZipFile):
         return False
 
 
@@ -96,21 +97,24 @@ def _read_csv(path: Path) -> Vectors:
     with open(path, newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         header = next(rows, [])
-        if not ",".join(header).startswith(CSV_START):
-            raise ValueError(f"the first line must begin with {CSV_START}")
+        if header[:2] != ["graph_id", "y"] or "grnf0" not in header:
+            raise ValueError("the first line must begin with graph_id,y and name grnf0, grnf1, ...")
+        first = header.index("grnf0")
         ids, labels, numbers = [], [], []
         for line, row in enumerate(rows, start=2):
             if len(row) != len(header):
                 raise ValueError(f"line {line}: {len(header)} columns expected, {len(row)} found")
             ids.append(row[0])
             labels.append(row[1] or None)
-            numbers.append(np.array(row[2:], dtype=np.float64))
-    Z = np.array(numbers).reshape(len(ids), len(header) - 2)
+            numbers.append(np.array(row[first:], dtype=np.float64))
+    Z = np.array(numbers).reshape(len(ids), len(header) - first)
     return Vectors(ids, labels if any(label is not None for label in labels) else None, Z)
 
 
 def _read_parquet(path: Path) -> Vectors:
-    table = _parquet(path).read(columns=None)
+    file = _parquet(path)
+    wanted = [name for name in ("graph_id", "y", "embedding") if name in file.schema_arrow.names]
+    table = file.read(columns=wanted)
     column = table.column("embedding").combine_chunks()
     width = len(column[0]) if len(column) else 0
     flat = column.flatten().to_numpy(zero_copy_only=False)
@@ -140,7 +144,10 @@ def _sniff_npz(path: Path) -> bool:
 
 def _sniff_csv(path: Path) -> bool:
     with open(path, "rb") as file:
-        return file.read(len(CSV_START)) == CSV_START.encode()
+        if file.read(len(CSV_START)) != CSV_START.encode():
+            return False
+    with open(path, newline="", encoding="utf-8") as text:
+        return "grnf0" in next(csv.reader(text), [])
 
 
 def _sniff_parquet(path: Path) -> bool:

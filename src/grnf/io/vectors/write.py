@@ -6,14 +6,14 @@ import csv
 import io
 import os
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from grnf.files import atomic_write
-from grnf.io.vectors.blocks import Survey, VectorBlock, as_text, survey, y_array
+from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey, typed
 
 __all__ = ["VECTOR_FORMATS", "side_file", "vector_format", "write_csv", "write_vectors"]
 
@@ -59,9 +59,11 @@ def write_vectors(
         Passed over more than once (first for shapes and types), so not a generator. One block at a time is
         held in memory.
     format : "parquet", "npy", "npz" or "csv", optional
-        By default as the suffix says. Parquet has the columns graph_id, y (where there are any) and
-        embedding, a list of fixed length, and one row group per block; npz the arrays embedding, graph_id
-        and y; CSV the columns graph_id, y, grnf0, grnf1, ...; npy nothing but the vectors.
+        By default as the suffix says. Parquet has the columns graph_id, y (where there are any), those of
+        the blocks, and embedding, a list of fixed length, and one row group per block; npz the arrays
+        embedding, graph_id, y and those of the blocks; CSV the columns graph_id, y, those of the blocks,
+        grnf0, grnf1, ...; npy nothing but the vectors. Columns of numbers are int64 or float64 in Parquet
+        and npz, all others text; what is missing is null in Parquet, empty in CSV, NaN or empty in npz.
 
     Examples
     --------
@@ -85,6 +87,8 @@ def write_vectors(
 def write_csv(file: IO[str], blocks: Iterable[VectorBlock]) -> int:
     """Write rows as CSV to an open text file, such as standard output; here a generator will do.
 
+    The columns are those of the first block.
+
     Examples
     --------
     >>> import sys
@@ -96,14 +100,18 @@ def write_csv(file: IO[str], blocks: Iterable[VectorBlock]) -> int:
     table = csv.writer(file, lineterminator="\n")
     n_rows = 0
     width: int | None = None
+    columns: list[str] = []
     for block in blocks:
         if width is None:
-            width = block.Z.shape[1]
-            table.writerow(["graph_id", "y", *(f"grnf{m}" for m in range(width))])
+            width, columns = block.Z.shape[1], list(block.columns)
+            table.writerow(["graph_id", "y", *columns, *(f"grnf{m}" for m in range(width))])
+        if not set(block.columns) <= set(columns):
+            raise ValueError(f"a block has the columns {list(block.columns)}, the first has {columns}")
         digits = "%.9g" if block.Z.dtype == np.float32 else "%.17g"
-        for name, y, row in zip(block.ids, block.y, block.Z, strict=True):
-            label = "" if y is None else as_text(y)
-            table.writerow([name, label, *(digits % value for value in row.tolist())])
+        beside = [block.y, *(_column(block, own) for own in columns)]
+        for name, row, *values in zip(block.ids, block.Z, *beside, strict=True):
+            texts = ["" if value is None else as_text(value) for value in values]
+            table.writerow([name, *texts, *(digits % value for value in row.tolist())])
         n_rows += len(block.Z)
     return n_rows
 
@@ -129,11 +137,22 @@ def _write_npz(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) ->
             write_npy_header(member, (found.n_rows,), id_type)
             for block in blocks:
                 member.write(np.array(block.ids, dtype=id_type).tobytes())
-        if found.y_type is not None:
-            with archive.open("y.npy", "w", force_zip64=True) as member:
-                write_npy_header(member, (found.n_rows,), y_array([], found).dtype)
-                for block in blocks:
-                    member.write(y_array(block.y, found).tobytes())
+        if found.y.type is not None:
+            _write_member(archive, "y", found.y, found.n_rows, (block.y for block in blocks))
+        for name, kind in found.columns.items():
+            _write_member(archive, name, kind, found.n_rows, (_column(block, name) for block in blocks))
+
+
+def _write_member(
+    archive: zipfile.ZipFile, name: str, kind: Kind, n_rows: int, parts: Iterable[Sequence[Any]]
+) -> None:
+    member = zipfile.ZipInfo(f"{name}.npy")
+    if kind.type not in ("int", "float"):
+        member.compress_type = zipfile.ZIP_DEFLATED  # each text takes the room of the longest
+    with archive.open(member, "w", force_zip64=True) as file:
+        write_npy_header(file, (n_rows,), array_of([], kind).dtype)
+        for values in parts:
+            file.write(array_of(values, kind).tobytes())
 
 
 def _write_csv_bytes(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:  # noqa: ARG001
@@ -151,24 +170,27 @@ def _write_parquet(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey
         raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
     number = pa.from_numpy_dtype(found.dtype)
     columns = [("graph_id", pa.string()), ("embedding", pa.list_(number, found.n_components))]
-    if found.y_type is not None:
-        y_type = {"int": pa.int64(), "float": pa.float64(), "string": pa.string()}[found.y_type]
-        columns.insert(1, ("y", y_type))
+    kinds = {"y": found.y} if found.y.type is not None else {}
+    kinds.update(found.columns)
+    arrow = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), None: pa.string()}
+    columns[1:1] = [(name, arrow[kind.type]) for name, kind in kinds.items()]
     schema = pa.schema(columns)
     with pq.ParquetWriter(file, schema, use_dictionary=["graph_id"]) as writer:
         for block in blocks:
             flat = pa.array(np.ascontiguousarray(block.Z).reshape(-1))
             arrays = [pa.array(block.ids, pa.string())]
-            if found.y_type is not None:
-                arrays.append(pa.array(_parquet_y(block, found), y_type))
+            for name, kind in kinds.items():
+                values = block.y if name == "y" else _column(block, name)
+                arrays.append(pa.array(typed(values, kind), arrow[kind.type]))
             arrays.append(pa.FixedSizeListArray.from_arrays(flat, found.n_components))
             table = pa.Table.from_arrays(arrays, schema=schema)
             writer.write_table(table, row_group_size=max(len(block.Z), 1))
 
 
-def _parquet_y(block: VectorBlock, found: Survey) -> list[Any]:
-    convert: Callable[[Any], Any] = {"int": int, "float": float}.get(found.y_type or "", as_text)
-    return [None if value is None else convert(value) for value in block.y]
+def _column(block: VectorBlock, name: str) -> Sequence[Any]:
+    """Return a column of a block, without entries if the block does not have it."""
+    values = block.columns.get(name)
+    return [None] * len(block.Z) if values is None else values
 
 
 _WRITERS: dict[str, Callable[[IO[bytes], Iterable[VectorBlock], Survey], None]] = {
