@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -31,5 +32,25 @@ def in_processes(
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if effective_n_jobs(n_jobs) == 1:
         return map(work, tasks)
-    parallel = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator")
-    return parallel(delayed(work)(task) for task in tasks)  # type: ignore[no-any-return]
+    return _shared(work, tasks, n_jobs)
+
+
+def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> Iterator[Result]:
+    wanted = True
+
+    def calls() -> Iterator[object]:
+        for task in tasks:
+            if not wanted:  # joblib asks for the next task in a thread of its own
+                return
+            yield delayed(work)(task)
+
+    results: Iterator[Result] = Parallel(n_jobs=n_jobs, backend="loky", return_as="generator")(calls())
+    try:
+        for result in results:  # noqa: UP028 "yield from" would close joblib's generator first
+            yield result
+    except GeneratorExit:
+        # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
+        # the processes, which the next reader takes over; joblib warns of results that nobody asks for.
+        wanted = False
+        collections.deque(results, maxlen=0)
+        raise
