@@ -197,7 +197,7 @@ def _empty_table(count: int) -> IntArray:
     size = 4
     while size < 2 * count:
         size *= 2
-    table = np.zeros(size, np.int64)
+    table = np.zeros(size, np.int32)
     for place in range(size):
         table[place] = -1
     return table
