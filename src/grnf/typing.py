@@ -7,10 +7,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Keys", "Missing", "OnError", "Unseen"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "Keys", "Missing", "OnError", "ShortArray", "Unseen"]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+ShortArray: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.uint32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray, ShortArray
 
 __all__ = ["FACTOR", "Bits", "class_numbers", "group"]
 
@@ -192,7 +192,7 @@ def _group_pairs(
 
 
 @inner
-def _empty_table(count: int) -> IntArray:
+def _empty_table(count: int) -> ShortArray:
     """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
     size = 4
     while size < 2 * count:

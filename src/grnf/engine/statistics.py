@@ -15,7 +15,7 @@ from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inlined, inner
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import ragged_indices
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray, ShortArray
 
 __all__ = ["Source", "Statistics", "attribute_slopes", "folded", "join_nodes", "sum_edges"]
 
@@ -166,15 +166,16 @@ def sum_edges(
 
 
 @inner
-def _in_order(edges: IntArray, first: int, last: int, n: int) -> IntArray:
+def _in_order(edges: IntArray, first: int, last: int, n: int) -> ShortArray:
     """Return [i, j, which edge] sorted by the smaller node, then by the larger one; no rows if they are so.
 
     Most files list them so.
     """
     disorder = False
     for e in range(first + 1, last):
-        i, j, k, l = edges[e - 1, 0], edges[e - 1, 1], edges[e, 0], edges[e, 1]
-        if min(k, l) < min(i, j) or (min(k, l) == min(i, j) and max(k, l) < max(i, j)):
+        i, j, low, high = edges[e, 0], edges[e, 1], edges[e - 1, 0], edges[e - 1, 1]
+        low, high = min(low, high), max(low, high)
+        if min(i, j) < low or (min(i, j) == low and max(i, j) < high):
             disorder = True
             break
     rows = np.zeros((last - first if disorder else 0, 3), np.uint32)  # half the memory to fetch
@@ -208,7 +209,7 @@ def _in_order(edges: IntArray, first: int, last: int, n: int) -> IntArray:
 
 
 @inner
-def _sort_by_both(edges: IntArray, first: int, n: int, rows: IntArray) -> None:
+def _sort_by_both(edges: IntArray, first: int, n: int, rows: ShortArray) -> None:
     lows, highs = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     for k in range(len(rows)):
         lows[k] = min(edges[first + k, 0], edges[first + k, 1])
