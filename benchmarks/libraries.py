@@ -18,7 +18,7 @@ from grnf.io.files import arrays, gexf, graphml, node_link, tables, tu_tables
 from grnf.io.files.records import each_record
 from grnf.io.files.rows import graph_of_row
 from grnf.io.files.xml import Event
-from grnf.io.from_networkx import raw_from_networkx
+from grnf.io.from_libraries import raw_from_networkx
 from grnf.io.raw import checked_raw
 
 

@@ -8,7 +8,8 @@ import pytest
 from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
-from grnf.search import GraphIndex
+from grnf.io.vectors.lock import FolderInUseError, FolderLock
+from grnf.search import GraphIndex, store
 
 GRAPHS, _ = make_sbm(40, random_state=0)
 
@@ -158,3 +159,56 @@ def test_vectors_alone_need_a_transformer_for_graphs(tmp_path):
 def test_an_empty_index_is_not_saved(tmp_path):
     with pytest.raises(GraphError, match="empty"):
         GraphIndex().save(tmp_path / "index")
+
+
+def test_two_writers_do_not_lose_what_the_other_wrote(saved):
+    _, saved = saved
+    one, other = GraphIndex.open(saved), GraphIndex.open(saved)
+    gone = one.ids[0]
+    one.remove([gone]).save(saved)
+    with pytest.raises(FolderInUseError, match="changed by another program"):
+        other.remove([other.ids[1]]).save(saved)
+    again = GraphIndex.open(saved, verify=True)
+    assert gone not in again
+    again.remove([again.ids[0]]).save(saved)
+    again.remove([again.ids[0]]).save(saved)  # one's own changes are known
+    assert len(GraphIndex.open(saved)) == len(GRAPHS[:20]) - 3
+
+
+def test_a_writer_locks_the_folder(saved):
+    _, saved = saved
+    index = GraphIndex.open(saved)
+    with FolderLock(saved), pytest.raises(FolderInUseError, match="in use by another run, process"):
+        index.remove([index.ids[0]]).save(saved)
+    index.save(saved)
+    assert GraphIndex.open(saved).ids == index.ids
+
+
+def test_the_first_of_two_new_indexes_stays(tmp_path, monkeypatch):
+    Z = np.random.default_rng(0).normal(size=(2, 300, 8))
+    path, rename = tmp_path / "i", store._put
+
+    def slower(aside, target):
+        monkeypatch.setattr(store, "_put", rename)
+        GraphIndex().add(Z[0]).save(target)
+        rename(aside, target)
+
+    monkeypatch.setattr(store, "_put", slower)
+    with pytest.raises(FileExistsError, match="made by another program meanwhile"):
+        GraphIndex().add(Z[1]).save(path)
+    np.testing.assert_allclose(GraphIndex.open(path).row("0"), Z[0, 0])
+    assert [file.name for file in tmp_path.iterdir()] == ["i"]
+
+
+def test_a_change_while_it_is_opened_is_followed(saved, monkeypatch):
+    _, saved = saved
+    other, read = GraphIndex.open(saved), store._read_segment
+
+    def late(path, about):
+        monkeypatch.setattr(store, "_read_segment", read)
+        other.compact().save(saved)  # removes the files that the first head names
+        return read(path, about)
+
+    other.remove([other.ids[0]])
+    monkeypatch.setattr(store, "_read_segment", late)
+    assert GraphIndex.open(saved).ids == other.ids

@@ -81,6 +81,7 @@ class GraphIndex:
         self._rows: Plain | Whitened = Plain()
         self._segments = Segments()
         self._path: Path | None = None
+        self._checksum = ""
 
     # ---- what is in it
 
@@ -221,13 +222,13 @@ class GraphIndex:
         """Write the index as a folder (its format: `grnf.search.store`).
 
         To the folder that it was opened from, or saved to, go only the changes; another index that is there
-        is not written over.
+        is not written over, nor are changes that another program has made since.
         """
         if not len(self):
             raise GraphError("the index is empty: there is nothing to save")
-        state = IndexState(self._head(), self._rows, self._segments, self.transformer)
-        self._segments = stored(state, Path(path), self._path)
-        self._path = Path(path).resolve()
+        state = IndexState(self._head(), self._rows, self._segments, self.transformer, self._checksum)
+        there = stored(state, Path(path), self._path)
+        self._segments, self._checksum, self._path = there.segments, there.checksum, Path(path).resolve()
 
     @classmethod
     def open(
@@ -260,6 +261,7 @@ class GraphIndex:
         )
         index.n_components_ = head["n_components"]
         index._rows, index._segments, index._path = found.rows, found.segments, Path(path).resolve()
+        index._checksum = found.checksum
         return index
 
     def _head(self) -> dict[str, Any]:

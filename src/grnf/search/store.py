@@ -14,7 +14,8 @@
 
 Arrays are .npy files without pickle, and are mapped, not read. Files of a segment never change. A change
 writes new files first and then the head, aside and renamed: a crash leaves the old index or the new one. The
-head carries a checksum of itself. One program may write to an index at a time; any number may read.
+head carries a checksum of itself. Any number of programs may read. One may write at a time, which holds the
+lock of the folder; and who opened the index before another changed it must open it again to write.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.files import room_for, write_json
+from grnf.io.vectors.lock import FolderInUseError, FolderLock
 from grnf.search.kept import StoredGraphs, write_graphs
 from grnf.search.maps import Plain, Whitened, restored_map
 from grnf.search.segment import Segment
@@ -55,39 +57,58 @@ class IndexState:
     rows: Plain | Whitened
     segments: Segments
     transformer: Any
+    checksum: str = ""
+    """That of the head on disk which it was read from."""
 
 
-def stored(state: IndexState, path: Path, home: Path | None) -> Segments:
+def stored(state: IndexState, path: Path, home: Path | None) -> IndexState:
     """Write an index to a folder, or its changes to the folder it came from; return it as it is there."""
     if path.exists() and (home is None or path.resolve() != home):
         raise FileExistsError(f"{path} exists already: remove it, or choose another name")
     with room_for(path, path.absolute().parent):
         if path.exists():
-            return _update(state, path)
+            with FolderLock(path):
+                return _update(state, path)
         aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part"))
         try:
             os.chmod(aside, 0o777 & ~_umask())
             _write_shared(state, aside)
             detached = [replace(segment, home=None) for segment in state.segments.parts]
             _write_changes(replace(state, segments=Segments(detached, state.segments.next_number)), aside, {})
-            aside.rename(path)
+            _put(aside, path)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
             raise
-    return opened(path).segments
+    return opened(path)
 
 
-def _update(state: IndexState, path: Path) -> Segments:
+def _put(aside: Path, path: Path) -> None:
+    try:
+        aside.rename(path)
+    except OSError:
+        if not path.exists():
+            raise
+        raise FileExistsError(
+            f"{path} was made by another program meanwhile: add to it, or choose another name"
+        ) from None
+
+
+def _update(state: IndexState, path: Path) -> IndexState:
     """Write what is new, then the head, then remove what it does not name any more."""
-    files = _read_head(path)["files"]
-    named = _write_changes(state, path, files)
+    head = _read_head(path)
+    if _checksum(head) != state.checksum:
+        raise FolderInUseError(
+            f"{path} was changed by another program since it was opened here: open it again, and repeat what "
+            "was changed"
+        )
+    named = _write_changes(state, path, head["files"])
     for file in [*path.glob("alive-*.npy"), *path.glob("segment-*/*")]:
         if file.relative_to(path).as_posix() not in named:
             file.unlink()
     for folder in path.glob("segment-*"):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    return opened(path).segments
+    return opened(path)
 
 
 def _write_shared(state: IndexState, path: Path) -> None:
@@ -154,7 +175,17 @@ def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 def opened(path: Path, verify: bool = False) -> IndexState:
     """Read the head of an index and map its arrays; what does not fit its checksum is damaged."""
-    head = _read_head(path)
+    while True:
+        head = _read_head(path)
+        try:
+            return _opened(path, head, verify)
+        except GraphError:
+            if _checksum(_read_head(path)) == _checksum(head):
+                raise
+            # another program has changed the index while it was read: files of the old head may be gone
+
+
+def _opened(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
     try:
         for name, about in head["files"].items():
             _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
@@ -162,11 +193,11 @@ def opened(path: Path, verify: bool = False) -> IndexState:
         rows = restored_map(head["map"], learnt)
         segments = [_read_segment(path, about) for about in head["segments"]]
         known = Segments(segments, int(head["next_number"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
         if isinstance(error, GraphError):
             raise
         raise GraphError(f"{path} is damaged: {error!r}") from None
-    return IndexState(head, rows, known, _read_transformer(path))
+    return IndexState(head, rows, known, _read_transformer(path), _checksum(head))
 
 
 def _read_head(path: Path) -> dict[str, Any]:
