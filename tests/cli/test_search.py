@@ -92,7 +92,7 @@ def test_dedup(call, tmp_path):
     assert [(row["group"], row["id"]) for row in rows(tmp_path / "groups.csv")] == [("1", "1"), ("1", "2")]
     done = call("dedup", tmp_path / "a.g6", "--near", 10, "-m", 32)
     found = list(csv.DictReader(done.stdout.splitlines()))
-    assert [row["answer"] for row in found] == ["same", "different", "different"]
+    assert [row["answer"] for row in found] == ["isomorphic", "different", "different"]
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]

@@ -55,8 +55,8 @@ def dedup(
     """Find graphs that are the same but for the numbering of their nodes, attributes respected.
 
     Equal vectors propose, an isomorphism test decides. With one file: groups (a row for each member). With
-    OTHER, or --near: pairs with distance and answer (same, different or undecided). Graphs without ids are
-    called by their number.
+    OTHER, or --near: pairs with distance and answer (isomorphic, different or undecided). Graphs without ids
+    are called by their number.
 
     Example: grnf dedup train.smi test.smi --output leaked.csv
     """
@@ -135,7 +135,7 @@ def _pairs(
     summary = {
         "graphs": len(graphs),
         "pairs": len(found),
-        "pairs of copies": sum(pair.answer == "same" for pair in found),
+        "pairs of copies": sum(pair.answer == "isomorphic" for pair in found),
         "graphs concerned": len({pair.second for pair in found}),
     }
     return ["id", "other", "distance", "answer"], records, summary

@@ -3,7 +3,7 @@
 from grnf.search.duplicates import Pair, duplicate_groups, leaked, near_duplicates
 from grnf.search.hits import Hits
 from grnf.search.index import GraphIndex
-from grnf.search.isomorphism import compare_graphs
+from grnf.search.isomorphism import compare_raw
 from grnf.search.views import GraphViews
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "GraphViews",
     "Hits",
     "Pair",
-    "compare_graphs",
+    "compare_raw",
     "duplicate_groups",
     "leaked",
     "near_duplicates",

@@ -12,7 +12,8 @@ from grnf.errors import GraphError
 from grnf.io.objects import iter_raw
 from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
-from grnf.search.isomorphism import Answer, compare_graphs
+from grnf.search.isomorphism import compare_raw
+from grnf.symmetry import Answer
 from grnf.typing import FloatArray
 
 __all__ = ["Pair", "duplicate_groups", "leaked", "near_duplicates"]
@@ -62,8 +63,8 @@ def duplicate_groups(
             first = leader[place[other]]
             if place[other] >= row or first == leader[row]:
                 continue
-            answer = compare_graphs(raws[first], raws[row])
-            if answer == "same":
+            answer = compare_raw(raws[first], raws[row])
+            if answer == "isomorphic":
                 members[first] += members.pop(leader[row])
                 for member in members[first]:
                     leader[member] = first
@@ -137,7 +138,7 @@ def leaked(
 
 
 def _pair(g: RawGraph, h: RawGraph, first: str, second: str, distance: float) -> Pair:
-    return Pair(first, second, distance, compare_graphs(g, h))
+    return Pair(first, second, distance, compare_raw(g, h))
 
 
 def _indexed(

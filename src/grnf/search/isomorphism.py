@@ -1,45 +1,41 @@
 """Whether two graphs are the same but for the numbering of their nodes, with all attributes and directions.
 
-One function, `compare_graphs`, with three answers. Colours are refined first (1-WL from exact values, not
-hashes): graphs whose colours differ are different, and where all nodes have colours of their own one
-numbering is left to try. What remains goes to VF2 of networkx (extra `io`), within the same colours, for so
-many steps at most; beyond them it is undecided.
+One function, `compare_raw`, with three answers. Colours are refined first (1-WL from exact values of any
+kind): graphs whose colours differ are different, and where all nodes have colours of their own one numbering
+is left to try. What remains goes to the trees of `grnf.symmetry`; beyond their limit it is undecided.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from grnf.graphs import Graph
 from grnf.io.raw import RawGraph
+from grnf.symmetry import LIMIT, Answer, compare_graphs
 
-__all__ = ["Answer", "compare_graphs"]
+__all__ = ["compare_raw"]
 
-Answer = Literal["same", "different", "undecided"]
 Arcs = dict[tuple[int, int], Hashable]
-STEPS = 100_000
-"""Pairs of nodes that VF2 may try."""
-
-LARGEST = 2_000
-"""Nodes up to which VF2, which is recursive, is asked."""
 
 
-def compare_graphs(g: RawGraph, h: RawGraph, *, steps: int = STEPS) -> Answer:
+def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
     """Return whether two graphs are isomorphic: equal columns of nodes, arcs and values of arcs.
 
-    An undirected edge is a pair of arcs; parallel arcs are equal if their values are, in any order.
+    An undirected edge is a pair of arcs; parallel arcs are equal if their values are, in any order. Of graphs
+    as tensors, which sum parallel arcs, see `grnf.symmetry.compare_graphs`; `limit` is the one there.
 
     Examples
     --------
     >>> from grnf import Graph
     >>> from grnf.io import to_raw
     >>> path = Graph(3, [(0, 1), (1, 2)])
-    >>> compare_graphs(to_raw(path), to_raw(path.permuted([2, 0, 1])))
-    'same'
-    >>> compare_graphs(to_raw(path), to_raw(Graph(3, [(0, 1), (1, 2), (2, 0)])))
+    >>> compare_raw(to_raw(path), to_raw(path.permuted([2, 0, 1])))
+    'isomorphic'
+    >>> compare_raw(to_raw(path), to_raw(Graph(3, [(0, 1), (1, 2), (2, 0)])))
     'different'
     """
     if g.n_nodes != h.n_nodes or (g.directed == h.directed and len(g.edges) != len(h.edges)):
@@ -52,12 +48,10 @@ def compare_graphs(g: RawGraph, h: RawGraph, *, steps: int = STEPS) -> Answer:
         return "different"
     one, two = colours
     if _fits(_order(first, one), first, _order(second, two), second):
-        return "same"
+        return "isomorphic"
     if len(set(one)) == g.n_nodes:
         return "different"
-    if g.n_nodes > LARGEST:
-        return "undecided"
-    return _vf2(first, one, second, two, steps)
+    return _by_trees(first, one, second, two, limit)
 
 
 def _order(arcs: Arcs, colours: list[int]) -> list[int]:
@@ -135,43 +129,13 @@ def _next(colours: list[int], neighbours: list[list[tuple[Hashable, int]]]) -> l
     ]
 
 
-class _TooLongError(Exception):
-    """VF2 has tried enough."""
+def _by_trees(first: Arcs, one: list[int], second: Arcs, two: list[int], limit: int) -> Answer:
+    """Ask `symmetry`, with colours of nodes and values of arcs as numbers that both graphs share."""
+    codes: dict[Hashable, int] = {}
 
+    def made(arcs: Arcs, colours: list[int]) -> Graph:
+        values = [codes.setdefault(value, len(codes)) for value in arcs.values()]
+        nodes, edges = (np.array(entries, np.float64)[:, np.newaxis] for entries in (colours, values))
+        return Graph(len(colours), list(arcs), nodes, edges, directed=True)
 
-def _vf2(first: Arcs, one: list[int], second: Arcs, two: list[int], steps: int) -> Answer:
-    try:
-        import networkx as nx  # type: ignore[import-untyped, unused-ignore]
-        from networkx.algorithms.isomorphism import (  # type: ignore[import-untyped, unused-ignore]
-            DiGraphMatcher,
-        )
-    except ImportError:
-        raise ImportError("to confirm copies networkx is needed: pip install 'grnf[io]'") from None
-
-    class Matcher(DiGraphMatcher):  # type: ignore[misc, unused-ignore]
-        left = steps
-
-        def semantic_feasibility(self, node: Any, other: Any) -> bool:
-            self.left -= 1
-            if self.left < 0:
-                raise _TooLongError
-            return bool(super().semantic_feasibility(node, other))
-
-    def made(arcs: Arcs, colours: list[int]) -> Any:
-        graph = nx.DiGraph()
-        graph.add_nodes_from((node, {"colour": colour}) for node, colour in enumerate(colours))
-        graph.add_edges_from((i, j, {"value": value}) for (i, j), value in arcs.items())
-        return graph
-
-    matcher = Matcher(
-        made(first, one),
-        made(second, two),
-        node_match=lambda a, b: a["colour"] == b["colour"],
-        edge_match=lambda a, b: a["value"] == b["value"],
-    )
-    try:
-        return "same" if matcher.is_isomorphic() else "different"
-    except _TooLongError:
-        return "undecided"
-    finally:
-        matcher.reset_recursion_limit()
+    return compare_graphs(made(first, one), made(second, two), limit=limit)
