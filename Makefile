@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit bench clean
+.PHONY: demo test lint types unit docs docs-quick bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -23,7 +23,7 @@ $(DEV): pyproject.toml | $(BIN)/python
 demo: $(DEMO)
 	$(BIN)/grnf demo --output grnf-demo
 
-test: lint types unit
+test: lint types unit docs-quick
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -35,9 +35,16 @@ types: $(DEV)
 unit: $(DEV)
 	$(BIN)/python -m pytest -n auto
 
+docs: $(DEV)
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+docs-quick: $(DEV)
+	$(BIN)/sphinx-build -W --keep-going -q -D plot_gallery=0 docs docs/_build/quick
+
 bench: $(DEV)
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist grnf-demo
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist grnf-demo docs/_build docs/gallery docs/reference
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

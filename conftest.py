@@ -1,5 +1,17 @@
-"""Doctests of the torch layer are collected where torch is there."""
+"""Which modules and pages are searched for doctests: those whose guests are there."""
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["src/grnf/nn/*"]
+
+def absent(*names):
+    """Whether one of these packages is not installed."""
+    return any(importlib.util.find_spec(name) is None for name in names)
+
+
+collect_ignore_glob = ["docs/*.py", "docs/gallery/*", "docs/reference/*", "docs/_build/*"]
+if absent("torch"):
+    collect_ignore_glob += ["src/grnf/nn/*"]
+if absent("networkx"):
+    collect_ignore_glob += ["docs/guides/networks.md", "docs/guides/programs.md", "docs/guides/files.md"]
+if absent("rdkit"):
+    collect_ignore_glob += ["docs/tutorial.md", "docs/guides/molecules.md"]

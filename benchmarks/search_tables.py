@@ -1,8 +1,8 @@
-"""The tables about search, copies and intervals in the README, from the stored results."""
+"""The tables about search, copies and intervals in the documents, from the stored results."""
 
 import json
 
-from table import HERE, README
+from table import HERE, pages
 
 
 def stored(name):
@@ -75,11 +75,6 @@ def duplicates():
 
 
 if __name__ == "__main__":
-    text = README.read_text()
     for table in (intervals, search, duplicates):
-        if not (HERE / "results" / f"{table.__name__}.json").exists():
-            continue
-        begin, end = f"<!-- {table.__name__}: begin -->", f"<!-- {table.__name__}: end -->"
-        head, rest = text.split(begin)
-        text = head + begin + "\n" + "\n".join(table()) + "\n" + end + rest.split(end)[1]
-    README.write_text(text)
+        if (HERE / "results" / f"{table.__name__}.json").exists():
+            pages.fill(table.__name__, "\n".join(table()))

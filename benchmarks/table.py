@@ -1,11 +1,12 @@
-"""The table of the README, from the stored results."""
+"""The table of speeds in the documents, from the stored results."""
 
 import json
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-README = HERE.parent / "README.md"
-START, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+sys.path.append(str(HERE.parent / "docs"))
+import pages  # noqa: E402 beside the documents that it fills
 
 
 def rows(name):
@@ -115,10 +116,7 @@ def table():
 
 
 def write_table():
-    text = README.read_text()
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    README.write_text(f"{before}{START}\n{table()}\n{END}{after}")
+    pages.fill("benchmarks", table())
     print(table())
 
 

@@ -1,9 +1,13 @@
-"""A network with GRNF as its first layer, without training of that layer, beside one with GIN.
+"""
+GRNF as the first layer, beside GIN
+===================================
+
+A network with GRNF as its first layer, without training of that layer, beside one with GIN.
 
 Two classes of Delaunay triangulations, whose nodes have their coordinates as attributes: same loaders, same
 head, same number of epochs.
 
-    python examples/first_layer.py
+To run it: ``python examples/first_layer.py``
 """
 
 import argparse

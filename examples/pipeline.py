@@ -1,6 +1,10 @@
-"""Graphs in a scikit-learn Pipeline: embed, scale, classify, with the parameters chosen by cross-validation.
+"""
+A pipeline of scikit-learn
+==========================
 
-python examples/pipeline.py
+Graphs in a scikit-learn Pipeline: embed, scale, classify, with the parameters chosen by cross-validation.
+
+To run it: ``python examples/pipeline.py``
 """
 
 import argparse

@@ -1,6 +1,10 @@
-"""A training loop of PyTorch with loaders of PyTorch Geometric: GRNF with trained coefficients and weights.
+"""
+A training loop of PyTorch
+==========================
 
-python examples/torch_training.py
+A training loop of PyTorch with loaders of PyTorch Geometric: GRNF with trained coefficients and weights.
+
+To run it: ``python examples/torch_training.py``
 """
 
 import argparse

@@ -1,9 +1,10 @@
-"""What the experiments share: data sets by name, results as JSON with settings and machine, README tables."""
+"""What the experiments share: data sets by name, results as JSON with settings and machine, their tables."""
 
 import argparse
 import json
 import os
 import platform
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.io import read_tu
 
 HERE = Path(__file__).parent
-README = HERE.parent / "README.md"
+sys.path.append(str(HERE.parent / "docs"))
+import pages  # noqa: E402 beside the documents that it fills
+
 SHARED = Path(os.environ.get("GRNF_SHARED", HERE.parents[1] / "shared")) / "data" / "tu"
 
 
@@ -53,13 +56,8 @@ def save(name, output, settings, results):
 
 
 def fill(place, tables):
-    """Write tables into their place in the README."""
-    text = README.read_text()
-    start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-    before, rest = text.split(start)
-    _, after = rest.split(end)
-    body = "\n\n".join("\n".join(lines(found)) for found in tables)
-    README.write_text(f"{before}{start}\n{body}\n{end}{after}")
+    """Write tables into their place in the documents."""
+    pages.fill(place, "\n\n".join("\n".join(lines(found)) for found in tables))
 
 
 def lines(found):

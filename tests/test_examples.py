@@ -18,6 +18,18 @@ SMALL = {
 }
 
 
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
+def test_gallery(path):
+    guest("matplotlib")
+    guest("networkx")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    result = subprocess.run(
+        [sys.executable, "-W", "error", path], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
 @pytest.mark.parametrize("name", list(SMALL))
 def test_example(name):
     if name != "pipeline":

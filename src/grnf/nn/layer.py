@@ -67,11 +67,11 @@ class GRNFLayer(nn.Module):
     importance : Tensor, shape (out_features,)
         p / p-bar of each feature as drawn.
 
-    Shapes
-    ------
-    x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,), batch
-    (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in PyTorch
-    Geometric; repeated arcs are summed.
+    Notes
+    -----
+    Shapes: x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,),
+    batch (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in
+    PyTorch Geometric; repeated arcs are summed.
 
     Examples
     --------

@@ -1,0 +1,71 @@
+"""Settings of the site: `make docs` builds it without a network."""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference_pages
+
+from grnf import __version__
+
+project, author, version, release = "grnf", "The grnf developers", __version__, __version__
+copyright = "The grnf developers"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip"]
+suppress_warnings = ["config.cache", "myst.xref_missing"]
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_validation_checks = set()
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "grnf"
+html_static_path = []
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+reference_pages.write(Path(__file__).parent / "reference")
+
+
+def plain(app, what, name, obj, options, lines):
+    """Docstrings are plain text: signs that mean something in reStructuredText are taken as they are."""
+    for number, line in enumerate(lines):
+        if ">>>" not in line and not line.lstrip().startswith("..."):
+            line = re.sub(r":ref:`([^`<]*?)\s*(<[^`>]*>)?`", r"\1", line)  # labels of other projects
+            lines[number] = line.replace("|", "\\|").replace("**", "\\*\\*").replace("_,)", "\\_,)")
+
+
+def setup(app):
+    """Take part before numpydoc does."""
+    app.connect("autodoc-process-docstring", plain, priority=100)

@@ -1,0 +1,98 @@
+"""Writes the pages of the reference: every public name of every module, every command with its options."""
+
+import importlib
+import inspect
+import shutil
+from pathlib import Path
+
+MODULES = {
+    "grnf": "The names that most programs need",
+    "grnf.io": "Doors: files, objects, tables",
+    "grnf.lifts": "More channels",
+    "grnf.law": "P, its orders and coefficients",
+    "grnf.features": "psi and z",
+    "grnf.metric": "d_P, kappa_P, intervals, M",
+    "grnf.estimators": "scikit-learn estimators, streams",
+    "grnf.search": "Neighbours, copies",
+    "grnf.stats": "Tests, streams, outliers",
+    "grnf.scale": "Many files, many machines",
+    "grnf.symmetry": "Isomorphism",
+    "grnf.nn": "The layer of PyTorch",
+    "grnf.datasets": "Data sets",
+    "grnf.testing": "Graphs for tests of your own",
+    "grnf.basis": "Partitions, I and E",
+    "grnf.errors": "Errors and warnings",
+}
+"""Public modules in the order of the reference."""
+
+
+def write(folder: Path) -> None:
+    """Write a page for each module that is there, and one for the commands."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    written: list[str] = []
+    homes: dict[int, str] = {}
+    for module, title in MODULES.items():
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError:  # an extra that is not installed
+            continue
+        names = [name for name in found.__all__ if not name.startswith("_")]
+        known = [name for name in names if id(getattr(found, name)) in homes]
+        names = [name for name in names if name not in known]
+        written.append(module.replace(".", "-"))
+        lines = [f"{module}", "=" * len(module), "", f"{title}.", "", f".. currentmodule:: {module}", ""]
+        for kind, wanted in (("Classes", inspect.isclass), ("Functions", inspect.isroutine)):
+            own = [name for name in names if wanted(getattr(found, name))]
+            if own:
+                lines += [kind, "-" * len(kind), "", ".. autosummary::", "   :toctree: generated", ""]
+                lines += [f"   {name}" for name in own] + [""]
+                homes |= {id(getattr(found, name)): f"{module}.{name}" for name in own}
+        if known:
+            links = ", ".join(f":obj:`{name} <{homes[id(getattr(found, name))]}>`" for name in known)
+            lines += [f"See also {links}.", ""]
+        rest = [name for name in names if not callable(getattr(found, name))]
+        if rest:
+            lines += ["Also here: " + ", ".join(f"``{name}``" for name in rest) + ".", ""]
+        (folder / f"{written[-1]}.rst").write_text("\n".join(lines))
+    (folder / "commands.rst").write_text(commands())
+    toc = "\n".join(f"   {name}" for name in ["commands", *written])
+    (folder / "index.rst").write_text(f"Reference\n=========\n\n.. toctree::\n   :maxdepth: 1\n\n{toc}\n")
+
+
+def commands() -> str:
+    """Describe every command with its arguments and options."""
+    import typer
+
+    from grnf.cli.app import app
+
+    lines = ["Commands", "========", ""]
+
+    def one(command, name):
+        lines.extend([name, "-" * len(name), ""])
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+            if paragraph.startswith("Example:"):
+                lines.extend(["Example::", "", f"   {paragraph.removeprefix('Example:').strip()}", ""])
+            else:
+                lines.extend([_escaped(" ".join(paragraph.split())), ""])
+        for option in command.params:
+            shown = option.opts + option.secondary_opts if option.param_type_name == "option" else []
+            about = _escaped(" ".join((getattr(option, "help", None) or "").split()))
+            label = ", ".join(f"``{flag}``" for flag in shown) or f"``{option.name.upper()}``"
+            lines.append(f"- {label}: {about}" if about else f"- {label}")
+        lines.append("")
+
+    def walk(command, name):
+        for child, found in sorted(getattr(command, "commands", {}).items()):
+            if getattr(found, "commands", None):
+                walk(found, f"{name} {child}")
+            else:
+                one(found, f"{name} {child}")
+
+    walk(typer.main.get_command(app), "grnf")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Text without the marks of reStructuredText."""
+    return "".join("\\" + sign if sign in "*_`|\\" else sign for sign in text)
