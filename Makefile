@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit docs docs-quick bench clean
+.PHONY: demo test lint types unit docs docs-quick bench dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -44,6 +44,16 @@ docs-quick: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/run.py
+
+# A wheel and an sdist; the wheel goes into an empty environment, without extras, and passes the tests of the sdist.
+dist:
+	rm -rf dist build/dist
+	$(PYTHON) -m venv build/dist/tools && build/dist/tools/bin/python -m pip install --quiet build
+	build/dist/tools/bin/python -m build --outdir dist .
+	$(PYTHON) -m venv build/dist/empty
+	build/dist/empty/bin/python -m pip install --quiet dist/*.whl pytest hypothesis
+	tar --extract --file dist/*.tar.gz --directory build/dist
+	cd build/dist/grnf-*/ && ../empty/bin/python -m pytest -q tests
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist grnf-demo docs/_build docs/gallery docs/reference

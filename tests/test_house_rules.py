@@ -136,3 +136,12 @@ def test_randomness_lives_in_law_and_datasets():
     for path in FILES:
         if room(path) not in ("law", "datasets", "testing"):
             assert "np.random" not in path.read_text(), path
+
+
+def test_the_version_is_one():
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {grnf.__version__}\n" in citation
+
+
+def test_the_readme_is_one_page():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
