@@ -140,3 +140,16 @@ def test_wrong_usage_exits_with_2(call, arguments):
 def test_what_is_no_index_is_said(call, tu):
     done = call("search", tu, tu)
     assert (done.returncode, "is no index" in done.stderr) == (1, True)
+
+
+def test_an_index_of_views(call, tmp_path):
+    guest("rdkit")
+    path = tmp_path / "m.smi"
+    path.write_text("".join(f"{'C' * n}O m{n}\n" for n in range(1, 12)))
+    done = call("index", path, "--space", "views", "-m", 16, "-o", tmp_path / "i")
+    assert done.returncode == 0, done.stderr
+    assert "GraphViews" in (tmp_path / "i" / "index.json").read_text()
+    done = call("search", tmp_path / "i", path, "-k", 1, "--json")
+    assert [row["id"] for row in json.loads(done.stdout)] == [f"m{n}" for n in range(1, 12)]
+    done = call("index", path, "--space", "views", "--orders", "1,2", "-o", tmp_path / "j")
+    assert (done.returncode, "views have their own orders" in done.stderr) == (2, True)

@@ -52,8 +52,11 @@ def index(
         bool, typer.Option("--keep-graphs", help="Keep the graphs too, to show hits and for --certified.")
     ] = False,
     space: Annotated[
-        Literal["plain", "whitened"],
-        typer.Option(help="What near means: d_P as it is, or with all directions counting alike."),
+        Literal["plain", "whitened", "views"],
+        typer.Option(
+            help="What near means: d_P as it is; all directions counting alike; or colours, degrees, "
+            "neighbours and walks beside d_P."
+        ),
     ] = "plain",
     shrinkage: Annotated[
         float, typer.Option(help="For whitened: share of the largest variance below which axes count less.")
@@ -89,7 +92,9 @@ def index(
         if append or source is None:
             made = GraphIndex.open(output)
         else:
-            made = GraphIndex(space=space, shrinkage=shrinkage, keep_graphs=keep_graphs)
+            kind = "plain" if space == "views" else space
+            made = GraphIndex(space=kind, shrinkage=shrinkage, keep_graphs=keep_graphs)
+            made.transformer = _views(settings, like) if space == "views" else None
         before = len(made)
         if delete is not None:
             made.remove(_ids(delete))
@@ -104,6 +109,16 @@ def index(
         )
     elif not quiet:
         typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
+
+
+def _views(settings: dict[str, Any], like: Path | None) -> Any:
+    """Return views with the settings that they have."""
+    from grnf.search import GraphViews
+
+    if like is not None or settings["orders"] is not None:
+        raise typer.BadParameter("views have their own orders: neither --orders nor --like goes with them")
+    chosen = {"n_components": settings["n_components"], "random_state": settings["seed"]}
+    return GraphViews(**{name: int(value) for name, value in chosen.items() if value is not None})
 
 
 def _ids(path: Path) -> list[str]:

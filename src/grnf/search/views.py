@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +14,20 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 
 from grnf.estimators import GRNF
 from grnf.estimators.views import View, as_menu
+from grnf.files import write_json
+from grnf.graphs import GraphBatch
 from grnf.io import AttributeEncoder
+from grnf.io.batch import RawBatch
+from grnf.io.files.node_link import graph_of_line, write_json_lines
+from grnf.io.objects import graph_objects, to_raw
+from grnf.lifts import Lift
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
-__all__ = ["GraphViews"]
+__all__ = ["FORMAT", "GraphViews"]
+
+FORMAT, VERSION = "grnf-views", 1
+LARGEST_FILE = 32_000_000
 
 
 class GraphViews(BaseEstimator):  # type: ignore[misc]
@@ -50,10 +63,72 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn attributes, and what the lifts learn, from graphs."""
-        self.encoder_, samples = first_samples(X, AttributeEncoder(unseen="open", missing="error"), "raise")
-        grnf = GRNF(self.n_components, random_state=self.random_state)
-        self.views_ = {name: View(chain, grnf, samples.batch) for name, chain in as_menu(self.lifts).items()}
+        objects: Any = graph_objects(X, caller="GraphViews.fit")
+        objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
+        self.encoder_, samples = first_samples(objects, self._blank_encoder(), "raise")
+        self.example_ = to_raw(objects[0])
+        self.views_ = self._made(samples.batch)
         return self
+
+    def _blank_encoder(self) -> AttributeEncoder:
+        return AttributeEncoder(unseen="open", missing="error")
+
+    def _made(self, batch: Any) -> dict[str, View]:
+        grnf = GRNF(self.n_components, random_state=self.random_state)
+        return {name: View(chain, grnf, batch) for name, chain in as_menu(self.lifts).items()}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what `load` makes the same views of: a small JSON file.
+
+        Menus are saved by their names, so lifts that were given one by one cannot be.
+        """
+        check_is_fitted(self)
+        if self.lifts not in ("recipe", "auto"):
+            raise ValueError("only the views lifts='recipe' and lifts='auto' can be saved")
+        line = io.BytesIO()
+        write_json_lines(line, [self.example_])
+        write_json(
+            path,
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "params": self.get_params(),
+                "encoder": self.encoder_.to_config(),
+                "example": json.loads(line.getvalue()),
+                "learnt": {
+                    name: [
+                        {key: value.tolist() for key, value in _learnt(lift).items()} for lift in view.lifts
+                    ]
+                    for name, view in self.views_.items()
+                },
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote."""
+        path = Path(path)
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"{path} is too large for saved views")
+        try:
+            state = json.loads(path.read_text(encoding="utf-8"))
+            if state["format"] != FORMAT or state["version"] != VERSION:
+                raise ValueError(f"format {state['format']!r}, version {state['version']!r} is not known")
+            views = cls(**state["params"])
+            views.encoder_ = AttributeEncoder.from_config(state["encoder"])
+            views.example_ = graph_of_line(json.dumps(state["example"]).encode())
+            batch = encoded_samples([views.example_], views.encoder_, "raise").batch
+            views.views_ = views._made(batch)  # of widths alone; what was learnt from all graphs follows
+            for name, view in views.views_.items():
+                for lift, values in zip(view.lifts, state["learnt"][name], strict=True):
+                    for key, before in _learnt(lift).items():
+                        found = np.array(values[key], dtype=before.dtype)
+                        if found.shape != before.shape:
+                            raise ValueError(f"{key} of {name!r} has shape {found.shape}")
+                        setattr(lift, key, found)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged, or no saved views: {error}") from None
+        return views
 
     def transform(self, X: Any) -> FloatArray:
         """Return the vectors of all views side by side, each divided by the root of their number."""
@@ -62,3 +137,12 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
         kept = check_memory(None)
         Z = np.hstack([view.embed(batch, kept) for view in self.views_.values()])
         return np.asarray(Z / np.sqrt(len(self.views_)), dtype=np.float32)
+
+
+def _learnt(lift: Lift) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays that a lift has learnt from graphs."""
+    return {
+        name: value
+        for name, value in vars(lift).items()
+        if name.endswith("_") and not name.startswith("_") and isinstance(value, np.ndarray)
+    }
