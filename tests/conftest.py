@@ -1,3 +1,6 @@
+import ast
+import functools
+import importlib.util
 import os
 import signal
 from pathlib import Path
@@ -13,6 +16,40 @@ SHARED = Path(os.environ.get("GRNF_SHARED", Path(__file__).parents[2] / "shared"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # run in the background of a shell: children would ignore Ctrl-C too, which some tests send to them
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+HERE = Path(__file__).parent
+
+
+@functools.cache
+def wanted(path):
+    """The modules that a file imports at its top, and those that the helpers among them import."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    helpers = {folder / f"{name}.py" for name in found for folder in (HERE, path.parent)} - {path}
+    return found.union(*(wanted(helper) for helper in helpers if helper.exists()))
+
+
+def absent(path):
+    """Which guest (an extra) a file of tests wants that is not installed."""
+    guests = {"igraph", "matplotlib", "networkx", "pandas", "polars", "pyarrow", "rdkit", "torch"}
+    return sorted(name for name in guests & wanted(path) if importlib.util.find_spec(name) is None)
+
+
+def pytest_ignore_collect(collection_path):
+    """Files of tests whose guests are absent are left out, and named at the top of the report."""
+    if collection_path.suffix == ".py":
+        return bool(absent(collection_path)) or None
+    return None
+
+
+def pytest_report_header():
+    left_out = {path.relative_to(HERE): absent(path) for path in sorted(HERE.rglob("test_*.py"))}
+    return [f"left out: {path}, which wants {', '.join(names)}" for path, names in left_out.items() if names]
 
 
 @pytest.hookimpl(optionalhook=True)

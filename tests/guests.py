@@ -2,7 +2,6 @@
 
 import warnings
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ def guest(name):
 
 def to_networkx(graph, names=None):
     """A `Graph` as a networkx multigraph, with the attributes "x" of nodes and "edge_attr" of edges."""
+    nx = guest("networkx")
     names = list(range(graph.n_nodes)) if names is None else names
     again = nx.MultiDiGraph() if graph.directed else nx.MultiGraph()
     for node in range(graph.n_nodes):

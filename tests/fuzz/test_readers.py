@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from grnf.io import FORMATS
 from readers import read_all, valid_bytes
 
+pytest.importorskip("pyarrow")
 VALID = {name: valid_bytes(name) for name in FORMATS}
 
 
