@@ -34,10 +34,27 @@ def wanted(path):
     return found.union(*(wanted(helper) for helper in helpers if helper.exists()))
 
 
+GUESTS = ("igraph", "matplotlib", "networkx", "pandas", "polars", "pyarrow", "rdkit", "torch")
+ABSENT = {name for name in GUESTS if importlib.util.find_spec(name) is None}
+
+
 def absent(path):
-    """Which guest (an extra) a file of tests wants that is not installed."""
-    guests = {"igraph", "matplotlib", "networkx", "pandas", "polars", "pyarrow", "rdkit", "torch"}
-    return sorted(name for name in guests & wanted(path) if importlib.util.find_spec(name) is None)
+    """Which guests (extras) a file of tests wants that are not installed."""
+    return sorted(ABSENT & wanted(path))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test that comes upon a guest who is absent is skipped."""
+    try:
+        return (yield)
+    except Exception as error:
+        text = f"{error!r}"
+        missing = sorted(name for name in ABSENT if name in text)
+        wants = "pip install" in text or "No module named" in text or "to be installed" in text
+        if missing and wants:
+            pytest.skip(f"wants {', '.join(missing)}")
+        raise
 
 
 def pytest_ignore_collect(collection_path):

@@ -9,6 +9,7 @@ import pytest
 from grnf import Graph
 from grnf.datasets import make_sbm
 from grnf.io import RawGraph, write_graphs
+from guests import guest
 
 FAST = ["--folds", 4, "-m", 16]
 
@@ -24,6 +25,7 @@ def labelled(tmp_path):
 
 
 def test_classes(run, labelled, tmp_path):
+    guest("matplotlib")
     result = run("classify", labelled, "-o", tmp_path / "out", *FAST)
     assert result.returncode == 0, result.stderr
     assert "GRNF" in result.stdout
@@ -57,6 +59,7 @@ def test_tu_json_and_repeats(call, tu, tmp_path):
 
 
 def test_numbers(call, tmp_path):
+    guest("matplotlib")
     generator = np.random.default_rng(0)
     edges = [np.argwhere(np.triu(generator.random((9, 9)) < generator.random(), 1)) for _ in range(40)]
     write_graphs(tmp_path / "g.jsonl", [RawGraph(9, pairs, y=len(pairs) / 36) for pairs in edges])

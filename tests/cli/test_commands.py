@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from grnf.cli.app import app
+from guests import guest
 
 
 def run(*arguments, **options):
@@ -129,6 +130,7 @@ def test_warnings_are_one_line(run_patched, quiet, said):
 
 
 def test_demo(tmp_path):
+    guest("matplotlib")
     result = run("demo", "--n-graphs", 60, "-m", 64, "-o", tmp_path / "demo")
     assert result.returncode == 0, result.stderr
     written = sorted(path.name for path in (tmp_path / "demo").iterdir())

@@ -16,11 +16,13 @@ from grnf.cli.collections import Collection
 from grnf.cli.pairs import Values
 from grnf.io import read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
+from guests import guest
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """Two sets of graphs, and the vectors of the first in three formats."""
+    guest("pyarrow")
     place = tmp_path_factory.mktemp("distances")
     write_tu(place / "ONE", 12)
     write_tu(place / "TWO", 5, seed=1)

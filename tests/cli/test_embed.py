@@ -14,6 +14,7 @@ from grnf.cli.app import app
 from grnf.io import read_tu
 from grnf.io.vectors import read_vectors
 from grnf.metric import distance
+from guests import guest
 
 
 def names(folder):
@@ -22,6 +23,8 @@ def names(folder):
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "npz", "csv"])
 def test_every_format(call, tu, tmp_path, suffix):
+    if suffix == "parquet":
+        guest("pyarrow")
     output = tmp_path / f"z.{suffix}"
     result = call("embed", tu, "-o", output, "-m", 16, "--seed", 3, "--block-size", 10, "--json")
     assert result.returncode == 0, result.stderr
@@ -108,6 +111,7 @@ def test_bad_graphs_stop_the_run_and_are_named(run_lines, tmp_path):
 
 @pytest.mark.parametrize("block_size", [2, 100])
 def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size):
+    guest("pyarrow")
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH, IMPOSSIBLE, ONE_NODE])
     options = ["-m", 4, "--block-size", block_size]
     result = call_lines("embed", source, "-o", tmp_path / "z.parquet", *options, "--on-error", "nan")

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from grnf.experiments import EXPERIMENTS
 from grnf.experiments.report import Section, page
 from grnf.experiments.study import Table
+from guests import guest
 
 VOID = {"meta", "img", "br"}
 
@@ -53,6 +54,8 @@ def test_page():
 
 
 def test_reproduce_all(run, tmp_path):
+    guest("matplotlib")
+    guest("networkx")
     data = tmp_path / "data"
     sets = (
         f"import pathlib, brec_files, tu_sets; data = pathlib.Path({str(data)!r}); "

@@ -259,7 +259,8 @@ class FullDisk(io.RawIOBase):
         return self.file.seek(*place)
 
     def flush(self):
-        self.file.flush()
+        if not self.file.closed:  # it is called once more when it is collected
+            self.file.flush()
 
     def fileno(self):
         return self.file.fileno()
