@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
 
 from grnf.typing import FloatArray
 
@@ -122,4 +122,4 @@ def log_capital(log_payoffs: FloatArray, log_entering: FloatArray, log_held: Flo
 
 def total(log_capital_of_bets: FloatArray) -> FloatArray:
     """Return the logarithm of the capital in all bets together: the sum over the last axis."""
-    return np.asarray(logsumexp(log_capital_of_bets, axis=-1))
+    return np.asarray(np.logaddexp.reduce(log_capital_of_bets, axis=-1))
