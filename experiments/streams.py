@@ -5,8 +5,8 @@ a reference, then 2,000 graphs of the same law (false alarms), or 200 of them an
 (delay: graphs from the first of the new law to the alarm, cut off at 500). The CUSUM is that of a vector
 (Crosier) in 8, 16 or 32 whitened axes of the whole reference, with three slacks, and that of windows of 5 or
 10 graphs (squared Mahalanobis distance of their mean). Their thresholds are quantiles of their own maxima
-over quiet streams, so that their true rate of false alarms is the one that the detector had: no user can set them
-so; they stand for the best that is to be had. What was measured is kept in streams-work.jsonl.
+over quiet streams, so that their true rate of false alarms is the one that the detector had: no user can set
+them so; they stand for the best that is to be had. What was measured is kept in streams-work.jsonl.
 Run: python experiments/streams.py
 """
 
@@ -318,8 +318,8 @@ def main():
     options = parser(__doc__).parse_args()
     data = options.data
     tiny = {"quiet": CHUNK, "ours": CHUNK, "length": 60, "changed": CHUNK, "after": 40, "mean_time": 0}
-    whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 100, "after": AFTER, "mean_time": 200}
-    kinds = {"powerlaw-cluster": whole, "block model": {**whole, "ours": 300, "mean_time": 0}}
+    whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
+    kinds = {"powerlaw-cluster": whole, "block model": {**whole, "quiet": 400, "ours": 200, "changed": 50, "mean_time": 0}}
     kinds["NCI1"] = kinds["block model"]
     pool, M = (6000, 1500), 512
     if options.tiny:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf.engine.jit import compiled
 from grnf.errors import GraphError
 from grnf.typing import BoolArray, FloatArray
 
@@ -75,7 +76,8 @@ def discoveries(p: FloatArray, rate: float) -> BoolArray:
     """Return which p-values the procedure of Benjamini and Hochberg takes at a false discovery rate.
 
     The expected share of false ones among them is at most `rate`, for independent p-values and for conformal
-    ones that share their held-out scores (Bates and others, "Testing for outliers with conformal p-values", 2023).
+    ones that share their held-out scores (Bates and others, "Testing for outliers with conformal p-values",
+    2023).
 
     Examples
     --------
@@ -94,14 +96,14 @@ def online_p_values(
 ) -> FloatArray:
     """Return the rank of each score among all before it, ties broken by given random numbers.
 
-    p_t = (#{s_i > s_t} + u_t #{s_i = s_t}) / (n + t) over the n held-out scores and s_1 .. s_t. As long as all
-    are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any law and any n. Small ones
-    belong to large scores.
+    p_t = (#{s_i > s_t} + u_t #{s_i = s_t}) / (n + t) over the n held-out scores and s_1 .. s_t. As long as
+    all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any law and any n. Small
+    ones belong to large scores.
 
     Parameters
     ----------
     calibration : array, shape (n, J)
-        Held-out scores of J kinds, each column sorted.
+        Held-out scores of J kinds.
     scores : array, shape (m, J)
         s_1 .. s_m, those that were answered for before too.
     ties : array, shape (m - earlier,)
@@ -119,15 +121,23 @@ def online_p_values(
     array([[0.16666667],
            [0.875     ]])
     """
-    n, m = len(calibration), len(scores)
-    p = np.empty((m - earlier, scores.shape[1]))
-    counted = n + 1.0 + np.arange(earlier, m)
-    before = np.arange(m) < np.arange(earlier, m)[:, None]
-    for kind in range(scores.shape[1]):
-        known, all_, new = calibration[:, kind], scores[:, kind], scores[earlier:, kind]
-        above = n - np.searchsorted(known, new, side="right")
-        equal = 1 + n - np.searchsorted(known, new, side="left") - above
-        above = above + (before & (all_ > new[:, None])).sum(axis=1)
-        equal = equal + (before & (all_ == new[:, None])).sum(axis=1)
-        p[:, kind] = (above + ties * equal) / counted
-    return p
+    above, equal = _counts(np.ascontiguousarray(calibration), np.ascontiguousarray(scores), earlier)
+    counted = len(calibration) + 1.0 + np.arange(earlier, len(scores))
+    return np.asarray((above + ties[:, None] * equal) / counted[:, None])
+
+
+@compiled
+def _counts(known, scores, earlier):  # type: ignore[no-untyped-def]
+    """Count the scores that are larger than each new one, and those equal to it, itself among them."""
+    above = np.zeros((len(scores) - earlier, scores.shape[1]))
+    equal = np.ones((len(scores) - earlier, scores.shape[1]))
+    for t in range(earlier, len(scores)):
+        for i in range(len(known)):
+            for kind in range(scores.shape[1]):
+                above[t - earlier, kind] += known[i, kind] > scores[t, kind]
+                equal[t - earlier, kind] += known[i, kind] == scores[t, kind]
+        for i in range(t):
+            for kind in range(scores.shape[1]):
+                above[t - earlier, kind] += scores[i, kind] > scores[t, kind]
+                equal[t - earlier, kind] += scores[i, kind] == scores[t, kind]
+    return above, equal

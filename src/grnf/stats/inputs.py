@@ -21,13 +21,18 @@ __all__ = ["Taken", "fitted_transformer", "taken"]
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """Vectors of the good ones of some graphs, their places and names, and what is wrong with the others."""
+    """Vectors of the good ones of some graphs, their places and names; what is wrong with the others."""
 
     Z: FloatArray
     rows: IntArray
     ids: list[str]
     errors: list[tuple[int, str]]
-    n_rows: int
+    all_ids: list[str]
+
+    @property
+    def n_rows(self) -> int:
+        """Good ones and bad ones."""
+        return len(self.all_ids)
 
 
 def fitted_transformer(transformer: Any, X: Any, on_error: str, seed: int) -> Any:
@@ -78,7 +83,9 @@ def taken(
         raise GraphError(f"{len(names)} ids for {len(X)} {what}")
     if len(X) == 0 or (is_vectors(X) and X.shape[1] == 0):
         raise GraphError(f"{what}: empty; at least one graph is wanted")
-    Z, rows, errors = (X, np.arange(len(X)), []) if is_vectors(X) else _embedded(X, transformer, what, on_error)
+    Z, rows, errors = X, np.arange(len(X)), list[tuple[int, str]]()
+    if not is_vectors(X):
+        Z, rows, errors = _embedded(X, transformer, what, on_error)
     good = np.abs(Z).max(axis=1) < LARGEST  # NaN is not
     for place in np.flatnonzero(~good).tolist():
         row = int(rows[place])
@@ -89,7 +96,7 @@ def taken(
         row, reason = errors[0]
         raise GraphError(f"{what}, number {row} (id {names[row]!r}): {reason}")
     rows = rows[good]
-    return Taken(np.asarray(Z, dtype=np.float64)[good], rows, [names[row] for row in rows], errors, len(X))
+    return Taken(np.asarray(Z, dtype=np.float64)[good], rows, [names[row] for row in rows], errors, names)
 
 
 def _objects(X: Any, what: str) -> tuple[Any, list[str] | None]:
@@ -108,7 +115,7 @@ def _embedded(
 ) -> tuple[FloatArray, IntArray, list[tuple[int, str]]]:
     if transformer is None:
         raise GraphError(
-            f"{what} are graphs, and the reference was vectors: give vectors, or a transformer that makes them"
+            f"{what}: graphs, where the reference was vectors: give vectors, or a transformer that makes them"
         )
     if hasattr(transformer, "embed"):
         found = transformer.embed(X, on_error="raise" if on_error == "raise" else "skip")

@@ -77,11 +77,14 @@ class Alarm:
         return cls(**{**record, "interval": (int(low), int(high)), "drivers": drivers})
 
 
-def located(watcher: Watcher, kind: int, rows: FloatArray, coverage: float) -> tuple[int, int, int, FloatArray]:
-    """Return the most likely first row after the change, the interval, and what each row added to the evidence.
+def located(
+    watcher: Watcher, kind: int, rows: FloatArray, coverage: float
+) -> tuple[int, int, int, FloatArray]:
+    """Return the most likely first row after the change, the interval, and what each row added.
 
-    Each start s is as likely before, and a bet is as likely as another: the weight of s is the mean over bets of
-    the root of the product of payoffs from s to the last row. Ranks are among held-out graphs alone, which no change reaches.
+    Each start s is as likely before, and a bet is as likely as another: the weight of s is the mean over bets
+    of the root of the product of payoffs from s to the last row. Ranks are among held-out graphs alone, which
+    no change reaches.
 
     Parameters
     ----------

@@ -93,6 +93,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         The largest so far.
     alarm_ : Alarm or None
         The first since `fit` or `reset`.
+    notes_ : dict
+        Plain values of your own, such as a place in a file; they are saved with the rest.
 
     Examples
     --------
@@ -104,10 +106,17 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     >>> detector.update(usual[300:]).alarm is None
     True
     >>> alarm = detector.update(other[:50]).alarm
-    >>> alarm.change, alarm.graph < 120
-    (100, True)
+    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 120
+    (True, True)
     """
 
+    n_seen_: int
+    evidence_: float
+    alarm_: Alarm | None
+    notes_: dict[str, Any]
+    _bank: Bank
+    _numbers: IntArray
+    _ids: list[str]
     _rules: ClassVar[Table] = {
         "alpha": [Real(1)],
         "mean_time": [Real(), OneOf(None)],
@@ -160,6 +169,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         half = -(-len(order) // 2)
         shown, held_out = np.sort(order[:half]), np.sort(order[half:])
         scores = Scores.learnt(given.Z[shown], settings["n_axes"], settings["n_neighbors"])
+        self.notes_ = {}
         self._begin(scores, scores(given.Z[held_out]), given.Z.shape[1])
         return self
 
@@ -186,13 +196,11 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "scores_")
         X = list(X) if isinstance(X, Iterator) else X
         first = self.n_seen_
-        given = taken(
-            X, self.transformer_, "the stream", on_error=self.on_error, ids=ids, first=first
-        )
+        given = taken(X, self.transformer_, "the stream", on_error=self.on_error, ids=ids, first=first)
         if given.Z.shape[1] != self.n_features_in_ and len(given.Z):
             raise GraphError(
-                f"vectors of length {given.Z.shape[1]}, and the reference has length {self.n_features_in_}: all "
-                "must come from one transformer"
+                f"vectors of length {given.Z.shape[1]}, and the reference has length {self.n_features_in_}: "
+                "all must come from one transformer"
             )
         rows = self.scores_(given.Z) if len(given.Z) else np.zeros((0, self._bank.rows.shape[1]))
         numbers = first + given.rows
@@ -213,7 +221,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         running = np.maximum.accumulate(np.append(self.evidence_, evidence))[1:]
         self.evidence_ = float(running[-1]) if len(running) else self.evidence_
         p = np.exp(-np.maximum(running, 0.0)) if self.mean_time is None else np.full(len(running), np.nan)
-        return Update(numbers, given.ids, evidence, p, alarm, [(first + row, why) for row, why in given.errors])
+        errors = [(first + row, why) for row, why in given.errors]
+        return Update(numbers, given.ids, evidence, p, alarm, errors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write reference and stream to one file (its format: `grnf.stats.monitor_state`), all or nothing."""
@@ -243,8 +252,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         self.scores_, self.n_features_in_ = scores, width
         self.threshold_ = math.log(1 / self.alpha if self.mean_time is None else 2 * self.mean_time)
         self._bank = Bank(calibration, self.seed_, whole, np.zeros((0, calibration.shape[1])))
-        self._numbers: IntArray = np.zeros(0, dtype=np.int64)
-        self._ids: list[str] = []
+        self._numbers = np.zeros(0, dtype=np.int64)
+        self._ids = []
         self.n_seen_, self.evidence_, self.alarm_ = 0, -math.inf, None
 
     def _alarm(self, evidence: float, watcher: Watcher, kind: int, rows: FloatArray, back: int) -> Alarm:

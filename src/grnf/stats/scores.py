@@ -35,6 +35,7 @@ SMALLEST = 1e-8
 """Axes whose variance is below this share of the largest hold rounding errors."""
 
 GRAPHS_PER_AXIS = 5
+ARRAYS = ("mean", "axes", "deviations", "known", "units")
 ROWS = 4096
 """Graphs whose distances to all of the reference are held at a time."""
 
@@ -91,7 +92,7 @@ class Scores:
 
     @property
     def n_axes(self) -> int:
-        """d."""
+        """How many axes there are, d."""
         return int(self.axes.shape[1])
 
     def places(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -130,13 +131,9 @@ class Scores:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was learnt, by name."""
-        return {
-            name: getattr(self, name)
-            for name in ("mean", "axes", "deviations", "known", "units")
-        }
+        return {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
     def restored(cls, arrays: Mapping[str, npt.NDArray[Any]], n_neighbors: int) -> Scores:
         """Return the scores that `arrays` were made of."""
-        names = ("mean", "axes", "deviations", "known", "units")
-        return cls(*(np.asarray(arrays[name]) for name in names), n_neighbors)
+        return cls(**{name: np.asarray(arrays[name]) for name in ARRAYS}, n_neighbors=n_neighbors)

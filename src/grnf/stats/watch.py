@@ -11,8 +11,9 @@ however watchers depend on each other (their average would be no martingale: eac
 
 - Watchers of fixed scores start at the head of the stream, and again after every `EPOCH` graphs, so that no
   more than two epochs of scores are held. What enters in one epoch goes on betting in the next.
-- Watchers of a direction: the mean of the last 4, 8, .., 128 graphs, along the first axes, along all, and along
-  those where it is large, says where the stream may be going; the graphs that follow are measured by it.
+- Watchers of a direction: the mean of the last 8, 16, .., 128 graphs, along the first axes, along all, and
+  along those where it is large, says where the stream may be going; the graphs that follow are
+  measured by it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EPOCH = 1024
 """Graphs after which watchers of fixed scores start again."""
 
 WATCHED_AXES = 16
-WINDOWS = (4, 8, 16, 32, 64, 128)
+WINDOWS = (8, 16, 32, 64, 128)
 """Graphs whose mean is a direction."""
 
 LIFE = 4
@@ -149,8 +150,9 @@ class Bank:
             if start >= stop:
                 continue
             own = self.rows[watcher.start - first : stop - first]
+            entering = self._entering(watcher, start, stop)
             found = watcher.advance(
-                own, start - watcher.start, ties[start - before : stop - before], self._entering(watcher, start, stop)
+                own, start - watcher.start, ties[start - before : stop - before], entering
             )
             best = found.argmax(axis=1)
             largest = found[np.arange(len(best)), best]
@@ -174,8 +176,8 @@ class Bank:
     def _ties(self, start: int, stop: int) -> FloatArray:
         """Return the random numbers of some graphs: the same, however the stream comes in pieces."""
         pages = range(start // TIES_PAGE, (max(stop, start + 1) - 1) // TIES_PAGE + 1)
-        drawn = np.concatenate([page_generator(self.seed, page, stream=1).random(TIES_PAGE) for page in pages])
-        return drawn[start - pages[0] * TIES_PAGE : stop - pages[0] * TIES_PAGE]
+        drawn = [page_generator(self.seed, page, stream=1).random(TIES_PAGE) for page in pages]
+        return np.concatenate(drawn)[start - pages[0] * TIES_PAGE : stop - pages[0] * TIES_PAGE]
 
     def _starting(self, before: int, first: int) -> Iterator[Watcher]:
         """Yield the watchers that start after graph `before`, or later, and before the last one."""
