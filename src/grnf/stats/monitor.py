@@ -173,13 +173,19 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         self._begin(scores, scores(given.Z[held_out]), given.Z.shape[1])
         return self
 
-    def reset(self) -> Self:
+    def reset(self, seen: int = 0) -> Self:
         """Begin a new stream with the same reference, as after an alarm that was looked into.
 
         The promise is then made for each stream by itself.
+
+        Parameters
+        ----------
+        seen : int, default=0
+            The number of the next graph.
         """
         check_is_fitted(self, "scores_")
         self._begin(self.scores_, self._bank.calibration, self.n_features_in_)
+        self.n_seen_ = seen
         return self
 
     def update(self, X: Any, ids: Sequence[str] | None = None) -> Update:
