@@ -39,6 +39,10 @@ def outliers(
     fdr: Annotated[
         float, typer.Option(help="False discovery rate: share of normal graphs among those flagged.")
     ] = 0.1,
+    contamination: Annotated[
+        float | None,
+        typer.Option(help="Without --reference: flag this share, the strangest, in place of --fdr."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", "--neighbors", min=1, help="Nearest normal graphs.")] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
@@ -60,18 +64,25 @@ def outliers(
 
     A row for each graph: id, score (large is strange), p_value, adjusted (the false discovery rate at which
     it counts), outlier, nearest (normal graph), distance. A p-value cannot be smaller than 1 / (1 + half of
-    the normal graphs), so few of them flag nothing.
+    the normal graphs), so few of them flag nothing. Without --reference outliers hide each other: their
+    scores are large all the same, and --contamination flags the strangest.
 
     Example: grnf outliers new.smi --reference usual.smi --fdr 0.1 --output judged.csv
     """
     if not 0 < fdr < 1:
         raise typer.BadParameter("a rate between 0 and 1 is wanted", param_hint="--fdr")
+    if contamination is not None and (reference is not None or not 0 < contamination <= 0.5):
+        raise typer.BadParameter(
+            "a share up to 0.5 is wanted, and no --reference", param_hint="--contamination"
+        )
     check_table(output, force)
     settings: dict[str, Any] = {"n_components": n_components, "orders": orders, "seed": seed}
     first, second = (source, None) if reference is None else (reference, source)
     with workers(n_jobs):
         loaded = load_collections(first, second, format=format, like=like, settings=settings, quiet=quiet)
-        found = _judged(loaded, fdr, {"n_neighbors": k, "space": space, "random_state": seed or 0})
+        share = "auto" if contamination is None else contamination
+        how = {"n_neighbors": k, "space": space, "contamination": share, "random_state": seed or 0}
+        found = _judged(loaded, fdr, how)
     records = [record for record in found.records() if record["outlier"] or not only]
     write_answer(output, found.columns, records, as_json)
     summary = {"graphs": len(found.ids), "outliers": int(found.outliers.sum())}

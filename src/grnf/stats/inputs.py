@@ -16,7 +16,7 @@ from grnf.io.objects import graph_objects
 from grnf.search.collection import LARGEST, is_vectors
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Taken", "fitted_transformer", "taken"]
+__all__ = ["Taken", "as_vectors", "fitted_transformer", "taken"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +35,39 @@ class Taken:
         return len(self.all_ids)
 
 
+def as_vectors(X: Any) -> Any:
+    """Return lists of numbers as an array of vectors; anything else as it is.
+
+    Examples
+    --------
+    >>> as_vectors([[1, 2.5], [3, 4]]).shape, as_vectors(["CCO"])
+    ((2, 2), ['CCO'])
+    """
+    if not isinstance(X, list) or not X:
+        return X
+    lists = all(isinstance(row, list) for row in X)
+    if lists and all(isinstance(entry, int | float) for row in X for entry in row):
+        return np.array(X, dtype=np.float64)
+    return X
+
+
 def fitted_transformer(transformer: Any, X: Any, on_error: str, seed: int) -> Any:
     """Return what makes vectors of graphs: as given if it is fitted, or a fitted copy; None for vectors."""
     from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
-    if is_vectors(X):
+    if is_vectors(as_vectors(X)):
         return transformer
     if transformer is None:
         return GRNF(random_state=seed, on_error="raise" if on_error == "raise" else "skip").fit(X)
     try:
         check_is_fitted(transformer)
     except NotFittedError:
-        return clone(transformer).fit(X)
+        fresh = clone(transformer)
+        if on_error != "raise" and "on_error" in fresh.get_params(deep=False):
+            fresh.set_params(on_error="skip")
+        return fresh.fit(X)
     return transformer
 
 
@@ -75,6 +94,7 @@ def taken(
     first : int, default=0
         The number of the first graph, after which graphs without a name are called.
     """
+    X = as_vectors(X)
     X, own = (np.atleast_2d(X), None) if is_vectors(X) else _objects(X, what)
     names = own if ids is None else [str(name) for name in ids]
     if names is None:
@@ -85,7 +105,7 @@ def taken(
         raise GraphError(f"{what}: empty; at least one graph is wanted")
     Z, rows, errors = X, np.arange(len(X)), list[tuple[int, str]]()
     if not is_vectors(X):
-        Z, rows, errors = _embedded(X, transformer, what, on_error)
+        Z, rows, errors = _embedded(X, transformer, what)
     good = np.abs(Z).max(axis=1) < LARGEST  # NaN is not
     for place in np.flatnonzero(~good).tolist():
         row = int(rows[place])
@@ -94,7 +114,7 @@ def taken(
     errors.sort()
     if errors and on_error == "raise":
         row, reason = errors[0]
-        raise GraphError(f"{what}, number {row} (id {names[row]!r}): {reason}")
+        raise GraphError(f"{what}, number {first + row} (id {names[row]!r}): {reason}")
     rows = rows[good]
     return Taken(np.asarray(Z, dtype=np.float64)[good], rows, [names[row] for row in rows], errors, names)
 
@@ -110,15 +130,14 @@ def _objects(X: Any, what: str) -> tuple[Any, list[str] | None]:
     return objects, None if None in own or not own else [str(name) for name in own]
 
 
-def _embedded(
-    X: Any, transformer: Any, what: str, on_error: str
-) -> tuple[FloatArray, IntArray, list[tuple[int, str]]]:
+def _embedded(X: Any, transformer: Any, what: str) -> tuple[FloatArray, IntArray, list[tuple[int, str]]]:
+    """Return the vectors of good graphs, their places, and what is wrong with the others."""
     if transformer is None:
         raise GraphError(
             f"{what}: graphs, where the reference was vectors: give vectors, or a transformer that makes them"
         )
     if hasattr(transformer, "embed"):
-        found = transformer.embed(X, on_error="raise" if on_error == "raise" else "skip")
+        found = transformer.embed(X, on_error="skip")
         return found.vectors, found.rows, list(found.errors)
     Z = np.asarray(transformer.transform(X))
     if len(Z) != len(X):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -232,8 +232,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Judgement:
         """Judge the graphs of one collection: each by a detector that was fitted without it.
 
-        Then fit on all of them. p-values are valid for each graph if the others are normal; outliers among
-        them make them larger.
+        The detector is fitted on all of them too. p-values hold, but outliers among the held-out graphs make
+        them larger, so that many hide each other: give a clean reference where there is one. With
+        `contamination` as a number, that share of the graphs is flagged, the strangest, in place of what the
+        false discovery rate allows.
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
@@ -255,7 +257,11 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             found[inside], near = alone._rows(part)
             for place, name in zip(inside.tolist(), near, strict=True):
                 nearest[place] = name
-        return _judgement(given, (found, nearest), fdr)
+        judgement = _judgement(given, (found, nearest), fdr)
+        if self.contamination == "auto":
+            return judgement
+        line = np.percentile(found[:, 0], 100 * (1 - float(self.contamination)))
+        return replace(judgement, outliers=judgement.scores > line)  # NaN is not
 
     # ---- within
 
