@@ -88,7 +88,7 @@ def measure(batch, y, width, count):
     return found
 
 
-def table(results):
+def tables(results):
     names = [*OURS, *PEERS]
     rows = [
         [f"{name}, class {normal}", f"{row['graphs']:,}", f"{100 * row['level']:.1f}"]
@@ -98,7 +98,7 @@ def table(results):
     ]
     means = [np.mean([row["auc"][m] for found in results.values() for row in found.values()]) for m in names]
     rows.append(["mean", "", "", *(_bold(value, max(means)) for value in means)])
-    return Table("normal", ["", "graphs", "normal graphs with p <= 0.05, %", *names], rows)
+    return [Table("normal", ["", "graphs", "normal graphs with p <= 0.05, %", *names], rows)]
 
 
 def _bold(value, best):
@@ -114,7 +114,7 @@ def main():
         print(name, results[name], flush=True)
     save("outliers", options.output, {"M": width, "draws": count, "rare": RARE}, results)
     if options.output == HERE and not options.tiny:
-        fill("outliers", [table(results)], HERE.parent / "docs" / "outliers.md")
+        fill("outliers", tables(results), HERE.parent / "docs" / "outliers.md")
 
 
 if __name__ == "__main__":

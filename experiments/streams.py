@@ -28,7 +28,6 @@ SWAPPED = {f"swapped {share} %": share / 100 for share in (15, 40)}
 BLOCKS = {f"moved {share} %": share / 100 for share in (5, 10, 20, 40)}
 CUSUMS = [("vector", axes, slack) for axes in (8, 16, 32) for slack in (0.5, 1.0, 2.0)]
 CUSUMS += [("window", axes, size) for axes in (8, 16, 32) for size in (5, 10)]
-CHUNK = 25
 DOCS = HERE.parent / "docs"
 
 
@@ -72,7 +71,7 @@ def pools(kind, sizes, M, data):
         laws = {"quiet": {}, **{name: {"moved": share} for name, share in BLOCKS.items()}}
         make = blocks
     grnf, found = GRNF(M, orders=ORDERS, random_state=0), {}
-    for name, law in laws.items():
+    for name, law in list(laws.items())[: sizes[2]]:
         graphs = [make(generator, **law) for _ in range(sizes[0] if name == "quiet" else sizes[1])]
         found[name] = (grnf.fit_transform if name == "quiet" else grnf.transform)(graphs).astype(float)
     return found
@@ -193,9 +192,11 @@ def study(kind, found, work, sizes):
     quiet = [
         work(
             (kind, "quiet", start),
-            lambda s=start: quiet_streams(found, range(s, s + CHUNK), sizes["length"], s < sizes["ours"]),
+            lambda s=start: quiet_streams(
+                found, range(s, s + sizes["chunk"]), sizes["length"], s < sizes["ours"]
+            ),
         )
-        for start in range(0, sizes["quiet"], CHUNK)
+        for start in range(0, sizes["quiet"], sizes["chunk"])
     ]
     evidence = np.array(joined(quiet, "evidence"))
     result = {"streams": len(evidence), "length": sizes["length"], "false_alarms": {}}
@@ -206,10 +207,10 @@ def study(kind, found, work, sizes):
             work(
                 (kind, "mean_time", s),
                 lambda s=s: quiet_streams(
-                    found, range(s, s + CHUNK), sizes["length"], True, mean_time=20_000
+                    found, range(s, s + sizes["chunk"]), sizes["length"], True, mean_time=20_000
                 ),
             )
-            for s in range(0, sizes["mean_time"], CHUNK)
+            for s in range(0, sizes["mean_time"], sizes["chunk"])
         ]
         over = np.array(joined(pieces, "evidence")) >= np.log(40_000)
         result["mean_time_20000"] = {"streams": len(over), "false_alarms": float(over.mean())}
@@ -223,9 +224,9 @@ def study(kind, found, work, sizes):
         pieces = [
             work(
                 (kind, change, s),
-                lambda s=s, c=change: changed_streams(found, c, range(s, s + CHUNK), sizes["after"]),
+                lambda s=s, c=change: changed_streams(found, c, range(s, s + sizes["chunk"]), sizes["after"]),
             )
-            for s in range(0, sizes["changed"], CHUNK)
+            for s in range(0, sizes["changed"], sizes["chunk"])
         ]
         result["delays"][change] = delays(pieces, thresholds, sizes["after"])
     return result
@@ -317,13 +318,14 @@ def draw(results, output):
 def main():
     options = parser(__doc__).parse_args()
     data = options.data
-    tiny = {"quiet": CHUNK, "ours": CHUNK, "length": 60, "changed": CHUNK, "after": 40, "mean_time": 0}
+    tiny = {"quiet": 6, "ours": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
     whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
+    whole["chunk"] = 25
     fewer = {**whole, "quiet": 400, "ours": 200, "changed": 50, "mean_time": 0}
     kinds = {"powerlaw-cluster": whole, "block model": fewer, "NCI1": fewer}
-    pool, M = (6000, 1500), 512
+    pool, M = (6000, 1500, None), 512
     if options.tiny:
-        kinds, pool, M = {"powerlaw-cluster": tiny}, (600, 60), 64
+        kinds, pool, M = {"powerlaw-cluster": tiny}, (600, 60, 3), 64
     options.output.mkdir(parents=True, exist_ok=True)
     work, results = Work(Path(options.output) / "streams-work.jsonl"), {}
     for kind, sizes in kinds.items():
