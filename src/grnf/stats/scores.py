@@ -34,6 +34,9 @@ MANY, FEW = 16, 8
 SMALLEST = 1e-8
 """Axes whose variance is below this share of the largest hold rounding errors."""
 
+NOISE = 1e-6
+"""Share of the length of vectors below which nothing is measured: no score has a smaller unit."""
+
 GRAPHS_PER_AXIS = 5
 ARRAYS = ("mean", "axes", "deviations", "known", "units")
 ROWS = 4096
@@ -87,7 +90,11 @@ class Scores:
         deviations = np.where(deviations > 0, deviations, 1.0)  # a constant collection
         plain = cls(mean, axes[:, :d], deviations, np.zeros((0, d)), np.ones(len(STRANGE)), n_neighbors)
         known = cls(mean, axes[:, :d], deviations, plain.places(Z)[0], plain.units, n_neighbors)
-        units = np.median(known(Z)[:, : len(STRANGE)], axis=0)
+        usual = np.median(known(Z)[:, : len(STRANGE)], axis=0)
+        noise = (
+            NOISE * (np.linalg.norm(mean) + np.sqrt(variances[0])) / np.append(np.tile(deviations[0], 3), 1)
+        )
+        units = np.maximum(usual, noise)
         return cls(mean, axes[:, :d], deviations, known.known, units, n_neighbors)
 
     @property
