@@ -68,3 +68,21 @@ def test_third_order_runs(shared, tmp_path):
     (entry,) = run("third_order", tmp_path, "--data", shared / "data" / "tu").values()
     assert entry["gain_error"] >= 0
     assert entry["orders 1, 2, 3"]["milliseconds_per_graph"] > 0
+
+
+def test_streams_run_and_resume(tmp_path):
+    (entry,) = run("streams", tmp_path).values()
+    assert set(entry["false_alarms"]) == {"0.01", "0.05", "0.1", "0.2"}
+    assert all(row["delay"] > 0 and row["best"] > 0 for row in entry["delays"].values())
+    assert (tmp_path / "figures" / "streams.png").stat().st_size > 5000
+    lines = (tmp_path / "streams-work.jsonl").read_text()
+    (again,) = run("streams", tmp_path).values()
+    assert again == entry
+    assert (tmp_path / "streams-work.jsonl").read_text() == lines  # nothing was computed again
+
+
+def test_outliers_run(shared, tmp_path):
+    (entry,) = run("outliers", tmp_path, "--data", shared / "data" / "tu").values()
+    for row in entry.values():
+        assert len(row["auc"]) == 6
+        assert all(0 <= area <= 1 for area in row["auc"].values())

@@ -72,6 +72,24 @@ def test_the_tables_of_the_scripts_are_the_stored_ones(name, monkeypatch):
     assert f"begin -->\n{text}\n<!-- " in documents()
 
 
+@pytest.mark.parametrize("name", ["streams", "outliers"])
+def test_the_tables_of_the_pages_are_the_stored_ones(name, monkeypatch):
+    pytest.importorskip("networkx")
+    monkeypatch.syspath_prepend(ROOT / "experiments")
+    common, script = importlib.import_module("common"), importlib.import_module(name)
+    text = "\n\n".join("\n".join(common.lines(table)) for table in script.tables(stored(name)["results"]))
+    assert f"begin -->\n{text}\n<!-- " in documents()
+
+
+def test_alarms_keep_their_promise_and_come_soon():
+    results = stored("streams")["results"]
+    assert results["powerlaw-cluster"]["streams"] == 1000
+    for found in results.values():
+        assert found["length"] == 2000
+        assert all(share <= float(alpha) for alpha, share in found["false_alarms"].items())
+        assert all(row["delay"] <= 2 * row["best"] for row in found["delays"].values())
+
+
 def test_ours_is_not_behind_the_first_version():
     """Within one standard deviation of the rebuilt row, or better, on every set."""
     results = stored("first_version")["results"]

@@ -21,6 +21,8 @@ from grnf.cli.embed import embed
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
+from grnf.cli.monitor import monitor
+from grnf.cli.outliers import outliers
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.files import room_for
@@ -35,7 +37,7 @@ app = typer.Typer(
 )
 for command in (
     embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
-    reproduce,
+    reproduce, monitor, outliers,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(data, name="data")

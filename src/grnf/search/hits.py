@@ -131,7 +131,8 @@ def _write_parquet(path: str | os.PathLike[str], columns: list[str], records: li
     except ImportError:
         raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
     kinds = {"rank": pa.int64(), "group": pa.int64(), "distance": pa.float64()}
-    kinds |= {"low": pa.float64(), "high": pa.float64()}
+    kinds |= dict.fromkeys(("low", "high", "score", "p_value", "adjusted"), pa.float64())
+    kinds |= {"outlier": pa.bool_()}
     arrays = [pa.array([r[name] for r in records], kinds.get(name, pa.string())) for name in columns]
     with atomic_write(path, "wb") as file:
         pq.write_table(pa.Table.from_arrays(arrays, names=columns), file)

@@ -1,0 +1,341 @@
+"""Alarms of a stream: the promise, and the delay beside a CUSUM of the mean vector at the same true rate.
+
+Graphs are embedded once (M = 512, orders 1, 2, 3), and streams are drawn from the pools without putting back:
+a reference, then 2,000 graphs of the same law (false alarms), or 200 of them and then graphs of another law
+(delay: graphs from the first of the new law to the alarm, cut off at 500). The CUSUM is that of a vector
+(Crosier) in 8, 16 or 32 whitened axes of the whole reference, with three slacks, and that of windows of 5 or
+10 graphs (squared Mahalanobis distance of their mean). Their thresholds are quantiles of their own maxima
+over quiet streams, so that their true rate of false alarms is the one that the detector had: no user can set
+them so; they stand for the best that is to be had. What was measured is kept in streams-work.jsonl.
+Run: python experiments/streams.py
+"""
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from common import HERE, fill, load, parser, save, save_figure
+
+from grnf import GRNF, Graph
+from grnf.experiments.study import Table
+from grnf.stats import ChangeDetector
+
+ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
+REFERENCE, QUIET, BEFORE, AFTER = 400, 2000, 200, 500
+REWIRED = {f"rewired {share} %": share / 100 for share in (1.5, 3, 6, 12, 25)}
+SWAPPED = {f"swapped {share} %": share / 100 for share in (15, 40)}
+BLOCKS = {f"moved {share} %": share / 100 for share in (5, 10, 20, 40)}
+CUSUMS = [("vector", axes, slack) for axes in (8, 16, 32) for slack in (0.5, 1.0, 2.0)]
+CUSUMS += [("window", axes, size) for axes in (8, 16, 32) for size in (5, 10)]
+DOCS = HERE.parent / "docs"
+
+
+def powerlaw(generator, rewired=0.0, swapped=0.0):
+    g = nx.powerlaw_cluster_graph(30, 2, 0.5, seed=int(generator.integers(2**31)))
+    for edge in list(g.edges):
+        if generator.random() < rewired:
+            free = [pair for pair in generator.integers(30, size=(20, 2)).tolist() if pair[0] != pair[1]]
+            new = next(pair for pair in free if not g.has_edge(*pair))
+            g.remove_edge(*edge)
+            g.add_edge(*new)
+    if swapped:
+        count = max(1, round(swapped * g.number_of_edges() / 2))
+        nx.double_edge_swap(g, count, max_tries=10_000, seed=int(generator.integers(2**31)))
+    return Graph(30, list(g.edges))
+
+
+def blocks(generator, moved=0.0):
+    """Two communities of ten nodes; a share of the edges within goes between them."""
+    half = np.arange(20) < 10
+    same = np.equal.outer(half, half)
+    within, between = 0.6, 0.2
+    chance = np.where(same, within * (1 - moved), between + within * moved * 90 / 100)
+    return Graph(20, np.argwhere(np.triu(generator.random((20, 20)) < chance, k=1)))
+
+
+def pools(kind, sizes, M, data):
+    """Vectors of quiet graphs, and of each changed law."""
+    generator = np.random.default_rng(0)
+    if kind == "NCI1":
+        batch, y = load("NCI1", None, data)
+        vectors = GRNF(M, orders=ORDERS, random_state=0).fit_transform(batch).astype(float)
+        order = generator.permutation(len(y))
+        quiet, others = np.split(order, [2 * len(y) // 3])  # no graph is in both
+        return {"quiet": vectors[quiet], "one class only": vectors[others[y[others] == y.max()]]}
+    if kind == "powerlaw-cluster":
+        laws = {"quiet": {}, **{name: {"rewired": share} for name, share in REWIRED.items()}}
+        laws |= {name: {"swapped": share} for name, share in SWAPPED.items()}
+        make = powerlaw
+    else:
+        laws = {"quiet": {}, **{name: {"moved": share} for name, share in BLOCKS.items()}}
+        make = blocks
+    grnf, found = GRNF(M, orders=ORDERS, random_state=0), {}
+    for name, law in list(laws.items())[: sizes[2]]:
+        graphs = [make(generator, **law) for _ in range(sizes[0] if name == "quiet" else sizes[1])]
+        found[name] = (grnf.fit_transform if name == "quiet" else grnf.transform)(graphs).astype(float)
+    return found
+
+
+def drawn(found, change, number, before, after):
+    """A reference and a stream of vectors."""
+    generator = np.random.default_rng([number, len(change)])
+    quiet, other = found["quiet"], found[change]
+    chosen = generator.permutation(len(quiet))[: REFERENCE + before]
+    rest = generator.permutation(len(other))[:after]
+    return quiet[chosen[:REFERENCE]], np.concatenate([quiet[chosen[REFERENCE:]], other[rest]])
+
+
+def whitened(reference, stream):
+    mean = reference.mean(axis=0)
+    variances, axes = np.linalg.eigh(np.cov(reference.T, bias=True))
+    variances, axes = variances[::-1][:32], axes[:, ::-1][:, :32]
+    return (stream - mean) @ (axes / np.sqrt(variances + 1e-9 * variances[0]))
+
+
+def cusum(rows, kind, axes, parameter):
+    """Statistics of several streams after each graph, shape (streams, graphs)."""
+    rows = rows[:, :, :axes]
+    found = np.zeros(rows.shape[:2])
+    if kind == "vector":
+        total = np.zeros((len(rows), axes))
+        for t in range(rows.shape[1]):
+            total += rows[:, t]
+            length = np.maximum(np.linalg.norm(total, axis=1), 1e-300)
+            total *= np.maximum(0, 1 - parameter / length)[:, None]
+            found[:, t] = np.maximum(length - parameter, 0)
+        return found
+    size, total = parameter, np.zeros(len(rows))
+    for t in range(rows.shape[1]):
+        if (t + 1) % size == 0:
+            far = size * (rows[:, t + 1 - size : t + 1].mean(axis=1) ** 2).sum(axis=1)
+            total = np.maximum(0, total + far - axes - 2 * np.sqrt(2 * axes))
+        found[:, t] = total
+    return found
+
+
+def first(over):
+    """Graphs until something holds for the first time; None if never."""
+    return int(np.argmax(over)) + 1 if over.any() else None
+
+
+class Work:
+    """What was measured, a line for each piece."""
+
+    def __init__(self, path):
+        self.path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.known = {tuple(json.loads(line)["key"]): json.loads(line)["found"] for line in lines}
+
+    def __call__(self, key, measure):
+        if key not in self.known:
+            self.known[key] = measure()
+            with open(self.path, "a") as file:
+                file.write(json.dumps({"key": key, "found": self.known[key]}) + "\n")
+            print(*key, flush=True)
+        return self.known[key]
+
+
+def quiet_streams(found, numbers, length, ours, **parameters):
+    evidence, rows = [], []
+    for number in numbers:
+        reference, stream = drawn(found, "quiet", number, length, 0)
+        if ours:
+            detector = ChangeDetector(random_state=number, **parameters).fit(reference)
+            detector.update(stream)
+            evidence.append(detector.evidence_)
+        rows.append(whitened(reference, stream) if not parameters else None)
+    largest = {} if parameters else {str(c): cusum(np.array(rows), *c).max(axis=1).tolist() for c in CUSUMS}
+    return {"evidence": evidence, "cusum": largest}
+
+
+def changed_streams(found, change, numbers, length):
+    answers, rows = [], []
+    for number in numbers:
+        reference, stream = drawn(found, change, number, BEFORE, length)
+        detector = ChangeDetector(random_state=number).fit(reference)
+        for start in range(0, len(stream), 100):
+            if detector.alarm_ is None:
+                detector.update(stream[start : start + 100])
+        alarm = detector.alarm_
+        answers.append(
+            alarm
+            and [
+                alarm.graph - BEFORE + 1,
+                alarm.change - BEFORE,
+                *(np.array(alarm.interval) - BEFORE).tolist(),
+            ]
+        )
+        rows.append(whitened(reference, stream))
+    paths = {str(c): np.round(cusum(np.array(rows), *c)[:, BEFORE:], 4) for c in CUSUMS}
+    # only new maxima after the change matter: where each statistic first passes any threshold
+    climbs = {name: [_climb(path) for path in found] for name, found in paths.items()}
+    return {"alarms": answers, "cusum": climbs}
+
+
+def _climb(path):
+    """The records of a path, as (graphs, value)."""
+    best, kept = 0.0, []
+    for t, value in enumerate(path.tolist()):
+        if value > best:
+            best = value
+            kept.append([t + 1, value])
+    return kept
+
+
+def joined(pieces, name):
+    return [entry for piece in pieces for entry in piece[name]]
+
+
+def study(kind, found, work, sizes):
+    """False alarms and delays of one kind of graphs."""
+    quiet = [
+        work(
+            (kind, "quiet", start),
+            lambda s=start: quiet_streams(
+                found, range(s, s + sizes["chunk"]), sizes["length"], s < sizes["ours"]
+            ),
+        )
+        for start in range(0, sizes["quiet"], sizes["chunk"])
+    ]
+    evidence = np.array(joined(quiet, "evidence"))
+    result = {"streams": len(evidence), "length": sizes["length"], "false_alarms": {}}
+    for alpha in (0.01, 0.05, 0.1, 0.2):
+        result["false_alarms"][str(alpha)] = float((evidence >= np.log(1 / alpha)).mean())
+    if sizes["mean_time"]:
+        pieces = [
+            work(
+                (kind, "mean_time", s),
+                lambda s=s: quiet_streams(
+                    found, range(s, s + sizes["chunk"]), sizes["length"], True, mean_time=20_000
+                ),
+            )
+            for s in range(0, sizes["mean_time"], sizes["chunk"])
+        ]
+        over = np.array(joined(pieces, "evidence")) >= np.log(40_000)
+        result["mean_time_20000"] = {"streams": len(over), "false_alarms": float(over.mean())}
+    rate = max(result["false_alarms"]["0.05"], 1 / len(evidence))
+    largest = {str(c): np.concatenate([piece["cusum"][str(c)] for piece in quiet]) for c in CUSUMS}
+    thresholds = {name: float(np.quantile(values, 1 - rate)) for name, values in largest.items()}
+    result |= {"rate": rate, "delays": {}}
+    for change in found:
+        if change == "quiet":
+            continue
+        pieces = [
+            work(
+                (kind, change, s),
+                lambda s=s, c=change: changed_streams(found, c, range(s, s + sizes["chunk"]), sizes["after"]),
+            )
+            for s in range(0, sizes["changed"], sizes["chunk"])
+        ]
+        result["delays"][change] = delays(pieces, thresholds, sizes["after"])
+    return result
+
+
+def delays(pieces, thresholds, most):
+    alarms = joined(pieces, "alarms")
+    true = [alarm for alarm in alarms if alarm is not None and alarm[0] > 0]
+    ours = [alarm[0] if alarm is not None else most for alarm in alarms if alarm is None or alarm[0] > 0]
+    peers = {}
+    for name, threshold in thresholds.items():
+        paths = [path for piece in pieces for path in piece["cusum"][name]]
+        peers[name] = float(
+            np.mean([next((t for t, value in path if value >= threshold), most) for path in paths])
+        )
+    best = min(peers, key=peers.get)
+    return {
+        "delay": float(np.mean(ours)),
+        "delay_error": float(np.std(ours) / np.sqrt(len(ours))),
+        "found": float(np.mean([alarm is not None for alarm in alarms])),
+        "cusum": peers[str(("vector", 16, 1.0))],
+        "window": min(value for name, value in peers.items() if "window" in name),
+        "best": peers[best],
+        "best_cusum": best,
+        "change_error": float(np.median([abs(alarm[1]) for alarm in true])) if true else None,
+        "covered": float(np.mean([alarm[2] <= 0 <= alarm[3] for alarm in true])) if true else None,
+    }
+
+
+def tables(results):
+    alphas = ["0.01", "0.05", "0.1", "0.2"]
+    promise = [
+        [kind, f"{found['streams']:,}", *(f"{found['false_alarms'][a]:.3f}" for a in alphas)]
+        for kind, found in results.items()
+    ]
+    rows = [
+        [
+            kind,
+            change,
+            f"{row['delay']:.1f} ± {row['delay_error']:.1f}",
+            f"{row['best']:.1f}",
+            f"{row['delay'] / row['best']:.2f}",
+            f"{row['cusum']:.1f}",
+            f"{row['window']:.1f}",
+            "" if row["change_error"] is None else f"{row['change_error']:.0f}",
+            "" if row["covered"] is None else f"{100 * row['covered']:.0f}",
+        ]
+        for kind, found in results.items()
+        for change, row in found["delays"].items()
+    ]
+    head = ["graphs", "change", "delay", "best CUSUM", "ratio", "CUSUM, 16 axes, slack 1", "best of windows"]
+    return [
+        Table("Share of quiet streams with a false alarm, by alpha", ["graphs", "streams", *alphas], promise),
+        Table("Delay in graphs", [*head, "error of the time, median", "interval holds it, %"], rows),
+    ]
+
+
+def draw(results, output):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+    kinds = {"powerlaw-cluster": "rewired", "block model": "moved"}
+    for place, (kind, what) in zip(axes, kinds.items(), strict=True):
+        if kind not in results:
+            continue
+        found = {name: row for name, row in results[kind]["delays"].items() if name.startswith(what)}
+        share = [float(name.split()[1]) for name in found]
+        for name, label, style in (
+            ("delay", "ChangeDetector, alpha = 0.05", "o-"),
+            ("best", "best CUSUM, chosen in hindsight", "s--"),
+            ("cusum", "CUSUM, 16 axes, slack 1", "^:"),
+        ):
+            place.plot(share, [row[name] for row in found.values()], style, label=label)
+        place.set(
+            xscale="log", yscale="log", xlabel=f"edges {what}, %", ylabel="graphs until the alarm", title=kind
+        )
+        place.set_xticks(share, [f"{value:g}" for value in share])
+        place.minorticks_off()
+        place.set_yticks([2, 5, 10, 20, 50, 100, 200, 500], ["2", "5", "10", "20", "50", "100", "200", "500"])
+        place.grid(alpha=0.3)
+    axes[0].legend()
+    figure.tight_layout()
+    save_figure(figure, "streams", output)
+
+
+def main():
+    options = parser(__doc__).parse_args()
+    data = options.data
+    tiny = {"quiet": 6, "ours": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
+    whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
+    whole["chunk"] = 25
+    fewer = {**whole, "quiet": 400, "ours": 200, "changed": 50, "mean_time": 0}
+    kinds = {"powerlaw-cluster": whole, "block model": fewer, "NCI1": fewer}
+    pool, M = (6000, 1500, None), 512
+    if options.tiny:
+        kinds, pool, M = {"powerlaw-cluster": tiny}, (600, 60, 3), 64
+    options.output.mkdir(parents=True, exist_ok=True)
+    work, results = Work(Path(options.output) / "streams-work.jsonl"), {}
+    for kind, sizes in kinds.items():
+        results[kind] = study(kind, pools(kind, pool, M, data), work, sizes)
+    settings = {"M": M, "orders": [1, 2, 3], "reference": REFERENCE, "before": BEFORE, "sizes": kinds}
+    save("streams", options.output, settings, results)
+    draw(results, DOCS if options.output == HERE and not options.tiny else options.output)
+    if options.output == HERE and not options.tiny:
+        fill("streams", tables(results))
+
+
+if __name__ == "__main__":
+    main()

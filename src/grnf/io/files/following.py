@@ -1,0 +1,191 @@
+"""Graphs as they come: line by line from a file that grows, a pipe or standard input, and from a place on."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from grnf.errors import GraphError
+from grnf.io.files.formats import FORMATS
+from grnf.io.files.limits import LONGEST_RECORD
+from grnf.io.files.streams import BYTE_ORDER_MARK, CHUNK, GZIP, Source
+from grnf.io.raw import BadGraph, RawGraph
+
+__all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
+
+LINE_FORMATS = ("jsonl", "smi", "graph6", "sparse6", "digraph6")
+"""Formats with a graph a line, which can be read while they are written."""
+
+PAUSE = 0.2
+"""Seconds between two looks at a file that may grow."""
+
+REMEMBERED = 1024
+"""Bytes before a place by which a file is known again."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a file was read.
+
+    Parameters
+    ----------
+    offset, line : int
+        Bytes and lines.
+    whole : bool
+        Whether the last line had an end.
+    digest : str
+        Of the bytes before, by which the file is known again.
+    """
+
+    offset: int = 0
+    line: int = 0
+    whole: bool = True
+    digest: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return the position as plain values."""
+        return asdict(self)
+
+
+class _Lines(Source):
+    """Some lines of a source, as readers take them."""
+
+    def __init__(self, name: str, lines: list[bytes], first: int) -> None:
+        super().__init__("-")
+        self.name, self.held, self.first = name, lines, first
+
+    def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
+        for number, line in enumerate(self.held, start=self.first + 1):
+            line = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            line = line.rstrip(b"\r\n")
+            if len(line) > limit:
+                yield (
+                    number,
+                    GraphError(f"the line is longer than {limit} bytes: is the format the right one?"),
+                )
+            else:
+                yield number, line
+
+
+def follow_graphs(
+    path: str,
+    format: str,
+    *,
+    start: Position | None = None,
+    follow: bool = False,
+    block_size: int = 256,
+    idle: Callable[[], None] | None = None,
+) -> Iterator[tuple[list[RawGraph | BadGraph], Position]]:
+    """Yield the graphs that are there, and how far that was; then those that come.
+
+    A line counts once its end is there; at the end of a file that is not followed, the last one counts
+    without.
+
+    Parameters
+    ----------
+    path : str
+        A file or pipe; "-" for standard input.
+    format : str
+        One of `LINE_FORMATS`.
+    start : Position, optional
+        From where on; standard input and pipes are taken to begin there.
+    follow : bool, default=False
+        Wait for more at the end of a file.
+    block_size : int, default=256
+        Graphs that are yielded at once, at most.
+    idle : callable, optional
+        Called before each wait.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.g6"
+    >>> _ = path.write_bytes(b"Bw" + bytes([10]) + b"Dhc")
+    >>> for graphs, position in follow_graphs(str(path), "graph6", block_size=1):
+    ...     print([graph.n_nodes for graph in graphs], position.offset, position.whole)
+    [3] 3 True
+    [5] 6 False
+    """
+    if format not in LINE_FORMATS:
+        raise GraphError(f"{format} has no graph a line; such formats are {', '.join(LINE_FORMATS)}")
+    position = start or Position()
+    title = "standard input" if path == "-" else path
+    with _opened(path, position, title) as file:
+        for lines, reached in _blocks(file, position, follow, block_size, title, idle):
+            source = _Lines(title, lines, reached.line - len(lines))
+            yield list(FORMATS[format].reader(source, on_error="yield")), reached
+
+
+@contextmanager
+def _opened(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
+    with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+        if path != "-" and Path(path).is_file():
+            if file.read(2) == GZIP:
+                raise GraphError(f"{title} is compressed by gzip, which cannot be followed: unpack it first")
+            file.seek(max(0, position.offset - REMEMBERED))
+            before = file.read(min(position.offset, REMEMBERED))
+            if position.offset and _digest(before) != position.digest:
+                raise GraphError(
+                    f"{title} is not the file that was read before, up to byte {position.offset}: it was "
+                    "cut, replaced or changed. Begin anew with another state, or bring the file back"
+                )
+            if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
+                raise GraphError(
+                    f"{title}, line {position.line} was read before it was whole; follow files that are "
+                    "being written (--follow)"
+                )
+            file.seek(position.offset)
+        yield file
+
+
+def _blocks(
+    file: Any, position: Position, follow: bool, size: int, title: str, idle: Callable[[], None] | None
+) -> Iterator[tuple[list[bytes], Position]]:
+    """Yield whole lines, some at a time, and the position after them."""
+    left, place = b"", position
+    file_grows = follow and file is not sys.stdin.buffer and Path(file.name).is_file()
+    while True:
+        data = file.read1(CHUNK) if hasattr(file, "read1") else file.read(CHUNK)
+        if not data and file_grows:
+            _check_not_cut(Path(file.name), place.offset + len(left), title)
+            if idle is not None:
+                idle()
+            time.sleep(PAUSE)
+            continue
+        left += data
+        whole = [line + b"\n" for line in left.split(b"\n")[:-1]] if data else [left] if left else []
+        for first in range(0, len(whole), size):
+            some = whole[first : first + size]
+            text = b"".join(some)
+            offset = place.offset + len(text)
+            place = Position(offset, place.line + len(some), text.endswith(b"\n"), _digest_of(file, offset))
+            yield some, place
+        left = left[sum(map(len, whole)) :]
+        if len(left) > LONGEST_RECORD:
+            raise GraphError(f"{title}, line {place.line + 1} is longer than {LONGEST_RECORD} bytes")
+        if not data:
+            return
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _digest_of(file: Any, offset: int) -> str:
+    """Return the digest of the bytes before a place; of standard input and pipes there is none."""
+    if file is sys.stdin.buffer or not Path(file.name).is_file():
+        return ""
+    with open(file.name, "rb") as again:
+        again.seek(max(0, offset - REMEMBERED))
+        return _digest(again.read(min(offset, REMEMBERED)))
+
+
+def _check_not_cut(path: Path, offset: int, title: str) -> None:
+    if not path.exists() or path.stat().st_size < offset:
+        raise GraphError(f"{title} was cut or replaced while it was followed; start again")

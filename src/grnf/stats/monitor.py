@@ -1,0 +1,297 @@
+"""Has a stream of graphs changed? An alarm whose rate of false ones is promised, for any law and any M."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.errors import GraphError
+from grnf.law import SEED_RULES, draw_seed
+from grnf.law.draw import page_generator
+from grnf.rules import Int, OneOf, Real, Table, checked_parameters
+from grnf.stats.inputs import fitted_transformer, taken
+from grnf.stats.location import MOST_DRIVERS, Alarm, Driver, located
+from grnf.stats.stream_scores import Scores
+from grnf.stats.watch import EPOCH, Bank, Watcher
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["ChangeDetector", "Update"]
+
+COVERAGE = 0.95
+LAST_IDS = 2 * EPOCH
+"""Names that are kept: no fewer than rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What some graphs of a stream said.
+
+    Parameters
+    ----------
+    graphs : array of int, shape (n,)
+        Numbers in the stream, from 0, of the graphs that could be used.
+    ids : list of str
+    evidence : array, shape (n,)
+        After each graph, the logarithm of the evidence that the stream has changed.
+    p_values : array, shape (n,)
+        After each graph the p-value of "no change until now", which may be looked at at any time; NaN where
+        `mean_time` was asked for.
+    alarm : Alarm or None
+        If it was raised by one of these graphs.
+    errors : list of (int, str)
+        Numbers and reasons of graphs that could not be used.
+    """
+
+    graphs: IntArray
+    ids: list[str]
+    evidence: FloatArray
+    p_values: FloatArray
+    alarm: Alarm | None
+    errors: list[tuple[int, str]]
+
+
+class ChangeDetector(BaseEstimator):  # type: ignore[misc]
+    """Watch a stream of graphs, and raise an alarm when they come from another law than a reference.
+
+    Half of the reference shows axes and neighbours, the other half is held out. As long as the graphs of the
+    stream come from the same law as the reference (and are exchangeable with it), each bet against that has
+    no gain to expect (`grnf.stats.martingale`, `grnf.stats.watch`), for any M and any number of graphs.
+
+    Parameters
+    ----------
+    transformer : GRNF or another object with `transform`, optional
+        Makes vectors of graphs; a copy is fitted on the reference if it is not fitted yet. By default GRNF as
+        it is. Not needed for vectors.
+    alpha : float, default=0.05
+        Probability of a false alarm, ever: however long the stream, and however often it is looked at.
+    mean_time : float, optional
+        In place of `alpha`: graphs until a false alarm, on average, at least. (The chance of one within t
+        graphs is then at most t / (2 mean_time), for every t.)
+    n_axes : int, default=32
+        Principal axes that are watched, at most.
+    n_neighbors : int, default=5
+        Graphs of the reference that a distance is taken to.
+    on_error : "raise" or "skip", default="raise"
+        A graph that cannot be used is an error, or is left out and reported.
+    random_state : int, numpy Generator or RandomState, default=0
+        For halving the reference, and for ties.
+
+    Attributes
+    ----------
+    n_seen_ : int
+        Graphs of the stream so far, bad ones included.
+    threshold_ : float
+        Evidence at which the alarm is raised.
+    evidence_ : float
+        The largest so far.
+    alarm_ : Alarm or None
+        The first since `fit` or `reset`.
+    notes_ : dict
+        Plain values of your own, such as a place in a file; they are saved with the rest.
+
+    Examples
+    --------
+    >>> from grnf import GRNF
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, y = make_sbm(800, random_state=0)
+    >>> usual, other = [g for g, c in zip(graphs, y) if c == 0], [g for g, c in zip(graphs, y) if c == 1]
+    >>> detector = ChangeDetector(GRNF(64, random_state=0)).fit(usual[:300])
+    >>> detector.update(usual[300:]).alarm is None
+    True
+    >>> alarm = detector.update(other[:50]).alarm
+    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 120
+    (True, True)
+    """
+
+    n_seen_: int
+    evidence_: float
+    alarm_: Alarm | None
+    notes_: dict[str, Any]
+    _bank: Bank
+    _numbers: IntArray
+    _ids: list[str]
+    _rules: ClassVar[Table] = {
+        "alpha": [Real(1)],
+        "mean_time": [Real(), OneOf(None)],
+        "n_axes": [Int(1)],
+        "n_neighbors": [Int(1)],
+        "on_error": [OneOf("raise", "skip")],
+        "random_state": SEED_RULES,
+    }
+
+    def __init__(
+        self,
+        transformer: Any = None,
+        *,
+        alpha: float = 0.05,
+        mean_time: float | None = None,
+        n_axes: int = 32,
+        n_neighbors: int = 5,
+        on_error: str = "raise",
+        random_state: Any = 0,
+    ) -> None:
+        self.transformer = transformer
+        self.alpha = alpha
+        self.mean_time = mean_time
+        self.n_axes = n_axes
+        self.n_neighbors = n_neighbors
+        self.on_error = on_error
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn what is usual from a reference collection.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors, shape (n, M)
+        y : ignored
+        """
+        settings = checked_parameters(self, self._rules)
+        self.seed_ = draw_seed(self.random_state)
+        X = list(X) if isinstance(X, Iterator) else X
+        self.transformer_ = fitted_transformer(self.transformer, X, self.on_error, self.seed_)
+        given = taken(X, self.transformer_, "the reference", on_error=self.on_error)
+        self.errors_ = given.errors
+        least = 2 * settings["n_neighbors"]
+        if len(given.Z) < least:
+            raise GraphError(
+                f"the reference has {len(given.Z)} graphs; half of them must be n_neighbors="
+                f"{settings['n_neighbors']} or more: give {least} or more, or a smaller n_neighbors"
+            )
+        order = page_generator(self.seed_, 0, stream=2).permutation(len(given.Z))
+        half = -(-len(order) // 2)
+        shown, held_out = np.sort(order[:half]), np.sort(order[half:])
+        scores = Scores.learnt(given.Z[shown], settings["n_axes"], settings["n_neighbors"])
+        self.notes_ = {}
+        self._begin(scores, scores(given.Z[held_out]), given.Z.shape[1])
+        return self
+
+    def reset(self, seen: int = 0) -> Self:
+        """Begin a new stream with the same reference, as after an alarm that was looked into.
+
+        The promise is then made for each stream by itself.
+
+        Parameters
+        ----------
+        seen : int, default=0
+            The number of the next graph.
+        """
+        check_is_fitted(self, "scores_")
+        self._begin(self.scores_, self._bank.calibration, self.n_features_in_)
+        self.n_seen_ = seen
+        return self
+
+    def update(self, X: Any, ids: Sequence[str] | None = None) -> Update:
+        """Take the next graphs of the stream.
+
+        In how many pieces a stream comes makes no difference.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors
+        ids : sequence of str, optional
+            What they are called; by default as they call themselves, or by their numbers.
+        """
+        check_is_fitted(self, "scores_")
+        X = list(X) if isinstance(X, Iterator) else X
+        first = self.n_seen_
+        given = taken(X, self.transformer_, "the stream", on_error=self.on_error, ids=ids, first=first)
+        if given.Z.shape[1] != self.n_features_in_ and len(given.Z):
+            raise GraphError(
+                f"vectors of length {given.Z.shape[1]}, and the reference has length {self.n_features_in_}: "
+                "all must come from one transformer"
+            )
+        rows = self.scores_(given.Z) if len(given.Z) else np.zeros((0, self._bank.rows.shape[1]))
+        numbers = first + given.rows
+        evidence, alarm = np.empty(len(rows)), None
+        for start in range(0, len(rows), EPOCH):
+            stop = min(start + EPOCH, len(rows))
+            self._numbers = np.append(self._numbers, numbers[start:stop])[-LAST_IDS:]
+            self._ids = [*self._ids, *given.ids[start:stop]][-LAST_IDS:]
+            held = self._bank.rows
+            evidence[start:stop], by = self._bank.advance(rows[start:stop])
+            over = np.flatnonzero(evidence[start:stop] >= self.threshold_)
+            if len(over) and self.alarm_ is None:
+                place = int(over[0])
+                seen = np.concatenate([held, rows[start : start + place + 1]])
+                back = stop - start - place - 1
+                self.alarm_ = alarm = self._alarm(float(evidence[start + place]), *by[place], seen, back)
+        self.n_seen_ += given.n_rows
+        running = np.maximum.accumulate(np.append(self.evidence_, evidence))[1:]
+        self.evidence_ = float(running[-1]) if len(running) else self.evidence_
+        p = np.exp(-np.maximum(running, 0.0)) if self.mean_time is None else np.full(len(running), np.nan)
+        errors = [(first + row, why) for row, why in given.errors]
+        return Update(numbers, given.ids, evidence, p, alarm, errors)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write reference and stream to one file (its format: `grnf.stats.monitor_state`), all or nothing."""
+        from grnf.stats.monitor_state import saved
+
+        check_is_fitted(self, "scores_")
+        saved(self, path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, transformer: Any = None) -> Self:
+        """Open what `save` wrote; the next `update` goes on where the last one ended.
+
+        Parameters
+        ----------
+        path : path
+        transformer : optional
+            In place of the saved one; wanted where it could not be saved (it is no GRNF).
+        """
+        from grnf.stats.monitor_state import opened
+
+        detector = cls()
+        opened(detector, path, transformer)
+        return detector
+
+    def _begin(self, scores: Scores, calibration: FloatArray, width: int) -> None:
+        whole = self.mean_time is None
+        self.scores_, self.n_features_in_ = scores, width
+        self.threshold_ = math.log(1 / self.alpha if self.mean_time is None else 2 * self.mean_time)
+        self._bank = Bank(calibration, self.seed_, whole, np.zeros((0, calibration.shape[1])))
+        self._numbers = np.zeros(0, dtype=np.int64)
+        self._ids = []
+        self.n_seen_, self.evidence_, self.alarm_ = 0, -math.inf, None
+
+    def _alarm(self, evidence: float, watcher: Watcher, kind: int, rows: FloatArray, back: int) -> Alarm:
+        """Look back from an alarm over rows of scores, whose last is that of the graph that raised it."""
+        end = len(self._ids) - back
+        rows = rows[-end:]
+        change, low, high, gains = located(watcher, kind, rows, COVERAGE)
+        offset = end - len(rows)
+        after = np.arange(change, len(rows))
+        strongest = after[np.argsort(-gains[after], kind="stable")][:MOST_DRIVERS]
+
+        def number(row: int) -> int:
+            return int(self._numbers[offset + row])
+
+        drivers = [
+            Driver(number(row), self._ids[offset + row], float(np.exp(gains[row])), float(rows[row, 1]))
+            for row in strongest.tolist()
+            if gains[row] > 0
+        ]
+        return Alarm(
+            number(len(rows) - 1),
+            self._ids[end - 1],
+            number(change),
+            (number(low), number(high)),
+            COVERAGE,
+            evidence,
+            self.threshold_,
+            watcher.names[kind],
+            drivers,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags

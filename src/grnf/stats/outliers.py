@@ -1,0 +1,358 @@
+"""Which graphs do not belong? scikit-learn's outlier interface, with p-values that hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from grnf.errors import GraphError
+from grnf.law import SEED_RULES, draw_seed
+from grnf.law.draw import page_generator
+from grnf.rules import Int, OneOf, Real, Table, checked, checked_parameters
+from grnf.search.maps import MAPS, make_map
+from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
+from grnf.stats.inputs import Taken, fitted_transformer, taken
+from grnf.stats.neighbours import NearestNormal
+from grnf.typing import BoolArray, FloatArray
+
+__all__ = ["GRNFOutlierDetector", "Judgement"]
+
+USUAL = 0.05
+"""Share of normal graphs that are called outliers where contamination is "auto"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What was found of some graphs; a row of NaN for those that cannot be used.
+
+    Parameters
+    ----------
+    ids : list of str
+    scores : array
+        How strange each is: minus `score_samples`.
+    p_values : array
+        Chance that a normal graph is as strange, at most.
+    adjusted : array
+        Smallest false discovery rate at which it counts as an outlier.
+    outliers : array of bool
+        Whether it does, at the rate that was asked for.
+    nearest : list of str or None
+        The normal graph that is nearest to it.
+    distances : array
+        How near, in the space of the detector.
+    errors : list of (int, str)
+        Place and reason of graphs that cannot be used.
+    """
+
+    ids: list[str]
+    scores: FloatArray
+    p_values: FloatArray
+    adjusted: FloatArray
+    outliers: BoolArray
+    nearest: list[str | None]
+    distances: FloatArray
+    errors: list[tuple[int, str]]
+
+    columns: ClassVar[list[str]] = ["id", "score", "p_value", "adjusted", "outlier", "nearest", "distance"]
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a row of a table for each graph."""
+        for row, name in enumerate(self.ids):
+            values = [self.scores[row], self.p_values[row], self.adjusted[row]]
+            numbers = [None if np.isnan(value) else float(value) for value in values]
+            far = None if np.isnan(self.distances[row]) else float(self.distances[row])
+            found = [name, *numbers, bool(self.outliers[row]), self.nearest[row], far]
+            yield dict(zip(self.columns, found, strict=True))
+
+
+class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Find graphs that do not belong to a collection.
+
+    Part of the collection shows what is normal, the rest is held out: the rank of a graph's score among
+    theirs is its p-value, valid for any detector, any M and any number of graphs, as long as the collection
+    is normal; outliers in it make p-values larger, not smaller.
+
+    Parameters
+    ----------
+    transformer : GRNF or another object with `transform`, optional
+        Makes vectors of graphs; a copy is fitted if it is not fitted yet. By default GRNF as it is. Not
+        needed for vectors.
+    detector : "neighbors" or scikit-learn outlier detector, default="neighbors"
+        "neighbors": the mean distance to the `n_neighbors` nearest normal graphs, a copy of the graph itself
+        not counted. Or any detector with `score_samples` or `decision_function` for new samples, such as
+        IsolationForest(random_state=0) or LocalOutlierFactor(novelty=True); it is cloned.
+    n_neighbors : int, default=5
+    contamination : "auto" or float, default="auto"
+        Share of outliers in the collection, by which `predict` draws the line; "auto": beyond all but 5 % of
+        the graphs held out.
+    space : "whitened" or "plain", default="whitened"
+        What near means, as in `grnf.search.GraphIndex`.
+    shrinkage : float, default=0.01
+        For "whitened".
+    held_out : float, default=0.5
+        Share of the collection that is held out. The smallest p-value is 1 / (1 + graphs held out).
+    on_error : "raise" or "nan", default="raise"
+        A graph that cannot be used is an error, or has NaN for an answer; in `fit` it is then left out.
+    random_state : int, numpy Generator or RandomState, default=0
+
+    Attributes
+    ----------
+    offset_ : float
+        `decision_function` is `score_samples` minus this.
+    held_out_scores_ : array
+        -`score_samples` of the graphs held out.
+    detector_ : object
+        The fitted detector.
+    errors_ : list of (int, str)
+        Row and reason of bad graphs in `fit`.
+
+    Examples
+    --------
+    >>> from grnf import GRNF, Graph
+    >>> from grnf.datasets import make_sbm
+    >>> usual, _ = make_sbm(300, random_state=0)
+    >>> detector = GRNFOutlierDetector(GRNF(64, random_state=0)).fit(usual[:200])
+    >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
+    >>> found = detector.judge([star, *usual[200:]])
+    >>> found.ids[0], bool(found.p_values[0] < 0.01), detector.predict([star])
+    ('0', True, array([-1]))
+    """
+
+    _rules: ClassVar[Table] = {
+        "n_neighbors": [Int(1)],
+        "space": [OneOf(*MAPS)],
+        "shrinkage": [Real()],
+        "held_out": [Real(1)],
+        "on_error": [OneOf("raise", "nan")],
+        "random_state": SEED_RULES,
+    }
+
+    def __init__(
+        self,
+        transformer: Any = None,
+        *,
+        detector: Any = "neighbors",
+        n_neighbors: int = 5,
+        contamination: float | str = "auto",
+        space: str = "whitened",
+        shrinkage: float = 1e-2,
+        held_out: float = 0.5,
+        on_error: str = "raise",
+        random_state: Any = 0,
+    ) -> None:
+        self.transformer = transformer
+        self.detector = detector
+        self.n_neighbors = n_neighbors
+        self.contamination = contamination
+        self.space = space
+        self.shrinkage = shrinkage
+        self.held_out = held_out
+        self.on_error = on_error
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, ids: Sequence[str] | None = None) -> Self:  # noqa: ARG002
+        """Learn what is normal.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors, shape (n, M)
+        y : ignored
+        ids : sequence of str, optional
+            What the graphs are called, for `judge`.
+        """
+        settings = self._settings()
+        X = list(X) if isinstance(X, Iterator) else X
+        seed = draw_seed(self.random_state)
+        self.transformer_ = fitted_transformer(self.transformer, X, self.on_error, seed)
+        given = taken(X, self.transformer_, "X", on_error=self.on_error, ids=ids)
+        self.errors_ = given.errors
+        order = page_generator(seed, 0, stream=4).permutation(len(given.Z))
+        n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
+        shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
+        if not len(held_out):
+            raise GraphError(f"{len(order)} graph that can be used: some must be held out, so give more")
+        self._map = make_map(settings["space"], given.Z[shown], settings["shrinkage"])
+        self.n_features_in_ = given.Z.shape[1]
+        self.detector_ = self._fitted_detector(self._map(given.Z[shown]))
+        unit = float(np.median(np.abs(self._strange(given.Z[shown]))))
+        self._unit = unit if np.isfinite(unit) and unit > 0 else 1.0
+        self.held_out_scores_ = np.sort(self._scores(given.Z[held_out]))
+        self.offset_ = self._offset(given.Z)
+        strange = self._scores(given.Z)
+        normal = -strange >= self.offset_
+        self._normal = NearestNormal(self._map(given.Z[normal]))
+        self._normal_ids = [name for name, good in zip(given.ids, normal, strict=True) if good]
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return how normal graphs are: the larger, the more; NaN for bad ones if `on_error` is "nan"."""
+        return -self._judged(self._taken(X), self._scores)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return `score_samples` minus `offset_`: negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return -1 for outliers and 1 for others; NaN for bad ones if `on_error` is "nan"."""
+        decision = self.decision_function(X)
+        bad = np.isnan(decision)
+        found = np.where(decision < 0, -1, 1)
+        return np.where(bad, np.nan, found) if bad.any() else found
+
+    def p_values(self, X: Any) -> FloatArray:
+        """Return (1 + #{held-out scores at least as strange}) / (1 + graphs held out) for each graph."""
+        return self._judged(self._taken(X), self._p_values)
+
+    def judge(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> Judgement:
+        """Return scores, p-values, outliers at a false discovery rate, and the nearest normal graphs.
+
+        Of the graphs that are called outliers, a share of at most `fdr` is normal, on average (Benjamini and
+        Hochberg).
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        fdr : float, default=0.1
+        ids : sequence of str, optional
+        """
+        checked(fdr, "fdr", Real(1))
+        given = self._taken(X, ids)
+        found = self._rows(given)
+        return _judgement(given, found, fdr)
+
+    def fit_judge(
+        self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None, n_folds: int = 5
+    ) -> Judgement:
+        """Judge the graphs of one collection: each by a detector that was fitted without it.
+
+        The detector is fitted on all of them too. p-values hold, but outliers among the held-out graphs make
+        them larger, so that many hide each other: give a clean reference where there is one. With
+        `contamination` as a number, that share of the graphs is flagged, the strangest, in place of what the
+        false discovery rate allows.
+        """
+        checked(fdr, "fdr", Real(1))
+        n_folds = checked(n_folds, "n_folds", Int(2))
+        X = list(X) if isinstance(X, Iterator) else X
+        self.fit(X, ids=ids)
+        given = self._taken(X, ids)
+        if len(given.Z) < n_folds:
+            raise GraphError(f"{len(given.Z)} graphs that can be used, and {n_folds} folds: take fewer folds")
+        folds = page_generator(draw_seed(self.random_state), 1, stream=4).permutation(len(given.Z)) % n_folds
+        found = np.full((len(given.Z), 3), np.nan)
+        nearest: list[str | None] = [None] * len(given.Z)
+        for fold in range(n_folds):
+            inside = np.flatnonzero(folds == fold)
+            rest = np.flatnonzero(folds != fold)
+            alone = clone(self).set_params(transformer=None)
+            alone.fit(given.Z[rest], ids=[given.ids[place] for place in rest])
+            names = [given.ids[place] for place in inside]
+            part = Taken(given.Z[inside], np.arange(len(inside)), names, [], names)
+            found[inside], near = alone._rows(part)
+            for place, name in zip(inside.tolist(), near, strict=True):
+                nearest[place] = name
+        judgement = _judgement(given, (found, nearest), fdr)
+        if self.contamination == "auto":
+            return judgement
+        line = np.percentile(found[:, 0], 100 * (1 - float(self.contamination)))
+        return replace(judgement, outliers=judgement.scores > line)  # NaN is not
+
+    # ---- within
+
+    def _settings(self) -> dict[str, Any]:
+        settings = checked_parameters(self, self._rules)
+        if self.contamination != "auto":
+            rules = Real(math.nextafter(0.5, 1)), OneOf("auto")
+            checked(self.contamination, "contamination", *rules, owner=type(self).__name__)
+        if isinstance(self.detector, str) and self.detector != "neighbors":
+            raise ValueError(
+                f"{type(self).__name__}: detector must be 'neighbors' or a scikit-learn detector; got "
+                f"{self.detector!r}"
+            )
+        return settings
+
+    def _fitted_detector(self, rows: FloatArray) -> Any:
+        if isinstance(self.detector, str):
+            if len(rows) <= self.n_neighbors:
+                raise GraphError(
+                    f"{len(rows)} graphs show what is normal (the others are held out), and n_neighbors="
+                    f"{self.n_neighbors} wants more: give more graphs, or a smaller n_neighbors or held_out"
+                )
+            return NearestNormal(rows)
+        fitted = clone(self.detector).fit(rows)
+        if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
+            raise ValueError(
+                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor wants novelty=True"
+            )
+        return fitted
+
+    def _strange(self, Z: FloatArray) -> FloatArray:
+        rows = self._map(Z)
+        if isinstance(self.detector_, NearestNormal):
+            return self.detector_.mean_distance(rows, self.n_neighbors)
+        method = "score_samples" if hasattr(self.detector_, "score_samples") else "decision_function"
+        return -np.asarray(getattr(self.detector_, method)(rows), dtype=np.float64)
+
+    def _scores(self, Z: FloatArray) -> FloatArray:
+        return rounded_scores(self._strange(Z), self._unit) * self._unit
+
+    def _p_values(self, Z: FloatArray) -> FloatArray:
+        return conformal_p_values(self.held_out_scores_, self._scores(Z))
+
+    def _offset(self, Z: FloatArray) -> float:
+        """Return the score below which graphs are outliers."""
+        if self.contamination != "auto":
+            return float(np.percentile(-self._scores(Z), 100.0 * float(self.contamination)))
+        held_out = self.held_out_scores_
+        above = int(USUAL * (1 + len(held_out))) - 1  # so many held-out scores may be as strange
+        return -float(held_out[-1 - max(above, 0)])
+
+    def _taken(self, X: Any, ids: Sequence[str] | None = None) -> Taken:
+        check_is_fitted(self, "offset_")
+        X = list(X) if isinstance(X, Iterator) else X
+        given = taken(X, self.transformer_, "X", on_error=self.on_error, ids=ids)
+        if len(given.Z) and given.Z.shape[1] != self.n_features_in_:
+            raise GraphError(
+                f"X has vectors of length {given.Z.shape[1]}, and the detector was fitted on length "
+                f"{self.n_features_in_}: all must come from one transformer"
+            )
+        return given
+
+    def _judged(self, given: Taken, answer: Any) -> FloatArray:
+        found = np.full(given.n_rows, np.nan)
+        if len(given.Z):
+            found[given.rows] = answer(given.Z)
+        return found
+
+    def _rows(self, given: Taken) -> tuple[FloatArray, list[str | None]]:
+        """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
+        scores = self._scores(given.Z)
+        places, far = self._normal.nearest(self._map(given.Z))
+        found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
+        return found, [self._normal_ids[place] for place in places]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _judgement(given: Taken, found: tuple[FloatArray, list[str | None]], fdr: float) -> Judgement:
+    """Return rows for all graphs, bad ones too."""
+    numbers, nearest = found
+    full = np.full((given.n_rows, 4), np.nan)
+    flagged = np.zeros(given.n_rows, dtype=bool)
+    full[given.rows, :3] = numbers
+    full[given.rows, 3] = adjusted_p_values(numbers[:, 1])
+    flagged[given.rows] = discoveries(numbers[:, 1], fdr)
+    names: list[str | None] = [None] * given.n_rows
+    for place, name in zip(given.rows.tolist(), nearest, strict=True):
+        names[place] = name
+    scores, p, far, adjusted = full.T
+    return Judgement(given.all_ids, scores, p, adjusted, flagged, names, far, given.errors)

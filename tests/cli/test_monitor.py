@@ -1,0 +1,212 @@
+"""`grnf monitor`: alarms as lines of JSON, files that grow, and restarts that lose and repeat nothing."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from grnf import Graph
+from grnf.io import write_graphs
+from grnf.stats import ChangeDetector
+
+N_USUAL, N_OTHER = 40, 25
+
+
+def cycle(n, chords, generator):
+    """A cycle with some chords."""
+    edges = [(i, (i + 1) % n) for i in range(n)]
+    return Graph(n, edges + [tuple(generator.choice(n, 2, replace=False).tolist()) for _ in range(chords)])
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graphs")
+    generator = np.random.default_rng(0)
+    write_graphs(folder / "usual.s6", [cycle(9, 4, generator) for _ in range(120)])
+    stream = [cycle(9, 4, generator) for _ in range(N_USUAL)] + [
+        cycle(9, 9, generator) for _ in range(N_OTHER)
+    ]
+    write_graphs(folder / "stream.s6", stream)
+    return folder
+
+
+def records(text):
+    found = [json.loads(line) for line in text.splitlines()]
+    return [r for r in found if "event" not in r], [r for r in found if "event" in r]
+
+
+def plain(text):
+    """What was said, without the box around it."""
+    return " ".join(text.replace("│", " ").split())
+
+
+def options(tmp_path, *more):
+    return "-m", 32, "-o", tmp_path / "out.jsonl", "--state", tmp_path / "state.npz", "-q", *more
+
+
+def test_an_alarm(call, graphs):
+    done = call("monitor", graphs / "usual.s6", graphs / "stream.s6", "-m", 32)
+    assert done.returncode == 0, done.stderr
+    rows, (alarm,) = records(done.stdout)
+    assert [row["graph"] for row in rows] == list(range(N_USUAL + N_OTHER))
+    assert alarm["graph"] >= N_USUAL
+    assert alarm["interval"][0] <= N_USUAL <= alarm["interval"][1]
+    assert alarm["drivers"]
+    assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
+    assert rows[alarm["graph"]]["alarm"]
+    assert "65 graphs, 1 alarms" in done.stderr
+
+
+def test_what_to_do_after_an_alarm(call, graphs, tmp_path):
+    files = graphs / "usual.s6", graphs / "stream.s6"
+    done = call("monitor", *files, *options(tmp_path, "--on-alarm", "stop"))
+    rows, (alarm,) = records((tmp_path / "out.jsonl").read_text())
+    assert rows[-1]["graph"] == alarm["graph"]
+    done = call("monitor", *files, *options(tmp_path, "--on-alarm", "stop"))
+    assert done.returncode == 0
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == len(rows) + 1
+    done = call("monitor", *files, "-m", 32, "--on-alarm", "restart", "--block-size", 100)
+    rows, alarms = records(done.stdout)
+    assert [row["graph"] for row in rows] == list(range(N_USUAL + N_OTHER))
+    assert alarms[0] == {**alarm, "evidence": pytest.approx(alarm["evidence"])}
+    assert len(alarms) > 1
+    done = call("monitor", *files, "-m", 32, "--alarms-only", "--mean-time", 1000)
+    rows, (alarm,) = records(done.stdout)
+    assert not rows
+    assert alarm["threshold"] == pytest.approx(np.log(2000))
+
+
+def test_a_crash_at_any_step_loses_and_repeats_nothing(call, graphs, tmp_path, monkeypatch):
+    """Killed after lines were written and before the state was kept, each time."""
+    files = graphs / "usual.s6", graphs / "stream.s6"
+    expected, _ = records(call("monitor", *files, "-m", 32).stdout)
+    save, calls = ChangeDetector.save, []
+
+    def dying(self, path):
+        calls.append(path)
+        if len(calls) % 3 == 0:
+            raise KeyboardInterrupt
+        save(self, path)
+
+    monkeypatch.setattr(ChangeDetector, "save", dying)
+    ends = []
+    while not ends or ends[-1] == 130:
+        ends.append(call("monitor", *files, *options(tmp_path, "--block-size", 7)).returncode)
+    assert ends[-1] == 0
+    assert len(ends) > 3
+    rows, alarms = records((tmp_path / "out.jsonl").read_text())
+    assert [(row["graph"], row["id"]) for row in rows] == [(row["graph"], row["id"]) for row in expected]
+    assert [row["evidence"] for row in rows] == pytest.approx([row["evidence"] for row in expected], abs=2e-4)
+    assert len(alarms) == 1
+
+
+def test_killed_while_it_follows_a_file(graphs, tmp_path):
+    lines = (graphs / "stream.s6").read_bytes().splitlines(keepends=True)
+    growing, out = tmp_path / "growing.s6", tmp_path / "out.jsonl"
+    growing.write_bytes(b"".join(lines[:10]))
+    command = [sys.executable, "-m", "grnf", "monitor", graphs / "usual.s6", growing]
+    command = [*map(str, command), *map(str, options(tmp_path, "--block-size", 4))]
+
+    def wait_for(count, process):
+        for _ in range(1200):
+            if out.exists() and len(out.read_bytes().splitlines()) >= count:
+                return
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        raise AssertionError(f"no {count} lines after a minute")
+
+    def start():
+        return subprocess.Popen([*command, "--follow"], stderr=subprocess.PIPE, env=os.environ)
+
+    process = start()
+    wait_for(10, process)
+    with open(growing, "ab") as file:
+        file.write(b"".join(lines[10:50]) + lines[50][:3])
+        file.flush()
+        wait_for(12, process)  # in the middle of the rest, most likely
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        file.write(lines[50][3:] + b"".join(lines[51:]))
+    process = start()
+    wait_for(len(lines), process)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    rows, alarms = records(out.read_text())
+    assert [row["graph"] for row in rows] == list(range(len(lines)))
+    assert len(alarms) == 1
+
+
+def test_standard_input_and_bad_graphs(call, graphs, monkeypatch):
+    text = (graphs / "stream.s6").read_text()
+    first, rest = text.split("\n", 1)
+    broken = f"{first}\nno graph at all\n{rest}".rstrip("\n")  # the last line has no end
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(broken.encode())))
+    done = call("monitor", graphs / "usual.s6", "--format", "sparse6", "-m", 32)
+    assert done.returncode == 0, done.stderr
+    rows, alarms = records(done.stdout)
+    assert [row["graph"] for row in rows] == list(range(N_USUAL + N_OTHER + 1))
+    assert "standard input, line 2" in rows[1]["error"]
+    assert len(alarms) == 1
+
+
+def test_other_formats_are_read_as_a_whole(call, graphs, tmp_path):
+    assert call("convert", graphs / "stream.s6", tmp_path / "s.npz").returncode == 0
+    for more in (["--block-size", 30], []):  # again: nothing is left to read
+        done = call("monitor", graphs / "usual.s6", tmp_path / "s.npz", *options(tmp_path, *more))
+        assert done.returncode == 0, done.stderr
+    rows, alarms = records((tmp_path / "out.jsonl").read_text())
+    assert ([row["graph"] for row in rows], len(alarms)) == (list(range(N_USUAL + N_OTHER)), 1)
+    done = call("monitor", graphs / "usual.s6", tmp_path / "s.npz", "--follow")
+    assert (done.returncode, "cannot be read while it grows" in plain(done.stderr)) == (2, True)
+
+
+def test_files_that_changed_are_refused(call, graphs, tmp_path):
+    stream = tmp_path / "stream.s6"
+    lines = (graphs / "stream.s6").read_bytes().splitlines(keepends=True)
+    stream.write_bytes(b"".join(lines[:9]) + lines[9][:-1])
+    arguments = "monitor", graphs / "usual.s6", stream, *options(tmp_path)
+    assert call(*arguments).returncode == 0
+    done = call(*arguments, "--alpha", 0.2)
+    assert (done.returncode, "belongs to a run with alpha None, not 0.2" in done.stderr) == (1, True)
+    stream.write_bytes(b"".join(lines[:9]) + lines[9][:-1] + b"x\n")
+    done = call(*arguments)
+    assert (done.returncode, "line 10 was read before it was whole" in done.stderr) == (1, True)
+    stream.write_bytes(b"".join(lines[10:40]))
+    done = call(*arguments)
+    assert (done.returncode, "is not the file that was read before" in done.stderr) == (1, True)
+    stream.write_bytes(b"".join(lines[:20]))
+    assert call(*arguments).returncode == 0
+    assert len((tmp_path / "out.jsonl").read_bytes().splitlines()) == 20
+    (tmp_path / "out.jsonl").write_text("")
+    done = call(*arguments)
+    assert (done.returncode, "is shorter than it was" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        (["usual.s6", "stream.s6", "--alpha", "2"], 2, "between 0 and 1"),
+        (["usual.s6", "stream.s6", "--alpha", "0.1", "--mean-time", "9"], 2, "without --alpha"),
+        (["usual.s6", "stream.s6", "--mean-time", "0"], 2, "1 or more"),
+        (["usual.s6", "-"], 2, "say the format"),
+        (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
+        (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
+        (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),
+        (["usual.s6", "stream.s6", "-o", "usual.s6"], 1, "exists already"),
+        (["usual.s6", "bad.s6", "--on-error", "raise"], 1, "bad.s6, line 1"),
+    ],
+)
+def test_clear_errors(call, graphs, arguments, code, what, monkeypatch):
+    monkeypatch.chdir(graphs)
+    (graphs / "few.s6").write_bytes(b"".join((graphs / "usual.s6").read_bytes().splitlines(True)[:3]))
+    (graphs / "bad.s6").write_text("no graph\n")
+    done = call("monitor", *arguments, *(["-m", 16] if code == 1 else []))
+    assert done.returncode == code, done.stderr
+    assert what in plain(done.stderr)

@@ -1,0 +1,82 @@
+"""`grnf outliers`, as a user runs it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from guests import guest
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    generator = np.random.default_rng(0)
+    np.save(tmp_path / "usual.npy", generator.normal(size=(300, 4)))
+    np.save(tmp_path / "new.npy", np.concatenate([generator.normal(size=(40, 4)), np.full((6, 4), 9.0)]))
+    return tmp_path
+
+
+def rows(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_beside_a_reference(call, vectors):
+    files = vectors / "new.npy", "--reference", vectors / "usual.npy"
+    done = call("outliers", *files, "-o", vectors / "judged.csv", "--fdr", 0.2)
+    assert done.returncode == 0, done.stderr
+    assert "46 graphs" in done.stdout
+    found = rows((vectors / "judged.csv").read_text())
+    assert list(found[0]) == ["id", "score", "p_value", "adjusted", "outlier", "nearest", "distance"]
+    assert {row["id"] for row in found if row["outlier"] == "True"} >= {str(i) for i in range(40, 46)}
+    assert all(0 <= int(row["nearest"]) < 300 for row in found)
+    done = call("outliers", *files, "--json", "--only-outliers", "--fdr", 0.2)
+    assert {row["id"] for row in json.loads(done.stdout)} >= {str(i) for i in range(40, 46)}
+
+
+def test_parquet(call, vectors):
+    pq = guest("pyarrow.parquet")
+    done = call(
+        "outliers", vectors / "new.npy", "--reference", vectors / "usual.npy", "-o", vectors / "o.parquet"
+    )
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(vectors / "o.parquet")
+    assert [str(kind) for kind in table.schema.types] == [
+        "string",
+        *["double"] * 3,
+        "bool",
+        "string",
+        "double",
+    ]
+
+
+def test_graphs_among_themselves(call, tu, tmp_path):
+    done = call(
+        "outliers", tu, "-m", 32, "-k", 2, "--contamination", 0.08, "-o", tmp_path / "o.json", "--json"
+    )
+    assert json.loads(done.stdout) == {"output": str(tmp_path / "o.json"), "graphs": 25, "outliers": 2}
+    found = json.loads((tmp_path / "o.json").read_text())
+    assert all(row["nearest"] != row["id"] for row in found)
+    assert all(0 < row["p_value"] <= 1 for row in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        (["new.npy", "--fdr", "1.5"], 2, "between 0 and 1"),
+        (["new.npy", "--reference", "usual.npy", "--contamination", "0.1"], 2, "no --reference"),
+        (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
+        (["one.npy", "--reference", "one.npy"], 1, "1 graph that can be used"),
+        (["new.npy", "-k", "200"], 1, "smaller n_neighbors"),
+        (["new.npy", "--reference", "nan.npy"], 1, "number 3 (id '3')"),
+        (["new.npy", "--reference", "wide.npy"], 1, "both must come from one transformer"),
+    ],
+)
+def test_clear_errors(call, vectors, monkeypatch, arguments, code, what):
+    monkeypatch.chdir(vectors)
+    np.save("one.npy", np.ones((1, 4)))
+    np.save("wide.npy", np.ones((20, 5)))
+    np.save("nan.npy", np.where(np.arange(20)[:, None] == 3, np.nan, np.ones((20, 4))))
+    done = call("outliers", *arguments)
+    assert done.returncode == code, done.stderr
+    assert what in " ".join(done.stderr.replace("│", " ").split())
