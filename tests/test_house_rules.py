@@ -28,7 +28,7 @@ ROOMS = {
     "features": {"graphs", "basis", "law", "engine"},
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
-    "search": {"graphs", "io", "samples", "engine", "symmetry", "metric", "estimators"},
+    "search": {"graphs", "io", "samples", "engine", "symmetry", "lifts", "metric", "estimators"},
     "stats": {"graphs", "io", "law", "engine", "estimators", "search"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
