@@ -23,6 +23,7 @@ from grnf.cli.info import info
 from grnf.cli.kernel import kernel
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
+from grnf.cli.shards import EmbedCommand
 from grnf.files import room_for
 
 __all__ = ["app", "main"]
@@ -37,7 +38,7 @@ for command in (
     embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
     reproduce,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=EmbedCommand if command is embed else None)(command)
 app.add_typer(data, name="data")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from grnf.files import atomic_write
 from grnf.io.vectors.arrow import arrow, parquet_writer, schema_of_vectors, table_of_vectors
 from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey
+from grnf.io.vectors.shards import MANIFEST, is_shard_folder
 
 __all__ = ["VECTOR_FORMATS", "side_file", "vector_format", "write_csv", "write_vectors"]
 
@@ -39,13 +40,15 @@ def vector_format(path: str | os.PathLike[str]) -> str:
 def side_file(path: str | os.PathLike[str]) -> Path:
     """Return the place of the settings of an embedding: the name of its file with .json added.
 
+    Of a folder of shards it is the manifest.
+
     Examples
     --------
     >>> side_file("mutag.npy").name
     'mutag.npy.json'
     """
     path = Path(path)
-    return path.with_name(path.name + ".json")
+    return path / MANIFEST if is_shard_folder(path) else path.with_name(path.name + ".json")
 
 
 def write_vectors(
