@@ -29,13 +29,14 @@ ROOMS = {
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
     "search": {"graphs", "io", "samples", "engine", "metric", "estimators"},
+    "scale": {"io", "samples", "estimators"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
         *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "datasets")
     },
-    "cli": {"graphs", "io", "law", "metric", "estimators", "search", "datasets", "experiments"},
+    "cli": {"graphs", "io", "law", "metric", "estimators", "search", "scale", "datasets", "experiments"},
 }
 """Rooms of the house, each with those it imports, all further up. Every room may import leaves."""
 
