@@ -1,12 +1,13 @@
 """SIGKILL of workers, scheduler and driver at random moments: nothing is lost, only unfinished shards repeat.
 
 A Dask scheduler, two workers and `grnf embed ... --dask ADDRESS --resume` run as processes of their own. At a
-random moment one of them is killed and started again, twenty times in a row; when a run comes to its end
-before, the next begins with an empty folder. Of every shard it is noted when its record appears, and which
-file it is; at the end each file must be that very file, each folder the same bytes as one that this process
-made undisturbed. Result: experiments/results/kills.json.
+random moment (some while processes start, most once one to three more shards are finished) one of them is
+killed and started again, twenty times in a row; when a run comes to its end before, the next begins with an
+empty folder. Of every shard it is noted which file it is when its record is there; at the end each must be
+that very file, and each folder the same bytes as one that this process made undisturbed. Result:
+experiments/results/kills.json.
 
-    python experiments/kills.py --kills 20
+    python experiments/kills.py
 """
 
 import os
@@ -127,7 +128,10 @@ def torment(home: Path, kills: int, n_graphs: int, seed: int, longest: float) ->
         while len(events) < kills or driver.process.poll() is None:
             if len(events) < kills:
                 victim = chance.choice(["worker 0", "worker 1", "scheduler", "driver"])
+                more = len(seen) + chance.choice([0, 1, 2, 3])  # 0: whatever it is doing
                 wait_until(time.perf_counter() + chance.uniform(0.0, longest), driver.process)
+                wait_for_shards(driver, more)
+                time.sleep(chance.uniform(0.0, 0.5))
                 seen = checked(seen, driver.output)
                 if driver.process.poll() is None:
                     if victim == "driver":
@@ -170,6 +174,15 @@ def wait_until(end: float, process: subprocess.Popen) -> None:
         time.sleep(0.02)
 
 
+def wait_for_shards(driver: Driver, count: int) -> None:
+    """Wait until so many shards are finished, as far as the run goes."""
+    end = time.perf_counter() + 120
+    while len(identities(driver.output)) < count and driver.process.poll() is None:
+        if time.perf_counter() > end:
+            raise AssertionError("no shard came for two minutes")
+        time.sleep(0.005)
+
+
 def checked(seen: dict, output: Path) -> dict[str, object]:
     """Add the shards that are finished by now; those that were finished before must be the same files."""
     now = identities(output)
@@ -194,9 +207,9 @@ def check_folder(output: Path, seen: dict, expected: dict[str, bytes]) -> None:
 def main():
     options_of = parser(__doc__.splitlines()[0])
     options_of.add_argument("--kills", type=int, default=20)
-    options_of.add_argument("--graphs", type=int, default=20_000)
+    options_of.add_argument("--graphs", type=int, default=40_000)
     options_of.add_argument("--seed", type=int, default=0)
-    options_of.add_argument("--longest", type=float, default=12.0, help="seconds between two kills, at most")
+    options_of.add_argument("--longest", type=float, default=5.0, help="seconds between two kills, at most")
     options = options_of.parse_args()
     if options.tiny:
         options.kills, options.graphs, options.longest = 2, 2000, 6.0

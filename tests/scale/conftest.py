@@ -13,6 +13,7 @@ from grnf import GRNF, scale
 from grnf.datasets import make_sbm
 from grnf.io import write_graphs
 
+collect_ignore = ["poison"]
 POISON = str(Path(__file__).parent / "poison")
 
 

@@ -23,6 +23,8 @@ TICK = 1.0
 """Seconds between two looks at which workers there are."""
 PATIENCE = 60.0
 """Seconds to wait for a worker that can be used."""
+CONNECT = 10.0
+"""Seconds to wait for a scheduler."""
 TRIES = 3
 """Workers that a shard may kill, in a cluster that is started here."""
 
@@ -67,7 +69,7 @@ def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
                 yield client
             return
         try:
-            client = distributed.Client(where, timeout=10, set_as_default=False)
+            client = distributed.Client(where, timeout=CONNECT, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ClusterError(f"no Dask scheduler answers at {where}: {error}") from None
         try:

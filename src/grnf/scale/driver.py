@@ -30,7 +30,7 @@ from grnf.scale.plan import Plan, Shard, data_files, kinds_of, read_shard, shard
 from grnf.scale.work import Job, Outcome, transformer_of
 from grnf.typing import OnError
 
-__all__ = ["Report", "embed"]
+__all__ = ["Report", "embed", "planned_run"]
 
 TRIES = 3
 """Times that a shard may fail before it is set aside."""
@@ -135,14 +135,44 @@ def embed(
     >>> sorted(path.name for path in report.folder.iterdir())[:2]
     ['_manifest.json', 'shard-000000.parquet']
     """
+    checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
+    place, plan = planned_run(
+        inputs,
+        folder,
+        GRNF() if transformer is None else transformer,
+        format=format,
+        options=options,
+        shard_size=shard_size,
+        block_size=block_size,
+        on_error=on_error,
+        resume=resume,
+        force=force,
+    )
+    with place:
+        return _Run(place, plan, advance, note).report(n_jobs, dask)
+
+
+def planned_run(
+    inputs: Inputs,
+    folder: str | os.PathLike[str],
+    transformer: Any,
+    *,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    shard_size: int = 32_768,
+    block_size: int = 1024,
+    on_error: OnError = "raise",
+    resume: bool = False,
+    force: bool = False,
+) -> tuple[ShardFolder, Plan]:
+    """Write down what is to be computed, or take up what was; return the folder, which is locked, and it."""
     arrow()
     checked(shard_size, "shard_size", Int(1))
     checked(block_size, "block_size", Int(1))
     checked(on_error, "on_error", ON_ERROR)
-    checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
-    transformer = GRNF() if transformer is None else transformer
     files = data_files(inputs)
-    with ShardFolder(Path(folder)) as place:
+    place = ShardFolder(Path(folder))
+    try:
         place.check_free(resume=resume, force=force)
         shards, told = shards_of(files, shard_size, format, options or {})
         run = {
@@ -160,8 +190,11 @@ def embed(
         before = place.plan() if resume and not force else None
         if before is None:
             before = _planned(transformer, run, shards, told)
-        plan = place.begin(Plan(run, shards, before.kinds, before.transformer), resume=resume, force=force)
-        return _Run(place, plan, advance, note).report(n_jobs, dask)
+        plan = Plan(run, shards, before.kinds, before.transformer)
+        return place, place.begin(plan, resume=resume, force=force)
+    except BaseException:
+        place.close()
+        raise
 
 
 def _planned(transformer: Any, run: Mapping[str, Any], shards: list[Shard], told: Any) -> Plan:
@@ -169,7 +202,7 @@ def _planned(transformer: Any, run: Mapping[str, Any], shards: list[Shard], told
     policy = run["on_error"]
     if not hasattr(transformer, "n_components_"):
         graphs = chain.from_iterable(
-            read_shard(shard, told, run["block_size"], yield_bad=policy != "raise") for shard in shards
+            read_shard(shard, told, run["block_size"], yield_bad=True) for shard in shards
         )
         transformer = fit_stream(clone(transformer), graphs, on_error=policy)
     kinds = kinds_of(transformer, shards, told, run["block_size"])

@@ -17,6 +17,7 @@ from grnf.errors import GraphError
 from grnf.estimators import embed_stream
 from grnf.files import is_pipe
 from grnf.io.batch import RawBatch, sized
+from grnf.io.cells import Cell
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.inputs import Inputs, input_paths, named_block, titles
 from grnf.io.files.ranges import Range, ranges_of, read_range
@@ -239,7 +240,8 @@ def kinds_of(
 ) -> dict[str, Kind]:
     """Return the columns beside the vectors, as the first graphs show them.
 
-    Numbers are float64 and all else text, so that it does not matter which ones come first.
+    Numbers are float64 and all else text, so that it does not matter which ones come first; so are columns of
+    tables that are texts themselves.
     """
     blocks = chain.from_iterable(read_shard(shard, told, count, yield_bad=True) for shard in shards)
     first = list(islice(blocks, 1))
@@ -248,9 +250,10 @@ def kinds_of(
         raise GraphError("the inputs hold no graphs")
     found = survey(made)
     kinds = {"y": found.y, **found.columns} if found.y.type is not None else dict(found.columns)
-    return {name: _widened(kind, name != "y") for name, kind in kinds.items()}
+    cells = {name for name, own in made[0].columns.items() if any(isinstance(value, Cell) for value in own)}
+    return {name: _widened(kind, name in cells or name == "smiles") for name, kind in kinds.items()}
 
 
-def _widened(kind: Kind, beside: bool) -> Kind:
-    wide = {"int": "float", "float": "float", None: "string" if beside else None}
-    return Kind(wide.get(kind.type, "string"), True, 0)
+def _widened(kind: Kind, is_text: bool) -> Kind:
+    numbers = kind.type in ("int", "float") and not is_text
+    return Kind("float" if numbers else "string", True, 0)

@@ -44,4 +44,5 @@ class Hook:
         return spec
 
 
-sys.meta_path.insert(0, Hook())
+HOOK = Hook()
+sys.meta_path.insert(0, HOOK)
