@@ -136,13 +136,9 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     pools = {"grnf": Pool(n_processes), "morgan": Pool(n_processes)}
     clock, processor = dict.fromkeys(pools, 0.0), dict.fromkeys(pools, 0.0)
     loads = []
-    warm = [
-        (shard, home / f"warm-{number}.parquet") for number, shard in enumerate(plan.shards[:n_processes])
-    ]
-    pools["morgan"].run(morgan_shard, warm[:1] * n_processes if len(warm) < n_processes else warm)
-    pools["grnf"].run(
-        grnf_shard, (jobs * n_processes)[:n_processes]
-    )  # imports, and the loops from their cache
+    warm = [(others[0][0], home / f"warm-{number}.parquet") for number in range(n_processes)]
+    pools["morgan"].run(morgan_shard, warm)  # imports
+    pools["grnf"].run(grnf_shard, (jobs * n_processes)[:n_processes])  # and the loops from their cache
     for turn, first in enumerate(range(0, len(jobs), n_processes)):
         some = slice(first, first + n_processes)
         work = [("grnf", grnf_shard, jobs[some]), ("morgan", morgan_shard, others[some])]
@@ -177,11 +173,7 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
         },
         "times_morgan": round(clock["grnf"] / clock["morgan"], 2),
         "times_morgan_in_processor_time": round(processor["grnf"] / processor["morgan"], 2),
-        "load_average_min_mean_max": [
-            round(min(loads), 1),
-            round(sum(loads) / len(loads), 1),
-            round(max(loads), 1),
-        ],
+        "load_average": {"least": min(loads), "mean": round(sum(loads) / len(loads), 2), "most": max(loads)},
         "peak_memory_of_the_driver_mb": round(peak(), 1),
     }
 
