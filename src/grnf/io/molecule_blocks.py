@@ -3,9 +3,9 @@
 RDKit's Python objects of atoms and bonds cost some microseconds each, and several calls; the binary form of a
 molecule is one call. It is the format of RDKit's own pickles: a head, then for each atom its number, flags,
 and bytes for what is not usual, then the bonds likewise, and the rings as lists of atoms. All molecules are
-read in step, atom by atom. Before that is relied on, it is checked against RDKit's calls on odd molecules; with a version of RDKit where that
-fails, and for molecules with anything strange about them (queries, dummies, atom maps, more than 255 atoms),
-the calls are used.
+read in step, atom by atom. Before that is relied on, it is checked against RDKit's calls on odd molecules;
+with a version of RDKit where that fails, and for molecules with anything strange about them (queries,
+dummies, atom maps, more than 255 atoms), the calls are used.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class BlockEmbedder:
         pa = arrow()
         if isinstance(block, pa.RecordBatch):
             made = self._table(pa.Table.from_batches([block])).combine_chunks().to_batches()
-            return made[0] if made else self.schema(block.schema).empty_table().to_batches()[0]
+            return made[0] if made else pa.RecordBatch.from_pylist([], schema=self.schema(block.schema))
         if isinstance(block, Mapping):
             block = pa.table({name: pa.array(list(values)) for name, values in block.items()})
         if not isinstance(block, pa.Table):

@@ -142,9 +142,10 @@ class RangeSource(Source):
     def __init__(self, wanted: Range) -> None:
         super().__init__(wanted.path)
         self.wanted = wanted
-        if FORMATS[wanted.format].cut == "rows" or (FORMATS[wanted.format].cut and is_parquet(self)):
+        cut = FORMATS[wanted.format].cut
+        if cut == "rows" or (cut == "table" and is_parquet(self)):
             self.rows = (wanted.first, cast("int", wanted.count))
-        else:
+        elif cut is not None:
             with super().open() as stream:
                 self.head_lines = stream.read(wanted.header).count(NEWLINE)
             self.lines_passed_over = wanted.line - self.head_lines
