@@ -7,11 +7,13 @@ two shards of the one and then the same two of the other, so that whoever else u
 Peak memory is the largest resident size of each process. Result: experiments/results/million.json.
 
     python experiments/million.py --wheel molsets-0.3.1-py3-none-any.whl
+    python experiments/million.py --plan    # what that means for 10^9 graphs, for docs/scale.md
 """
 
 import csv
 import gzip
 import io
+import json
 import os
 import resource
 import tempfile
@@ -178,13 +180,47 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     }
 
 
+def plan(results: dict, graphs: float = 1e9) -> dict[str, float]:
+    """What so many graphs take, from the measured figures of one molecule."""
+    made = results["grnf"]
+    seconds = made["processor_seconds"] / results["molecules"]
+    size = made["bytes"] / results["molecules"]
+    shard_seconds = SHARD * seconds
+    core_hours = graphs * seconds / 3600
+    return {
+        "microseconds of a core per graph": round(1e6 * seconds, 1),
+        "bytes per graph": round(size),
+        "core hours": round(core_hours, 1),
+        "hours on 64 cores": round(core_hours / 64, 2),
+        "hours on 1,000 cores": round(core_hours / 1000, 3),
+        "shards": -int(-graphs // SHARD),
+        "seconds of a core per shard": round(shard_seconds, 1),
+        "MB per shard": round(SHARD * size / 1e6, 1),
+        "TB in all, float32": round(graphs * size / 1e12, 2),
+        "MB of manifest": round(-int(-graphs // SHARD) * 350 / 1e6, 1),
+        "MB/s written by 64 cores": round(64 * size / seconds / 1e6),
+        "core hours lost if each core is lost once a day": round(
+            core_hours / 24 * shard_seconds / 2 / 3600, 3
+        ),
+        "core hours of the same for Morgan fingerprints": round(
+            graphs * results["morgan"]["processor_seconds"] / results["molecules"] / 3600, 1
+        ),
+    }
+
+
 def main():
     options_of = parser(__doc__.splitlines()[0])
-    options_of.add_argument("--wheel", type=Path, required=True, help="molsets-0.3.1-py3-none-any.whl")
+    options_of.add_argument("--wheel", type=Path, help="molsets-0.3.1-py3-none-any.whl")
+    options_of.add_argument("--plan", action="store_true", help="print what the result means for 10^9 graphs")
     options_of.add_argument("--molecules", type=int, help="the first so many; by default all")
     options_of.add_argument("--processes", type=int, default=2)
     options_of.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
     options = options_of.parse_args()
+    if options.plan:
+        record = json.loads((options.output / "results" / "million.json").read_text())
+        for name, value in plan(record["results"]).items():
+            print(f"| {name} | {value:,} |")
+        return
     limit = 3000 if options.tiny else options.molecules
     with tempfile.TemporaryDirectory(prefix="grnf-million-", dir=options.folder) as home:
         table = Path(home) / "train.csv"
