@@ -7,7 +7,7 @@ two shards of the one and then the same two of the other, so that whoever else u
 Peak memory is the largest resident size of each process. Result: experiments/results/million.json.
 
     python experiments/million.py --wheel molsets-0.3.1-py3-none-any.whl
-    python experiments/million.py --plan    # what that means for 10^9 graphs, for docs/scale.md
+    python experiments/million.py --plan    # the tables of docs/scale.md: this, and what it means for 10^9
 """
 
 import csv
@@ -208,6 +208,45 @@ def plan(results: dict, graphs: float = 1e9) -> dict[str, float]:
     }
 
 
+def measured(results: dict) -> list[str]:
+    """The figures of the run as a table."""
+    both = [results["grnf"], results["morgan"]]
+    rows = {
+        "seconds": [f"{each['seconds']:,}" for each in both],
+        "graphs per second": [f"{each['graphs_per_second']:,}" for each in both],
+        "seconds of processors": [f"{each['processor_seconds']:,}" for each in both],
+        "microseconds of a processor per molecule": [
+            f"{each['microseconds_of_processor_per_graph']:,}" for each in both
+        ],
+        "peak memory of each process, MB": [
+            " and ".join(map(str, each["peak_memory_of_each_process_mb"])) for each in both
+        ],
+        "MB written": [f"{each['bytes'] / 1e6:,.0f}" for each in both],
+    }
+    load = results["load_average"]
+    return [
+        f"| {results['molecules']:,} molecules | GRNF, 512 features | Morgan, 2048 bits |",
+        "|---|---|---|",
+        *(f"| {name} | {one} | {other} |" for name, (one, other) in rows.items()),
+        "",
+        f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
+        f"{results['times_morgan_in_processor_time']} times by",
+        f"processor time. The machine was shared: the load average lay between {load['least']:.1f} and "
+        f"{load['most']:.1f} (mean {load['mean']:.1f}) on its",
+        f"two cores, so that seconds of the clock say more about the others than about either. Planning took "
+        f"{results['seconds_of_planning']} s.",
+    ]
+
+
+def fill_page(place: str, lines: list[str]) -> None:
+    """Write lines into their place in docs/scale.md."""
+    page = Path(__file__).parents[1] / "docs" / "scale.md"
+    start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+    before, rest = page.read_text(encoding="utf-8").split(start)
+    _, after = rest.split(end)
+    page.write_text("\n".join([before + start, *lines, end + after]), encoding="utf-8")
+
+
 def main():
     options_of = parser(__doc__.splitlines()[0])
     options_of.add_argument("--wheel", type=Path, help="molsets-0.3.1-py3-none-any.whl")
@@ -217,9 +256,12 @@ def main():
     options_of.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
     options = options_of.parse_args()
     if options.plan:
-        record = json.loads((options.output / "results" / "million.json").read_text())
-        for name, value in plan(record["results"]).items():
-            print(f"| {name} | {value:,} |")
+        results = json.loads((options.output / "results" / "million.json").read_text())["results"]
+        fill_page("million", measured(results))
+        fill_page(
+            "plan",
+            ["| for 10^9 graphs | |", "|---|---|", *(f"| {k} | {v:,} |" for k, v in plan(results).items())],
+        )
         return
     limit = 3000 if options.tiny else options.molecules
     with tempfile.TemporaryDirectory(prefix="grnf-million-", dir=options.folder) as home:

@@ -1,4 +1,4 @@
-"""Folders of shards: the same bytes whoever made them, at least once computed, exactly once there."""
+"""Folders of shards: the same bytes whoever made them, exactly once there; estimators on a cluster."""
 
 import json
 import os
@@ -13,8 +13,13 @@ import numpy as np
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from joblib import parallel_config
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from grnf import GRNF, GraphError, GrnfWarning, scale
+from grnf.datasets import make_sbm
 from grnf.errors import DiskFullError
 from grnf.io import read_graphs
 from grnf.io.vectors import read_vectors, shard_files
@@ -115,21 +120,23 @@ def test_a_second_run_is_told_who_is_there(embed, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(embed, expected, tmp_path, monkeypatch):
-    class Full:
-        def __init__(self, *_):
-            raise OSError(28, "No space left on device")
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    made, original = [], work.parquet_writer
 
-    with monkeypatch.context() as patch:
-        original = work.parquet_writer
-        made = []
+    def writer(*arguments):
+        made.append(1)
+        if len(made) > 3:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+        return original(*arguments)
 
-        def writer(*arguments):
-            made.append(1)
-            return Full() if len(made) > 3 else original(*arguments)
-
-        patch.setattr(work, "parquet_writer", writer)
-        with pytest.raises(DiskFullError, match=r"shard-000003.*No space left.*are free in .*--resume"):
+    monkeypatch.setattr(work, "parquet_writer", writer)
+    try:
+        with pytest.raises(DiskFullError, match=r"shard-000003.*File too large.*up to 500 bytes.*--resume"):
             embed()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        monkeypatch.undo()
     with pytest.raises(FileExistsError, match="holds an unfinished run: resume it"):
         embed()
     with pytest.raises(GraphError, match="is unfinished: go on with the run"):
@@ -289,3 +296,21 @@ def test_pipes_and_empty_inputs_are_refused(tmp_path):
     with pytest.raises(GraphError, match="no graph"):
         scale.embed(tmp_path / "none.g6", tmp_path / "v")
     assert not (tmp_path / "v").exists()
+
+
+def test_cross_validation_on_a_cluster(client):
+    graphs, y = make_sbm(40, random_state=0)
+    model = make_pipeline(GRNF(32, random_state=0), LogisticRegression())
+    here = cross_val_score(model, graphs, y, cv=3)
+    with client.as_current(), parallel_config("dask"):
+        there = cross_val_score(model, graphs, y, cv=3)
+        processes = cross_val_score(model, graphs, y, cv=3, scoring=lambda *_: os.getpid())
+    np.testing.assert_array_equal(here, there)
+    assert os.getpid() not in processes
+
+
+def test_a_transformer_inside_such_a_config(client):
+    graphs, _ = make_sbm(10, random_state=0)
+    grnf = GRNF(16, random_state=0).fit(graphs)
+    with client.as_current(), parallel_config("dask"):
+        np.testing.assert_array_equal(grnf.transform(graphs), GRNF(16, random_state=0).fit_transform(graphs))
