@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import tempfile
+import textwrap
 import time
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
@@ -224,17 +225,18 @@ def measured(results: dict) -> list[str]:
         "MB written": [f"{each['bytes'] / 1e6:,.0f}" for each in both],
     }
     load = results["load_average"]
+    text = (
+        f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
+        f"{results['times_morgan_in_processor_time']} times by processor time. The two cores were shared with other "
+        f"work: the load average lay between {load['least']:.1f} and {load['most']:.1f}, {load['mean']:.1f} on "
+        f"average. Planning took {results['seconds_of_planning']} s."
+    )
     return [
         f"| {results['molecules']:,} molecules | GRNF, 512 features | Morgan, 2048 bits |",
         "|---|---|---|",
         *(f"| {name} | {one} | {other} |" for name, (one, other) in rows.items()),
         "",
-        f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
-        f"{results['times_morgan_in_processor_time']} times by",
-        f"processor time. The machine was shared: the load average lay between {load['least']:.1f} and "
-        f"{load['most']:.1f} (mean {load['mean']:.1f}) on its",
-        f"two cores, so that seconds of the clock say more about the others than about either. Planning took "
-        f"{results['seconds_of_planning']} s.",
+        *textwrap.wrap(text, 118),
     ]
 
 
