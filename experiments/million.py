@@ -227,9 +227,9 @@ def measured(results: dict) -> list[str]:
     load = results["load_average"]
     text = (
         f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
-        f"{results['times_morgan_in_processor_time']} times by processor time. The two cores were shared with other "
-        f"work: the load average lay between {load['least']:.1f} and {load['most']:.1f}, {load['mean']:.1f} on "
-        f"average. Planning took {results['seconds_of_planning']} s."
+        f"{results['times_morgan_in_processor_time']} times by processor time. The two cores were shared "
+        f"with other work: the load average lay between {load['least']:.1f} and {load['most']:.1f}, "
+        f"{load['mean']:.1f} on average. Planning took {results['seconds_of_planning']} s."
     )
     return [
         f"| {results['molecules']:,} molecules | GRNF, 512 features | Morgan, 2048 bits |",
