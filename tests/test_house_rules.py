@@ -30,13 +30,25 @@ ROOMS = {
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
     "search": {"graphs", "io", "samples", "engine", "symmetry", "lifts", "metric", "estimators"},
     "stats": {"graphs", "io", "law", "engine", "estimators", "search"},
+    "scale": {"io", "samples", "estimators"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
         *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "datasets")
     },
-    "cli": {"graphs", "io", "law", "metric", "estimators", "search", "stats", "datasets", "experiments"},
+    "cli": {
+        "graphs",
+        "io",
+        "law",
+        "metric",
+        "estimators",
+        "search",
+        "stats",
+        "scale",
+        "datasets",
+        "experiments",
+    },
 }
 """Rooms of the house, each with those it imports, all further up. Every room may import leaves."""
 

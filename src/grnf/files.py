@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from typing import IO, Any
 
 from grnf.errors import DiskFullError
 
-__all__ = ["atomic_write", "is_pipe", "room_for", "write_json"]
+__all__ = ["Summed", "atomic_write", "is_pipe", "room_for", "write_json"]
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -125,3 +126,41 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
     """
     path = Path(path)
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+class Summed:
+    """A file to write to, of which size and checksum are taken on the way.
+
+    Examples
+    --------
+    >>> import io
+    >>> summed = Summed(io.BytesIO())
+    >>> _ = summed.write(b"some bytes")
+    >>> summed.size, summed.sha256()[:8]
+    (10, '0d22cdcc')
+    """
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.size = 0
+        self._hash = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        self._hash.update(data)
+        self.size += len(data)
+        return self.file.write(data)
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self.size
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        self.file.flush()
+
+    def sha256(self) -> str:
+        """Return the checksum of what was written."""
+        return self._hash.hexdigest()

@@ -25,6 +25,7 @@ from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
+from grnf.cli.shards import EmbedCommand
 from grnf.files import room_for
 
 __all__ = ["app", "main"]
@@ -39,7 +40,7 @@ for command in (
     embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
     reproduce, monitor, outliers,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=EmbedCommand if command is embed else None)(command)
 app.add_typer(data, name="data")
 
 

@@ -17,7 +17,6 @@ from grnf.cli.options import (
     Orders,
     Quiet,
     Seed,
-    SourceArgument,
     check_format,
     make_transformer,
     workers,
@@ -33,7 +32,9 @@ __all__ = ["dedup"]
 
 
 def dedup(
-    source: SourceArgument,
+    source: Annotated[
+        str, typer.Argument(help="File, folder, glob or pipe of graphs; - for standard input.")
+    ],
     other: Annotated[
         str | None, typer.Argument(help="Graphs that should not be in SOURCE, such as a test set.")
     ] = None,

@@ -1,4 +1,4 @@
-"""`grnf embed`: a file of graphs to a file of vectors."""
+"""`grnf embed`: files of graphs to a file of vectors, or to a folder of shards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,26 +19,32 @@ from grnf.cli.options import (
     AsJson,
     BasisName,
     BlockSize,
+    Dask,
     DtypeName,
     Force,
     Format,
     IdColumn,
     Keep,
     Like,
+    MissingPolicy,
     NComponents,
-    NJobs,
     OnError,
     Orders,
+    Output,
+    Proposal,
     Quiet,
     Seed,
+    ShardSize,
     SmilesColumn,
     SourceArgument,
+    UnseenPolicy,
     check_format,
     check_free,
     checked,
     make_transformer,
     workers,
 )
+from grnf.cli.shards import is_folder, tell_set_aside, to_folder
 from grnf.cli.source import Source, open_source, sha256
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
@@ -59,12 +65,7 @@ SETTINGS = (
 
 def embed(
     source: SourceArgument,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", help="Where to write: .parquet, .npy, .npz, .csv, or - for CSV on stdout."
-        ),
-    ],
+    output: Output,
     format: Format = None,
     smiles_column: SmilesColumn = None,
     id_column: IdColumn = None,
@@ -75,12 +76,7 @@ def embed(
     ] = None,
     delta: Annotated[float | None, typer.Option(help="Risk accepted of a larger error, for -m auto.")] = None,
     orders: Orders = None,
-    proposal: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."
-        ),
-    ] = None,
+    proposal: Proposal = None,
     heads: Annotated[
         int | None, typer.Option(help="Features that share one hidden draw.", show_default="1")
     ] = None,
@@ -105,22 +101,16 @@ def embed(
         bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
     ] = False,
     dtype: Annotated[DtypeName | None, typer.Option(help="Of the vectors.", show_default="float32")] = None,
-    unseen: Annotated[
-        Literal["open", "error", "ignore"] | None,
-        typer.Option(
-            help="A category that was not there before: a channel of its own, an error, or zeros.",
-            show_default="open",
-        ),
-    ] = None,
-    missing: Annotated[
-        Literal["error", "zero"] | None,
-        typer.Option(
-            help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
-        ),
-    ] = None,
+    unseen: UnseenPolicy = None,
+    missing: MissingPolicy = None,
     seed: Seed = None,
     like: Like = None,
-    n_jobs: NJobs = 1,
+    n_jobs: Annotated[
+        int | None,
+        typer.Option(help="Threads, for a folder processes; -1 for all cores.", show_default="1"),
+    ] = None,
+    dask: Dask = None,
+    shard_size: ShardSize = None,
     on_error: OnError = "raise",
     block_size: BlockSize = 1024,
     resume: Annotated[
@@ -130,12 +120,13 @@ def embed(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed graphs: one row of M numbers per graph, in the order of the file.
+    """Embed graphs: one row of M numbers per graph, in the order of the files.
 
     Beside OUTPUT, the file OUTPUT.json holds the settings, the seed, the hash of the input and the list of
     graphs that could not be used; grnf.GRNF.load and --like make the same embedding again from it. Finished
     blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed; meanwhile
-    no other run can write to OUTPUT.
+    no other run can write to OUTPUT. An OUTPUT without a suffix is a folder of shards with _manifest.json,
+    made by several processes or machines; shards that fail three times are set aside, which is exit code 3.
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
@@ -144,6 +135,27 @@ def embed(
     settings |= {"normalize": False} if no_normalize else {}
     settings |= {"center": False} if no_center else {}
     check_format(format, source)
+    if is_folder(output):
+        grnf = make_transformer(like, settings)
+        options: dict[str, Any] = {
+            "on_error": on_error,
+            "block_size": block_size,
+            "resume": resume,
+            "force": force,
+        }
+        with open_source(source, format) as found:
+            graphs = with_columns(found, smiles_column, id_column, quiet, keep)
+            summary = to_folder(
+                grnf, graphs, output, dask=dask, shard_size=shard_size, n_jobs=n_jobs, quiet=quiet, **options
+            )
+        tell_bad(summary["bad"], on_error, quiet)
+        _tell(summary, output, quiet, as_json)
+        tell_set_aside(summary["set_aside"], output)
+        return
+    for option, given in (("--dask", dask), ("--shard-size", shard_size)):
+        if given is not None:
+            raise typer.BadParameter("is for a folder: an --output without a suffix", param_hint=option)
+    n_jobs = 1 if n_jobs is None else n_jobs
     if output == "-" and resume:
         raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
     if output != "-":
@@ -160,6 +172,10 @@ def embed(
     with open_source(source, format) as found, workers(n_jobs):
         graphs = with_columns(found, smiles_column, id_column, quiet, keep)
         summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
+    _tell(summary, output, quiet, as_json)
+
+
+def _tell(summary: dict[str, Any], output: str, quiet: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary), err=output == "-")
     elif not quiet:
@@ -296,7 +312,8 @@ class _Run:
 
         settings: dict[str, Any] = {"block_size": self.block_size, "on_error": self.on_error}
         skip = self.on_error == "skip"
-        with progress("embedding", self.quiet) as advance:
+        total = source.count() if not self.quiet and sys.stderr.isatty() else None
+        with progress("embedding", self.quiet, total=total) as advance:
             read = source.read_blocks(self.block_size, yield_bad=self.on_error != "raise", n_jobs=self.n_jobs)
             items = counted(read, advance)
             done = 0

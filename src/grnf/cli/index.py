@@ -27,7 +27,10 @@ from grnf.cli.tell import progress
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from grnf import GRNF
+    from grnf.io.vectors import Vectors
     from grnf.search import GraphIndex
 
 __all__ = ["index"]
@@ -38,7 +41,12 @@ BLOCK = 32_768
 
 def index(
     source: Annotated[
-        str | None, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE...]",
+            help="Graphs (files, folders or globs; - for standard input), or vectors made by grnf embed: a "
+            "file, or a folder of shards.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -79,6 +87,7 @@ def index(
     """
     if output is None:
         raise typer.BadParameter("say where the index is", param_hint="--output")
+    source = source or None
     if source is None and delete is None:
         raise typer.BadParameter("give graphs or vectors to index, or --delete a file of ids")
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
@@ -127,20 +136,22 @@ def _ids(path: Path) -> list[str]:
 
 def _fill(
     made: GraphIndex,
-    source: str,
+    source: list[str],
     format: str | None,
     like: Path | None,
     settings: dict[str, Any],
     quiet: bool,
 ) -> None:
     """Add what a source holds, vectors or graphs."""
-    from grnf.io.vectors import holds_vectors, read_vectors, side_file
+    from grnf.io.vectors import holds_vectors, side_file
 
-    if format == "vectors" or (format is None and holds_vectors(source)):
-        vectors = read_vectors(source)
-        if made.transformer is None and (like or side_file(source).exists()):
-            made.transformer = make_transformer(like or side_file(source), {})
-        made.add(vectors.Z, vectors.ids)
+    if format == "vectors" or (format is None and all(map(holds_vectors, source))):
+        if made.transformer is None and (like or side_file(source[0]).exists()):
+            made.transformer = make_transformer(like or side_file(source[0]), {})
+        with progress("indexing", quiet) as advance:
+            for vectors in _vectors(source):
+                advance(len(vectors.ids))
+                made.add(vectors.Z, vectors.ids)
         return
     check_format(format, source)
     with ExitStack() as stack:
@@ -158,6 +169,33 @@ def _fill(
                 waiting = []
         if waiting:
             made.add(waiting)
+
+
+def _vectors(sources: list[str]) -> Iterator[Vectors]:
+    """Yield vectors file by file, the shards of a folder too; `BLOCK` rows or more at a time."""
+    from grnf.io.vectors import read_vectors, shard_files
+    from grnf.io.vectors.shards import is_shard_folder
+
+    waiting: list[Vectors] = []
+    for source in sources:
+        for path in shard_files(source, check=True) if is_shard_folder(source) else [source]:
+            waiting.append(read_vectors(path))
+            if sum(len(each.ids) for each in waiting) >= BLOCK:
+                yield _together(waiting)
+                waiting = []
+    if waiting:
+        yield _together(waiting)
+
+
+def _together(vectors: list[Vectors]) -> Vectors:
+    import numpy as np
+
+    from grnf.io.vectors import Vectors
+
+    if len(vectors) == 1:
+        return vectors[0]
+    ids = [name for each in vectors for name in each.ids]
+    return Vectors(ids, None, np.concatenate([each.Z for each in vectors]))
 
 
 def _fitted(grnf: GRNF, where: Any) -> GRNF:

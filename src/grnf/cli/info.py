@@ -24,7 +24,11 @@ BLOCK_SIZE = 1024
 
 def info(
     source: Annotated[
-        str, typer.Argument(help="File or folder of graphs (- for standard input), or vectors.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
+        ),
     ],
     format: Format = None,
     smiles_column: SmilesColumn = None,
@@ -45,8 +49,8 @@ def info(
     """
     from grnf.io.vectors import holds_vectors
 
-    if format == "vectors" or (format is None and holds_vectors(source)):
-        report = _about_vectors(source)
+    if len(source) == 1 and (format == "vectors" or (format is None and holds_vectors(source[0]))):
+        report = _about_vectors(source[0])
     else:
         check_format(format, source)
         with open_source(source, format) as found:

@@ -20,20 +20,26 @@ __all__ = [
     "AsJson",
     "BasisName",
     "BlockSize",
+    "Dask",
     "DtypeName",
     "Force",
     "Format",
     "IdColumn",
     "Keep",
     "Like",
+    "MissingPolicy",
     "NComponents",
     "NJobs",
     "OnError",
     "Orders",
+    "Output",
+    "Proposal",
     "Quiet",
     "Seed",
+    "ShardSize",
     "SmilesColumn",
     "SourceArgument",
+    "UnseenPolicy",
     "check_format",
     "check_free",
     "checked",
@@ -54,7 +60,12 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-SourceArgument = Annotated[str, typer.Argument(help="File, folder or pipe of graphs; - for standard input.")]
+SourceArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."
+    ),
+]
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
 ]
@@ -111,6 +122,43 @@ Force = Annotated[bool, typer.Option("--force", help="Write over what is there a
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
 ]
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Where to write: .parquet, .npy, .npz, .csv, or - for CSV on stdout; without a suffix a "
+        "folder of shards, in Parquet with a manifest.",
+    ),
+]
+Proposal = Annotated[
+    str | None,
+    typer.Option(metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]",
+        help="For a folder: compute on the Dask cluster of this scheduler, or without an address on one "
+        "that is started on this machine.",
+    ),
+]
+ShardSize = Annotated[
+    int | None, typer.Option(min=1, help="For a folder: graphs per shard.", show_default="32768")
+]
+UnseenPolicy = Annotated[
+    Literal["open", "error", "ignore"] | None,
+    typer.Option(
+        help="A category that was not there before: a channel of its own, an error, or zeros.",
+        show_default="open",
+    ),
+]
+MissingPolicy = Annotated[
+    Literal["error", "zero"] | None,
+    typer.Option(
+        help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -122,9 +170,14 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 
-def check_format(format: str | None, name: str, option: str = "--format") -> None:
+def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
     """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
     from grnf.io import FORMATS
+
+    if isinstance(name, list):
+        for each in name:
+            check_format(format, each, option)
+        return
 
     known = [*FORMATS, *(("csv", "tsv") if option == "--format" else ())]  # tables, as their suffixes
     if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):

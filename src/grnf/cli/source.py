@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,12 +34,15 @@ class Source:
         By default as the suffix says.
     options : mapping
         What its reader is told, such as the names of columns.
+    inputs : tuple of Path
+        All files and folders, where several were named; `path` is then the first.
     """
 
     path: Path
     name: str
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[Path, ...] = ()
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
         """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.
@@ -51,7 +54,8 @@ class Source:
         on_error: Any = "yield" if yield_bad else "raise"
         options = {**self.options, **options}
         try:
-            for item in io.read_graphs(self.path, format=self.format, on_error=on_error, **options):
+            where = self.inputs or self.path
+            for item in io.read_graphs(where, format=self.format, on_error=on_error, **options):
                 if isinstance(item, io.BadGraph):
                     item = replace(item, reason=self._named(item.reason))
                 yield item
@@ -66,7 +70,8 @@ class Source:
         on_error: Any = "yield" if yield_bad else "raise"
         settings: dict[str, Any] = {"format": self.format, "on_error": on_error, "n_jobs": n_jobs}
         try:
-            for block in sized(io.read_blocks(self.path, block_size=size, **settings, **self.options), size):
+            read = io.read_blocks(self.inputs or self.path, block_size=size, **settings, **self.options)
+            for block in sized(read, size):
                 if isinstance(block, io.RawBatch):
                     bad = {place: self._named(reason) for place, reason in block.bad.items()}
                     yield replace(block, bad=bad) if bad else block
@@ -81,7 +86,19 @@ class Source:
             raise GraphError(self._named(str(error))) from None
 
     def _named(self, text: str) -> str:
-        return text.replace(str(self.path), self.name)
+        return text if self.inputs else text.replace(str(self.path), self.name)
+
+    def count(self) -> int | None:
+        """Return how many graphs there are, where that can be told without reading them."""
+        from grnf.io.files.ranges import ranges_of
+
+        try:
+            paths = self.inputs or (self.path,)
+            ranges = [each for path in paths for each in ranges_of(path, sys.maxsize, self.format)]
+        except GraphError:  # what is wrong the reader says
+            return None
+        counts = [each.count for each in ranges if each.count is not None]
+        return sum(counts) if len(counts) == len(ranges) else None
 
     def require_graphs(self) -> None:
         """Raise a `GraphError` if there is no graph, good or bad."""
@@ -89,7 +106,14 @@ class Source:
             raise GraphError(f"{self.name} holds no graphs")
 
     def fingerprint(self) -> dict[str, str]:
-        """Return the SHA-256 of the file, or of each file of the folder."""
+        """Return the SHA-256 of the file, or of each file of the folder or of several inputs."""
+        if self.inputs:
+            single = [(path, Source(path, str(path)).fingerprint()) for path in self.inputs]
+            return {
+                str(path.parent / name) if path.is_file() else str(path / name): value
+                for path, own in single
+                for name, value in own.items()
+            }
         if not self.path.is_dir():
             return {self.path.name: sha256(self.path)}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())
@@ -97,11 +121,25 @@ class Source:
 
 
 @contextmanager
-def open_source(name: str, format: str | None = None) -> Iterator[Source]:
-    """Find the graphs that a user means by `name`.
+def open_source(names: str | Sequence[str], format: str | None = None) -> Iterator[Source]:
+    """Find the graphs that a user means: a file, a folder, a pipe, or a glob or several of them.
 
     Standard input, "-", and pipes can be read only once: they are copied to disk meanwhile.
     """
+    from grnf.io.files.inputs import input_paths, is_several
+
+    names = [names] if isinstance(names, str) else list(names)
+    if len(names) > 1 or is_several(names[0]):
+        paths = input_paths(names)
+        for path in paths:
+            if str(path) == "-" or is_pipe(path):
+                raise GraphError(
+                    f"{path} can be read only once, and is no input beside others: save it first"
+                )
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        yield Source(paths[0], f"{paths[0]}{more}", format, inputs=tuple(paths))
+        return
+    name = names[0]
     if name != "-" and not Path(name).exists():
         raise GraphError(f"{name} does not exist")
     if name != "-" and not is_pipe(name):

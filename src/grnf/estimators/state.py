@@ -16,8 +16,8 @@ __all__ = ["SavedState", "load_state", "plain_params", "save_state"]
 
 FORMAT = "grnf-transformer"
 VERSION = 2
-EMBEDDING = "grnf-embedding"
-"""The format of the file beside an embedding, which holds the transformer that made it."""
+EMBEDDINGS = ("grnf-embedding", "grnf-shards")
+"""Formats of the file beside an embedding, or among its shards, which holds the transformer that made it."""
 LAWS = {"orders", "proposal"}
 """Parameters that are laws."""
 DEFAULT_KIND = "GRNF"
@@ -64,7 +64,7 @@ def load_state(path: str | os.PathLike[str], kind: str = DEFAULT_KIND) -> SavedS
         state = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
-    if isinstance(state, dict) and state.get("format") == EMBEDDING:
+    if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
         state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")

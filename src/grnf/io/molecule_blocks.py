@@ -2,17 +2,16 @@
 
 RDKit's Python objects of atoms and bonds cost some microseconds each, and several calls; the binary form of a
 molecule is one call. It is the format of RDKit's own pickles: a head, then for each atom its number, flags,
-and bytes for what is not usual, then the bonds likewise. All molecules are read in step, atom by atom. Before
-that is relied on, it is checked against RDKit's calls on odd molecules; with a version of RDKit where that
-fails, and for molecules with anything strange about them (queries, dummies, atom maps, more than 255 atoms),
-the calls are used.
+and bytes for what is not usual, then the bonds likewise, and the rings as lists of atoms. All molecules are
+read in step, atom by atom. Before that is relied on, it is checked against RDKit's calls on odd molecules;
+with a version of RDKit where that fails, and for molecules with anything strange about them (queries,
+dummies, atom maps, more than 255 atoms), the calls are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn, joined
 from grnf.io.from_molecules import molecule_of_smiles, quiet_rdkit, raw_from_mol
 from grnf.io.raw import RawGraph
-from grnf.typing import BoolArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["block_of_molecules", "block_of_smiles"]
 
@@ -31,6 +30,8 @@ HEAD = 20
 """Bytes that say which version of the format it is."""
 MOST_ATOMS = 255
 """Atoms up to which their numbers take one byte."""
+BONDS, RINGS = 0x0B, 0x42
+"""What begins the list of bonds, and that of rings."""
 SP3, SINGLE = 4, 1
 """Hybridization and type of bond that are not written."""
 ODD = (
@@ -141,6 +142,7 @@ class _Bonds(NamedTuple):
     ends: IntArray
     kind: IntArray
     conjugated: IntArray
+    in_ring: FloatArray
 
 
 class _Walk:
@@ -160,9 +162,11 @@ class _Walk:
     def tables(self) -> tuple[_Atoms, _Bonds, BoolArray]:
         """Return what atoms and bonds are, and which molecules could be read."""
         atoms = self._atoms()
-        self.good &= self.data[self.cursor] == 0x0B
+        self.good &= self.data[self.cursor] == BONDS
         self.cursor += 1
-        return atoms, self._bonds(), self.good
+        bonds = self._bonds()
+        self.cursor = np.minimum(self.cursor, self.last)
+        return atoms, bonds._replace(in_ring=self._in_ring(atoms.ptr, bonds)), self.good
 
     def _four_bytes(self, at: IntArray) -> IntArray:
         data = self.data
@@ -217,17 +221,37 @@ class _Walk:
             at = at + 3 + has + ((flags >> 2) & 1)
             stereo = (flags >> 1) & 1
             self.cursor[some] = at + stereo * (2 + data[np.minimum(at + 1, self.last)])
-        return _Bonds(offsets(self.n_bonds), ends, *table)
+        return _Bonds(offsets(self.n_bonds), ends, table[0], table[1], np.zeros(0))
+
+    def _in_ring(self, ptr: IntArray, bonds: _Bonds) -> FloatArray:
+        """Return 1 for bonds whose ends are neighbours in one of the rings, which are lists of atoms."""
+        self.good &= self.data[self.cursor] == RINGS
+        counts = np.where(self.good, self._four_bytes(self.cursor + 1), 0)
+        self.cursor += 5
+        molecules, starts, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for k in range(int(counts.max(initial=0))):
+            some = np.flatnonzero(counts > k)
+            at = np.minimum(self.cursor[some], self.last)
+            molecules.append(some)
+            starts.append(at + 1)
+            sizes.append(self.data[at])
+            self.cursor[some] = at + 1 + sizes[-1]
+        start, size = np.concatenate(starts), np.concatenate(sizes)
+        end = np.cumsum(size)
+        place = np.repeat(start - end + size, size) + np.arange(int(size.sum()))
+        following = place + 1
+        following[end[size > 0] - 1] = start[size > 0]
+        first = ptr[np.repeat(np.concatenate(molecules), size)]
+        most = len(self.data) - 1
+        around = np.column_stack([self.data[np.minimum(at, most)] + first for at in (place, following)])
+        ends = bonds.ends + np.repeat(ptr[:-1], np.diff(bonds.ptr))[:, np.newaxis]
+        keys = [np.sort(pairs, axis=1) @ np.array([int(ptr[-1]) + 1, 1]) for pairs in (ends, around)]
+        return np.isin(*keys).astype(np.float64)
 
 
 def _batch(mols: list[Any], atoms: _Atoms, bonds: _Bonds) -> RawBatch:
     from rdkit import Chem
 
-    rings = [mol.GetRingInfo().BondRings() for mol in mols]
-    counts = [sum(map(len, own)) for own in rings]
-    flat = np.fromiter(chain.from_iterable(chain.from_iterable(rings)), np.int64, sum(counts))
-    in_ring = np.zeros(len(bonds.kind))
-    in_ring[flat + np.repeat(bonds.ptr[:-1], counts)] = 1.0
     first = np.repeat(atoms.ptr[:-1], np.diff(bonds.ptr))
     degree = np.bincount((bonds.ends + first[:, np.newaxis]).ravel(), minlength=len(atoms.number))
     symbol = Chem.GetPeriodicTable().GetElementSymbol
@@ -247,7 +271,7 @@ def _batch(mols: list[Any], atoms: _Atoms, bonds: _Bonds) -> RawBatch:
         {
             "type": _category(bonds.kind, lambda code: str(kind[code])),
             "conjugated": RawColumn(bonds.conjugated.astype(np.float64)),
-            "ring": RawColumn(in_ring),
+            "ring": RawColumn(bonds.in_ring),
         },
         np.zeros(len(mols), np.bool_),
         [mol.GetProp("_Name") if mol.HasProp("_Name") else None for mol in mols],

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from grnf.errors import GraphError
+from grnf.io.files.formats import Format
+from grnf.io.files.inputs import Inputs, input_paths, is_several, named_block, titles
 from grnf.io.files.records import Block, OnError
-from grnf.io.files.registry import format_of, read_graphs
+from grnf.io.files.registry import format_of, read_entry, read_graphs
 from grnf.io.files.streams import Source
+from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["read_blocks"]
+__all__ = ["blocks_of", "read_blocks"]
 
 
 def read_blocks(
-    path: str | os.PathLike[str],
+    path: Inputs,
     *,
     format: str | None = None,
     on_error: OnError = "raise",
@@ -48,18 +50,41 @@ def read_blocks(
     >>> list(read_blocks(path))
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
-    source = Source(path)
-    entry = format_of(source, format) if source.is_folder or source.path.is_file() else None
-    taken = [] if entry is None or entry.blocks is None else inspect.signature(entry.blocks).parameters
-    if (
-        entry is None
-        or entry.blocks is None
-        or (source.is_folder and entry.name != "tu")
-        or options.keys() - taken
-    ):
-        graphs = read_graphs(path, format=format, on_error=on_error, **options)
-        while some := list(islice(graphs, block_size)):
-            yield some
+    if is_several(path):
+        paths = input_paths(path)
+        for each, title in zip(paths, titles(paths), strict=True):
+            place = 0
+            settings: Any = {"format": format, "on_error": on_error, "block_size": block_size}
+            for block in read_blocks(each, n_jobs=n_jobs, **settings, **options):
+                yield named_block(block, title, place)
+                place += len(block)
+        return
+    source = Source(cast("str", path))
+    if not (source.is_folder or source.path.is_file()):
+        yield from _lists(read_graphs(path, format=format, on_error=on_error, **options), block_size)
+        return
+    entry = format_of(source, format)
+    if source.is_folder and entry.name != "tu":
+        yield from _lists(read_graphs(path, format=format, on_error=on_error, **options), block_size)
+        return
+    yield from blocks_of(
+        source, entry, on_error=on_error, block_size=block_size, n_jobs=n_jobs, options=options
+    )
+
+
+def blocks_of(
+    source: Source,
+    entry: Format,
+    *,
+    on_error: OnError,
+    block_size: int,
+    n_jobs: int | None,
+    options: dict[str, Any],
+) -> Iterator[Block]:
+    """Yield the graphs of one file some at a time, column by column if its format can."""
+    taken = {} if entry.blocks is None else inspect.signature(entry.blocks).parameters
+    if entry.blocks is None or options.keys() - taken:
+        yield from _lists(read_entry(source, entry, on_error, options), block_size)
         return
     count = 0
     try:
@@ -70,4 +95,9 @@ def read_blocks(
     except GraphError:
         if on_error == "raise":
             raise
-        yield list(islice(read_graphs(path, format=entry.name, on_error="yield", **options), count, None))
+        yield list(islice(read_entry(source, entry, "yield", options), count, None))
+
+
+def _lists(graphs: Iterator[RawGraph | BadGraph], size: int) -> Iterator[Block]:
+    while some := list(islice(graphs, size)):
+        yield some

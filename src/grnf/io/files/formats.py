@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
@@ -71,6 +71,9 @@ class Format:
         reorder(graph) numbers the nodes as its writer does, where that is not the order that they have.
     blocks : callable, optional
         blocks(source, on_error=...) yields the graphs column by column, some at a time.
+    cut : "rows", "lines" or "table", optional
+        How a file can be read from the middle: by the rows of Parquet, by lines, or by lines after a header
+        (or rows, where the table is Parquet). None: from the beginning only.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Format:
     changes: Callable[[RawGraph], list[str]] | None = None
     reorder: Callable[[RawGraph], RawGraph] | None = None
     blocks: Callable[..., Iterator[Block]] | None = None
+    cut: Literal["rows", "lines", "table"] | None = None
 
     @property
     def can_read(self) -> bool:
@@ -119,6 +123,7 @@ FORMATS: dict[str, Format] = _table(
         blocks=read_parquet_blocks,
         carries=EVERYTHING,
         text=False,
+        cut="rows",
     ),
     _record_wise(
         "npz",
@@ -137,6 +142,7 @@ FORMATS: dict[str, Format] = _table(
         read_json_lines,
         writer=write_json_lines,
         carries=EVERYTHING,
+        cut="lines",
     ),
     _record_wise(
         "json",
@@ -179,6 +185,7 @@ FORMATS: dict[str, Format] = _table(
         (".g6", ".graph6"),
         read_graph6,
         writer=write_graph6,
+        cut="lines",
     ),
     _record_wise(
         "sparse6",
@@ -186,6 +193,7 @@ FORMATS: dict[str, Format] = _table(
         (".s6", ".sparse6"),
         read_graph6,
         writer=write_sparse6,
+        cut="lines",
     ),
     _record_wise(
         "digraph6",
@@ -194,6 +202,7 @@ FORMATS: dict[str, Format] = _table(
         read_graph6,
         writer=write_digraph6,
         carries=frozenset({"directed"}),
+        cut="lines",
     ),
     _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
     _record_wise(
@@ -204,6 +213,7 @@ FORMATS: dict[str, Format] = _table(
         blocks=read_smiles_blocks,
         path_writer=write_smiles,
         carries=frozenset({"graph_id", "y"}),
+        cut="table",
         **_MOLECULES,
     ),
     _record_wise(
@@ -213,6 +223,7 @@ FORMATS: dict[str, Format] = _table(
         read_smiles_lines,
         writer=write_smiles_lines,
         carries=frozenset({"graph_id"}),
+        cut="lines",
         **_MOLECULES,
     ),
     _record_wise(

@@ -32,6 +32,7 @@ from grnf.io.processes import in_processes
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
+    "block_of_texts",
     "changed_in_smiles",
     "fits_smiles",
     "in_smiles_order",
@@ -122,21 +123,29 @@ def read_smiles_blocks(
 
 def _block_of_records(records: list[_Record]) -> tuple[list[str], RawBatch]:
     """Read the SMILES of some rows; also return where they stand."""
+    batch = block_of_texts(
+        content if isinstance(content, GraphError) else content[0] for *_, content, _ in records
+    )
+    ids = [name for _, name, *_ in records]
+    targets = [None if isinstance(content, GraphError) else content[2] for *_, content, _ in records]
+    columns = {name: [row[name] for *_, row in records] for name in records[0][3]}
+    whole = replace(batch, graph_ids=ids, y=targets, graph_columns=columns)
+    return [where for where, *_ in records], whole
+
+
+def block_of_texts(values: Iterable[Any]) -> RawBatch:
+    """Read values that should be SMILES; what is none, or an error in its place, is a bad graph."""
     texts, bad = [], {}
-    for place, (_, _, content, _) in enumerate(records):
+    for place, value in enumerate(values):
         try:
-            if isinstance(content, GraphError):
-                raise content
-            texts.append(_checked_smiles(content[0]))
+            if isinstance(value, GraphError):
+                raise value
+            texts.append(_checked_smiles(value))
         except GraphError as error:
             texts.append("")
             bad[place] = str(error)
     batch = block_of_smiles(texts)
-    ids = [name for _, name, *_ in records]
-    targets = [None if isinstance(content, GraphError) else content[2] for *_, content, _ in records]
-    columns = {name: [row[name] for *_, row in records] for name in records[0][3]}
-    whole = replace(batch, graph_ids=ids, y=targets, bad={**batch.bad, **bad}, graph_columns=columns)
-    return [where for where, *_ in records], whole
+    return replace(batch, bad={**batch.bad, **bad}) if bad else batch
 
 
 def _records(

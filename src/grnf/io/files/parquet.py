@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,16 @@ from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["batches", "guest", "open_parquet", "read_parquet", "read_parquet_blocks", "write_parquet"]
+__all__ = [
+    "FIELDS",
+    "batches",
+    "block_of_rows",
+    "guest",
+    "open_parquet",
+    "read_parquet",
+    "read_parquet_blocks",
+    "write_parquet",
+]
 
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
@@ -35,17 +45,22 @@ NUMBERS_PER_GROUP = 10**7
 def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
-        yield from _graphs(source, first, batch, on_error)
+        yield from _graphs(str(source), first, batch, on_error)
 
 
 def read_parquet_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of a Parquet file as blocks; rows that are not of our own making one by one."""
     layouts = Layouts()
     for first, batch in _row_batches(source):
-        try:
-            yield _row_block(batch, layouts).batch()
-        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
-            yield list(_graphs(source, first, batch, on_error))
+        yield block_of_rows(batch, layouts, str(source), first, on_error)
+
+
+def block_of_rows(batch: Any, layouts: Layouts, name: str, first: int, on_error: OnError) -> Block:
+    """Return the graphs of a record batch, whose rows are called by `name` and counted from `first`."""
+    try:
+        return _row_block(batch, layouts).batch()
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
+        return list(_graphs(name, first, batch, on_error))
 
 
 def _row_batches(source: Source) -> Iterator[tuple[int, Any]]:
@@ -57,15 +72,15 @@ def _row_batches(source: Source) -> Iterator[tuple[int, Any]]:
                 f"{source} has no column edge_index but {table.schema_arrow.names}; for SMILES or a table of "
                 "edges give format='smiles' or format='edge-table'"
             )
-        first = 0
-        for batch in batches(table, names, str(source)):
+        first = 0 if source.rows is None else source.rows[0]
+        for batch in batches(table, names, source):
             yield first, batch
             first += batch.num_rows
 
 
-def _graphs(source: Source, first: int, batch: Any, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+def _graphs(name: str, first: int, batch: Any, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
     records = (
-        (f"{source}, row {first + number}", row.graph_id(), row) for number, row in enumerate(_rows(batch))
+        (f"{name}, row {first + number}", row.graph_id(), row) for number, row in enumerate(_rows(batch))
     )
     for graph in each_record(records, lambda row: graph_of_row(row.values()), on_error):
         yield replace(graph, index=graph.index + first) if isinstance(graph, BadGraph) else graph
@@ -131,15 +146,32 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
         raise GraphError(f"{name}: no Parquet file, or a damaged one: {error}") from None
 
 
-def batches(table: Any, names: list[str], name: str) -> Iterator[Any]:
-    """Yield record batches of some columns; damage is named."""
+def batches(table: Any, names: list[str], source: Source) -> Iterator[Any]:
+    """Yield record batches of some columns, of the rows that are wanted; damage is named."""
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
         fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
         rows = min(max(ROWS_AT_ONCE, fitting), MOST_ROWS_AT_ONCE)
-        yield from table.iter_batches(batch_size=rows, columns=names, use_threads=False)
+        groups, skip, count = _groups_of_rows(table.metadata, source.rows)
+        for batch in table.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):
+            before = min(skip, batch.num_rows)
+            wanted = batch.slice(before, count)
+            skip, count = skip - before, count - wanted.num_rows
+            if wanted.num_rows:
+                yield wanted
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
-        raise GraphError(f"{name}: damaged Parquet file: {error}") from None
+        raise GraphError(f"{source}: damaged Parquet file: {error}") from None
+
+
+def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[int], int, int]:
+    """Return the row groups that hold these rows, how many to skip in the first, and how many to take."""
+    if rows is None:
+        return list(range(metadata.num_row_groups)), 0, sys.maxsize
+    first, count = rows
+    sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+    bounds = list(pairwise(accumulate(sizes, initial=0)))
+    groups = [n for n, (start, end) in enumerate(bounds) if start < first + count and end > first]
+    return groups, first - bounds[groups[0]][0] if groups else 0, count
 
 
 def guest() -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
+from grnf.io.files.inputs import Inputs, input_paths, is_several, named_graphs, titles
 from grnf.io.files.records import OnError, to_the_end
 from grnf.io.files.streams import Source, aside, deliver, open_sink
 from grnf.io.files.survey import SMILES_NAMES, first_rows, molecule_columns, named_smiles
@@ -22,11 +22,11 @@ from grnf.io.files.tables import is_parquet, table_columns
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import BadGraph, RawGraph, checked_raw, raw_from_graph
 
-__all__ = ["format_of", "guess_format", "read_graphs", "write_graphs"]
+__all__ = ["format_of", "guess_format", "read_entry", "read_graphs", "write_graphs"]
 
 
 def read_graphs(
-    path: str | os.PathLike[str],
+    path: Inputs,
     *,
     format: str | None = None,
     on_error: OnError = "raise",
@@ -38,6 +38,8 @@ def read_graphs(
     ----------
     path : path, or "-" for standard input
         A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
+        Or several of these, as a list or a glob such as "2024/*.g6": graphs without a name are then called
+        by their file, and from the second of it on by their place too, as "a" and "a:1".
     format : str, optional
         A name in `FORMATS`, or "csv" or "tsv" for a table of SMILES or of edges, as its columns tell; by
         default guessed from the path.
@@ -57,7 +59,9 @@ def read_graphs(
     """
     if on_error not in ("raise", "yield"):
         raise ValueError(f"on_error must be 'raise' or 'yield'; got {on_error!r}")
-    source = Source(path)
+    if is_several(path):
+        return _read_several(input_paths(path), format, on_error, options)
+    source = Source(cast("str", path))
     if not source.is_stdin and not source.path.exists():
         raise GraphError(f"{path} does not exist")
     if source.is_pipe or (source.is_stdin and format in TABLES):
@@ -67,14 +71,25 @@ def read_graphs(
     entry = format_of(source, format)
     if source.is_folder and not (entry.name == "tu" and is_tu_folder(source.path)):
         return _read_folder(source.path, entry, on_error, options)
-    return _read_file(source, entry, on_error, options)
+    return read_entry(source, entry, on_error, options)
+
+
+def _read_several(
+    paths: list[Path], format: str | None, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    index = 0
+    for path, title in zip(paths, titles(paths), strict=True):
+        read = read_graphs(path, format=format, on_error=on_error, **options)
+        for graph in named_graphs(read, title, index):
+            yield graph
+            index += 1
 
 
 def _read_pipe(
     source: Source, format: str | None, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
     with source.reopenable() as copy:
-        yield from _read_file(copy, format_of(copy, format), on_error, options)
+        yield from read_entry(copy, format_of(copy, format), on_error, options)
 
 
 def format_of(source: Source, format: str | None) -> Format:
@@ -94,9 +109,10 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _read_file(
+def read_entry(
     source: Source, entry: Format, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of one file of a known format."""
     known = [
         name for name in inspect.signature(entry.reader).parameters if name not in ("source", "on_error")
     ]
@@ -126,7 +142,7 @@ def _is_empty(source: Source) -> str:
 def _read_folder(
     folder: Path, entry: Format, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
-    """Read file after file; a graph without an id of its own has the name of its file."""
+    """Read file after file; a graph without an id of its own is called after its file."""
     files = [file for file in _files(folder) if _stem_and_suffix(file)[1] in entry.suffixes]
     if not files:
         raise GraphError(f"{folder} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
@@ -137,13 +153,9 @@ def _each_file(
     files: list[Path], entry: Format, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
     index = 0
-    for file in files:
-        stem = _stem_and_suffix(file)[0]
-        for graph in _read_file(Source(file), entry, on_error, options):
-            if isinstance(graph, BadGraph):
-                yield replace(graph, graph_id=graph.graph_id or stem, index=index)
-            else:
-                yield graph if graph.graph_id is not None else replace(graph, graph_id=stem)
+    for file, title in zip(files, titles(files), strict=True):
+        for graph in named_graphs(read_entry(Source(file), entry, on_error, options), title, index):
+            yield graph
             index += 1
 
 

@@ -41,6 +41,10 @@ class Source:
         self.is_stdin = path == "-"
         self.path = Path(path)
         self.name = "standard input" if self.is_stdin else str(path)
+        self.rows: tuple[int, int] | None = None
+        """First row and number of rows that are wanted of a Parquet file; None for all."""
+        self.head_lines = self.lines_passed_over = 0
+        """Lines at the beginning that are numbered as they stand, and lines left out after them."""
 
     def __str__(self) -> str:
         return self.name
@@ -115,7 +119,7 @@ class Source:
         number = 0
         with self.open() as stream:
             while line := stream.readline(limit + 2):
-                number += 1
+                number += 1 if number != self.head_lines else 1 + self.lines_passed_over
                 if number == 1:
                     line = line.removeprefix(BYTE_ORDER_MARK)
                 if len(line) > limit:

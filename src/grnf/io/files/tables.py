@@ -105,8 +105,8 @@ def _parquet_rows(source: Source, choose: Callable[[list[str]], Collection[str]]
         names = list(table.schema_arrow.names)
         wanted = set(choose(names))
         kept = [name for name in names if name in wanted]
-        count = 0
-        for batch in batches(table, kept, str(source)):
+        count = 0 if source.rows is None else source.rows[0]
+        for batch in batches(table, kept, source):
             try:
                 rows = batch.to_pylist()
             except (ValueError, NotImplementedError, OverflowError) as error:

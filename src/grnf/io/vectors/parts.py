@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from grnf.files import atomic_write, write_json
+from grnf.files import Summed, atomic_write, write_json
 from grnf.io.cells import Cell
 from grnf.io.vectors.blocks import VectorBlock, plain
 from grnf.io.vectors.lock import LOCK, FolderLock
@@ -174,7 +174,7 @@ or remove the folder to start afresh
         number = max(self._finished, default=-1) + 1 if number is None else number
         self._notes_file(number).unlink(missing_ok=True)  # of a damaged block
         with atomic_write(self._vectors_file(number), "wb", block.Z.nbytes) as file:
-            summed = _Summed(file)
+            summed = Summed(file)
             np.save(summed, block.Z, allow_pickle=False)
         notes = {
             "ids": list(block.ids),
@@ -182,7 +182,7 @@ or remove the folder to start afresh
             "columns": {name: list(values) for name, values in block.columns.items()},
             "cells": [name for name, own in block.columns.items() if any(isinstance(v, Cell) for v in own)],
             "bad": bad,
-            "vectors": {"size": summed.size, "sha256": summed.hash.hexdigest()},
+            "vectors": {"size": summed.size, "sha256": summed.sha256()},
             "transformer": self._transformer_checksum(),
         }
         text = json.dumps(notes, default=plain)
@@ -251,20 +251,6 @@ or remove the folder to start afresh
 
     def _notes_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
-
-
-class _Summed:
-    """A file to write to, of which size and checksum are taken on the way."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.size = 0
-        self.hash = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.hash.update(data)
-        self.size += len(data)
-        return self.file.write(data)
 
 
 def _check_vectors(path: Path, expected: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.files import is_pipe
+from grnf.io.vectors.shards import is_shard_folder, read_manifest, shard_files
 from grnf.io.vectors.write import vector_format
 from grnf.typing import FloatArray
 
@@ -32,7 +33,7 @@ class Vectors:
 
 
 def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> Vectors:
-    """Read an embedding from .parquet, .npy, .npz or .csv.
+    """Read an embedding from .parquet, .npy, .npz or .csv, or all shards of a folder of them.
 
     A .npy file knows no ids, so its rows are called "0", "1", ...; it is mapped, not loaded. Columns
     beside ids, labels and vectors are passed over.
@@ -48,6 +49,8 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     path = Path(path)
     if is_pipe(path):
         raise GraphError(f"{path} is a pipe; vectors are read from files only: save them as one first")
+    if format is None and is_shard_folder(path):
+        return _read_shards(path)
     try:
         vectors = _READERS[format or vector_format(path)](path)
     except FileNotFoundError:
@@ -67,12 +70,16 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
 def holds_vectors(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds an embedding, by its suffix and its head; graphs may come in the same suffixes.
 
+    So does a folder of shards.
+
     Examples
     --------
     >>> holds_vectors("graphs.zip")
     False
     """
     path = Path(path)
+    if is_shard_folder(path):
+        return True
     suffix = path.suffix.lower()
     if suffix not in _SNIFFERS or not path.is_file():
         return False
@@ -80,6 +87,23 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
         return _SNIFFERS[suffix](path)
     except (ValueError, EOFError, OSError, csv.Error, zipfile.BadZipFile):
         return False
+
+
+def _read_shards(folder: Path) -> Vectors:
+    """Read all shards, one after the other, into one array."""
+    sizes = [(record["rows"], folder / record["file"]) for record in read_manifest(folder)["shards"]]
+    ids: list[str] = []
+    y: list[Any] = []
+    Z: FloatArray | None = None
+    for (n_rows, _), path in zip(sizes, shard_files(folder), strict=True):
+        shard = read_vectors(path)
+        Z = np.empty((sum(rows for rows, _ in sizes), shard.Z.shape[1]), shard.Z.dtype) if Z is None else Z
+        Z[len(ids) : len(ids) + n_rows] = shard.Z
+        ids += shard.ids
+        y += [None] * n_rows if shard.y is None else shard.y
+    if Z is None:
+        raise GraphError(f"{folder} holds no shards")
+    return Vectors(ids, y if any(value is not None for value in y) else None, Z)
 
 
 def _read_npy(path: Path) -> Vectors:

@@ -13,7 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.files import atomic_write
-from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey, typed
+from grnf.io.vectors.arrow import arrow, parquet_writer, schema_of_vectors, table_of_vectors
+from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey
+from grnf.io.vectors.shards import MANIFEST, is_shard_folder
 
 __all__ = ["VECTOR_FORMATS", "side_file", "vector_format", "write_csv", "write_vectors"]
 
@@ -38,13 +40,15 @@ def vector_format(path: str | os.PathLike[str]) -> str:
 def side_file(path: str | os.PathLike[str]) -> Path:
     """Return the place of the settings of an embedding: the name of its file with .json added.
 
+    Of a folder of shards it is the manifest.
+
     Examples
     --------
     >>> side_file("mutag.npy").name
     'mutag.npy.json'
     """
     path = Path(path)
-    return path.with_name(path.name + ".json")
+    return path / MANIFEST if is_shard_folder(path) else path.with_name(path.name + ".json")
 
 
 def write_vectors(
@@ -163,27 +167,13 @@ def _write_csv_bytes(file: IO[bytes], blocks: Iterable[VectorBlock], found: Surv
 
 
 def _write_parquet(file: IO[bytes], blocks: Iterable[VectorBlock], found: Survey) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
-    number = pa.from_numpy_dtype(found.dtype)
-    columns = [("graph_id", pa.string()), ("embedding", pa.list_(number, found.n_components))]
+    arrow()
     kinds = {"y": found.y} if found.y.type is not None else {}
     kinds.update(found.columns)
-    arrow = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), None: pa.string()}
-    columns[1:1] = [(name, arrow[kind.type]) for name, kind in kinds.items()]
-    schema = pa.schema(columns)
-    with pq.ParquetWriter(file, schema, use_dictionary=["graph_id"]) as writer:
+    schema = schema_of_vectors(kinds, found.n_components, found.dtype)
+    with parquet_writer(file, schema) as writer:
         for block in blocks:
-            flat = pa.array(np.ascontiguousarray(block.Z).reshape(-1))
-            arrays = [pa.array(block.ids, pa.string())]
-            for name, kind in kinds.items():
-                values = block.y if name == "y" else _column(block, name)
-                arrays.append(pa.array(typed(values, kind), arrow[kind.type]))
-            arrays.append(pa.FixedSizeListArray.from_arrays(flat, found.n_components))
-            table = pa.Table.from_arrays(arrays, schema=schema)
+            table = table_of_vectors(block, schema, kinds)
             writer.write_table(table, row_group_size=max(len(block.Z), 1))
 
 

@@ -1,0 +1,20 @@
+"""Many graphs: one function from Arrow block to Arrow block, and shards of vectors on one machine or many."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grnf.scale.blocks import BlockEmbedder, embed_block
+    from grnf.scale.driver import embed
+
+__all__ = ["BlockEmbedder", "embed", "embed_block"]
+
+_HOMES = {"BlockEmbedder": "blocks", "embed": "driver", "embed_block": "blocks"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"grnf.scale.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'grnf.scale' has no attribute {name!r}")

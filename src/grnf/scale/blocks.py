@@ -1,0 +1,192 @@
+"""The function from Arrow block to Arrow block: rows of graphs or SMILES in, those rows with vectors out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from grnf.errors import GraphError
+from grnf.estimators import GRNF, fit_stream
+from grnf.io.batch import RawBatch
+from grnf.io.files.molecules import block_of_texts
+from grnf.io.files.parquet import FIELDS, block_of_rows
+from grnf.io.files.row_blocks import Layouts
+from grnf.io.files.streams import Source
+from grnf.io.files.survey import named_smiles
+from grnf.io.from_molecules import raw_from_smiles
+from grnf.io.vectors.arrow import arrow, vectors_array
+from grnf.rules import OneOf, checked
+from grnf.samples import ON_ERROR, warn_of_skipped
+from grnf.typing import FloatArray, OnError
+
+__all__ = ["BlockEmbedder", "embed_block"]
+
+AT_ONCE = 1024
+"""Rows that are embedded at a time, however many a block has."""
+BLOCK = Source("the block")
+"""What the data are called in messages."""
+
+
+class BlockEmbedder:
+    """A function from Arrow block to Arrow block, set up once: vectors are added to the rows of graphs.
+
+    It depends on nothing but the block, changes nothing, and can be pickled: what maps functions over Arrow
+    data can use it as it is (pyarrow data sets, Hugging Face `datasets`, DuckDB, Ray, Spark, Dask).
+
+    Parameters
+    ----------
+    transformer : GRNF, ReweightedGRNF, or path
+        Fitted; or the file that one was saved to; or not fitted, for molecules, whose columns are known.
+    smiles : str, optional
+        The column of SMILES; by default the one that is called so, unless there is a column edge_index:
+        then rows are graphs, as `grnf convert` writes them to Parquet and data sets on Hugging Face have
+        them.
+    keep : sequence of str, optional
+        Columns that go with the vectors, as they are; by default all but those that the graphs are made of.
+    column : str, default="embedding"
+        What the column of vectors is called: lists of one length, M.
+    on_error : "raise", "nan" or "skip", optional
+        What becomes of a row that cannot be used, by default as the transformer has it. With "nan" there is
+        a column "error" with the reasons, null where all is well; rows that are skipped are warned of.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from grnf import GRNF
+    >>> embed = BlockEmbedder(GRNF(8, random_state=0))
+    >>> embed(pa.table({"name": ["methanol", "water"], "smiles": ["CO", "O"]})).schema
+    name: string
+    smiles: string
+    embedding: fixed_size_list<item: float>[8]
+      child 0, item: float
+    """
+
+    def __init__(
+        self,
+        transformer: Any,
+        *,
+        smiles: str | None = None,
+        keep: Sequence[str] | None = None,
+        column: str = "embedding",
+        on_error: OnError | None = None,
+    ) -> None:
+        if isinstance(transformer, str | Path):
+            transformer = GRNF.load(transformer)
+        self.molecules_only = not hasattr(transformer, "n_components_")
+        if self.molecules_only:
+            transformer = fit_stream(clone(transformer), [raw_from_smiles("CO")])
+        self.transformer = transformer
+        self.smiles = smiles
+        self.keep = None if keep is None else list(keep)
+        self.column = column
+        self.on_error = checked(on_error or transformer.on_error, "on_error", ON_ERROR, OneOf(None))
+
+    def __call__(self, block: Any) -> Any:
+        """Return a block with vectors: a RecordBatch for one, a Table for a Table or a mapping of columns."""
+        pa = arrow()
+        if isinstance(block, pa.RecordBatch):
+            made = self._table(pa.Table.from_batches([block])).combine_chunks().to_batches()
+            return made[0] if made else pa.RecordBatch.from_pylist([], schema=self.schema(block.schema))
+        if isinstance(block, Mapping):
+            block = pa.table({name: pa.array(list(values)) for name, values in block.items()})
+        if not isinstance(block, pa.Table):
+            raise GraphError(f"{type(block).__name__} is no block: an Arrow RecordBatch or Table is wanted")
+        return self._table(block)
+
+    def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
+        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` want it."""
+        return map(self, blocks)
+
+    def schema(self, given: Any) -> Any:
+        """Return the Arrow schema of what comes out, for blocks of the given schema."""
+        pa = arrow()
+        number = pa.from_numpy_dtype(np.dtype(self.transformer.dtype))
+        fields = [given.field(name) for name in self._kept(given.names)]
+        fields.append(pa.field(self.column, pa.list_(number, self.transformer.n_components_)))
+        if self.on_error == "nan":
+            fields.append(pa.field("error", pa.string()))
+        return pa.schema(fields)
+
+    def _kept(self, names: Sequence[str]) -> list[str]:
+        if self.keep is not None:
+            missing = [name for name in self.keep if name not in names]
+            if missing:
+                raise GraphError(f"the block has no column {missing[0]!r}; it has {list(names)[:20]}")
+        own = set() if self._smiles(names) else set(FIELDS) - {"graph_id", "y"}
+        kept = [name for name in names if name not in own] if self.keep is None else self.keep
+        ours = [self.column, *(["error"] if self.on_error == "nan" else [])]
+        for name in ours:
+            if name in kept:
+                raise GraphError(f"the block has a column {name!r} already; leave it out, or give column=")
+        return kept
+
+    def _smiles(self, names: Sequence[str]) -> str | None:
+        """Return the column of SMILES; None if the rows are graphs."""
+        if self.smiles is None and "edge_index" in names:
+            if self.molecules_only:
+                raise GraphError("the transformer is not fitted: fit it on some of these graphs first")
+            return None
+        found = named_smiles(names, self.smiles, BLOCK)
+        if found is None:
+            raise GraphError(
+                f"the block has neither edge_index nor SMILES among its columns {list(names)[:20]}; "
+                "name the column by smiles="
+            )
+        return found
+
+    def _table(self, table: Any) -> Any:
+        pa = arrow()
+        schema, smiles = self.schema(table.schema), self._smiles(table.column_names)
+        parts = []
+        for start in range(0, table.num_rows, AT_ONCE):
+            some = table.slice(start, AT_ONCE).combine_chunks().to_batches()[0]
+            vectors, rows, reasons = self._vectors(some, smiles, start)
+            if len(rows) < some.num_rows:
+                some = some.take(pa.array(rows))
+            arrays = [some.column(name) for name in schema.names[: -1 if self.on_error != "nan" else -2]]
+            arrays.append(vectors_array(vectors))
+            if self.on_error == "nan":
+                arrays.append(pa.array([reasons.get(place) for place in range(len(rows))], pa.string()))
+            parts.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        return pa.Table.from_batches(parts, schema)
+
+    def _vectors(self, some: Any, smiles: str | None, start: int) -> tuple[FloatArray, Any, dict[int, str]]:
+        """Return vectors of some rows, which rows they are of, and what is wrong with bad ones."""
+        graphs: RawBatch | list[Any]
+        if smiles is not None:
+            graphs = block_of_texts(some.column(smiles).to_pylist())
+        else:
+            graphs = block_of_rows(some, Layouts(), "the block", start, "yield")
+        policy = "nan" if self.on_error == "raise" else self.on_error
+        embedding = self.transformer.embed(graphs, on_error=policy)
+        if embedding.errors and self.on_error == "raise":
+            place, reason = embedding.errors[0]
+            raise GraphError(f"row {start + place} of the block{_called(some, place)}: {reason}")
+        if self.on_error == "skip":
+            skipped = [(start + place, reason) for place, reason in embedding.errors]
+            warn_of_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)
+        return embedding.vectors, embedding.rows, dict(embedding.errors)
+
+
+def embed_block(block: Any, transformer: Any, **options: Any) -> Any:
+    """Embed one Arrow block: `BlockEmbedder(transformer, **options)(block)`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from grnf import GRNF
+    >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
+    >>> embed_block(block, GRNF(4, random_state=0), on_error="nan").column("error").is_valid().to_pylist()
+    [False, True]
+    """
+    return BlockEmbedder(transformer, **options)(block)
+
+
+def _called(some: Any, place: int) -> str:
+    if "graph_id" not in some.schema.names:
+        return ""
+    return f" (graph {some.column('graph_id')[place].as_py()})"

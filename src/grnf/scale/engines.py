@@ -1,0 +1,77 @@
+"""Who computes shards: this process or several; `cluster` has Dask. All call the same function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from typing import Protocol
+
+from joblib import effective_n_jobs
+
+from grnf.io.processes import in_processes
+from grnf.scale.folder import ShardFolder
+from grnf.scale.work import Job, Outcome, compute
+
+__all__ = ["Engine", "Processes", "ThisProcess"]
+
+
+class Engine(Protocol):
+    """Computes shards in any order."""
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:
+        """Yield an outcome for each job; `alone`, none is under way beside another in its process."""
+
+
+class ThisProcess:
+    """Computes shards here, one after the other."""
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:  # noqa: ARG002
+        """Yield an outcome for each job."""
+        return map(compute, jobs)
+
+
+class Processes:
+    """Computes shards in several processes of this machine.
+
+    One that dies takes its shard with it, and joblib the others: what was begun is tried again.
+
+    Parameters
+    ----------
+    n_jobs : int
+        As in joblib.
+    folder : ShardFolder
+        Knows what was begun.
+    """
+
+    def __init__(self, n_jobs: int, folder: ShardFolder) -> None:
+        self.n_jobs, self.folder = n_jobs, folder
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:
+        """Yield an outcome for each job."""
+        jobs = [replace(job, driver=os.getpid()) for job in jobs]
+        if alone:
+            for job in jobs:
+                yield from self._together([job])
+        else:
+            yield from self._together(jobs)
+
+    def _together(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        waiting = {job.number: job for job in jobs}
+        while waiting:
+            try:
+                n_jobs = max(2, effective_n_jobs(self.n_jobs))  # with one, joblib would work in this process
+                for outcome in in_processes(compute, list(waiting.values()), n_jobs):
+                    del waiting[outcome.number]
+                    yield outcome
+            except BrokenProcessPool:
+                done = self.folder.recorded(waiting)
+                begun = set(self.folder.begun()) & waiting.keys()
+                for number in [*done, *(begun - done.keys() or list(waiting)[:1])]:
+                    self.folder.forget(number)
+                    job = waiting.pop(number)
+                    if number in done:  # it was finished, but nobody was told
+                        yield Outcome(job.number, done[number])
+                    else:
+                        yield Outcome(job.number, reason="the process that computed it died", fate="died")

@@ -1,0 +1,81 @@
+"""Small collections, processes that can be poisoned, and one Dask cluster for all tests that want one."""
+
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+from grnf import GRNF, scale
+from grnf.datasets import make_sbm
+from grnf.io import write_graphs
+
+collect_ignore = ["poison"]
+POISON = str(Path(__file__).parent / "poison")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def poisonable():
+    """Let processes that are started from here read poison.json."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [POISON, before]))
+    get_reusable_executor().shutdown(wait=True)  # those that are there already do not
+    yield
+    get_reusable_executor().shutdown(wait=True)
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of a cluster of two processes."""
+    pytest.importorskip("distributed", reason="needs Dask: the extra dask")
+    from grnf.scale.cluster import dask_client
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Dask's own imports
+        with dask_client(True, 2) as client:
+            yield client
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A file of 100 graphs: ten shards of ten."""
+    graphs, _ = make_sbm(100, random_state=0)
+    write_graphs(tmp_path / "graphs.g6", graphs, lossy=True)
+    return tmp_path / "graphs.g6"
+
+
+@pytest.fixture
+def embed(source, tmp_path):
+    """Embed the file into a folder."""
+
+    def embed(name="vectors", **options):
+        options = {"shard_size": 10, "block_size": 4, **options}
+        return scale.embed(source, tmp_path / name, GRNF(8, random_state=0), **options)
+
+    return embed
+
+
+@pytest.fixture
+def poison(tmp_path):
+    """Say what happens to shards; without arguments, return how often each was tried."""
+
+    def poison(fates=None):
+        if fates is not None:
+            (tmp_path / "poison.json").write_text(json.dumps(fates))
+            return None
+        lines = (tmp_path / "tries").read_text().split()
+        return {int(number): lines.count(number) for number in lines}
+
+    return poison
+
+
+def sums(folder):
+    """The checksums of all files of a folder."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
