@@ -29,13 +29,14 @@ ROOMS = {
     "metric": {"law", "features"},
     "estimators": {"graphs", "io", "samples", "lifts", "law", "engine", "features", "metric"},
     "search": {"graphs", "io", "samples", "engine", "metric", "estimators"},
+    "atlas": {"graphs", "io", "metric", "estimators", "search"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
-        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "datasets")
+        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "atlas", "datasets")
     },
-    "cli": {"graphs", "io", "law", "metric", "estimators", "search", "datasets", "experiments"},
+    "cli": {"graphs", "io", "law", "metric", "estimators", "search", "atlas", "datasets", "experiments"},
 }
 """Rooms of the house, each with those it imports, all further up. Every room may import leaves."""
 

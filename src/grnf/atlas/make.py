@@ -43,6 +43,7 @@ class _Wishes:
     space: str
     k: int
     differences: bool | None
+    colour: str | None
     clusters: int
     delta: float
     seed: int
@@ -60,6 +61,7 @@ def map_graphs(
     space: str = "plain",
     k: int = 6,
     differences: bool | None = None,
+    colour: str | None = None,
     clusters: int = 8,
     places: str | None = None,
     onto: str | os.PathLike[str] | None = None,
@@ -90,6 +92,8 @@ def map_graphs(
     differences : bool, optional
         Mark the nodes that make neighbours differ, which takes a vector for each node; by default for
         collections of up to 50,000 nodes.
+    colour : str, optional
+        The column that colours the points first; by default the label, or the first column of classes.
     clusters : int, default=8
         Clusters that points may be coloured by.
     places : str, optional
@@ -117,6 +121,7 @@ def map_graphs(
         checked(space, "space", OneOf(*MAPS)),
         checked(k, "k", Int(0, 50)),
         checked(differences, "differences", Bool(), OneOf(None)),
+        colour,
         checked(clusters, "clusters", Int(2, 16)),
         checked(delta, "delta", Real(1)),
         checked(random_state, "random_state", Int(0)),
@@ -301,7 +306,7 @@ def _finished(
         marks=None,
         why_no_marks="",
         about=_about(words, kept, counted.shape[1], Z, transformer, wishes),
-        colour=next((column.name for column in columns if column.kind != "text"), ""),
+        colour=_first_colour(columns, wishes.colour),
         delta=wishes.delta,
         vectors=Z,
         transformer=transformer,
@@ -338,6 +343,19 @@ def _computed(
         )
     groups = clusters(rows, wishes.clusters, wishes.seed)
     return found if groups is None else [*found, groups]
+
+
+def _first_colour(columns: list[Column], wanted: str | None) -> str:
+    """Return the column that is shown first: as asked, else the first of classes that graphs brought."""
+    names = {column.name: column.kind for column in columns if column.kind != "text"}
+    if wanted is not None:
+        if wanted not in names:
+            raise ValueError(f"no column {wanted!r} to colour by; there are {', '.join(names) or 'none'}")
+        return wanted
+    if "label" in names:
+        return "label"
+    own = [name for name, kind in names.items() if kind == "category" and name != "cluster"]
+    return next(iter([*own, *names]), "")
 
 
 def _about(

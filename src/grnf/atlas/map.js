@@ -92,12 +92,12 @@ const columns = await Promise.all(meta.columns.map(async (c, at) => {
   return {...c, value: i => c.whole ? (raw[i] === 65535 ? NaN : c.base + raw[i]) : raw[i]};
 }));
 
-/* ---- colours: safe for the colour-blind (Okabe and Ito; cividis-like ramps), eight times two shapes ---- */
+/* ---- colours: safe for the colour-blind (Okabe and Ito; ramps like viridis), eight times two shapes ---- */
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b"];
 const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4"];
-const RAMP = [[0, 34, 78], [54, 71, 125], [103, 107, 124], [152, 143, 119], [206, 184, 94], [254, 232, 56]];
-const RAMP_DARK = [[46, 90, 160], [88, 122, 176], [132, 150, 170], [178, 176, 148], [220, 204, 110], [255, 240, 90]];
+const RAMP = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [122, 209, 81], [226, 208, 20]];
+const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148], [140, 222, 100], [253, 231, 60]];
 const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
   Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
 const dark = () => document.documentElement.dataset.theme === "dark";
@@ -114,6 +114,8 @@ function ramp(t) {
 }
 const hue = code => (dark() ? DARK : LIGHT)[code % 8];
 const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
+
+const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
 
 let colour = columns.length ? columns[Math.max(meta.first, 0)] : null;
 const hidden = new Map();  // column -> codes that the legend switched off
@@ -148,18 +150,29 @@ function drawGraph(canvas, g, levels = null, ratio = .8) {
   const maxX = Math.max(...g.x) || 1, maxY = Math.max(...g.y) || 1, pad = 18;
   const scale = Math.min((width - 2 * pad) / Math.max(maxX, 1), (height - 2 * pad) / Math.max(maxY, 1));
   const X = i => width / 2 + (g.x[i] - maxX / 2) * scale, Y = i => height / 2 - (g.y[i] - maxY / 2) * scale;
-  const radius = Math.max(1.6, Math.min(6.5, 34 / Math.sqrt(count)));
-  if (levels) for (let i = 0; i < count; i++) if (levels[i]) {  // halos of nodes that differ
-    ctx.globalAlpha = .18 + .6 * levels[i] / 15; ctx.fillStyle = css("--mark");
-    ctx.beginPath(); ctx.arc(X(i), Y(i), radius + (g.molecule ? 5 : 4.5), 0, 7); ctx.fill();
-  }
-  ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
+  const radius = Math.max(1.4, Math.min(6.5, .17 * Math.min(width, 240) / Math.sqrt(count)));
   const bond = g.molecule && g.from.length
     ? Math.hypot(X(g.from[0]) - X(g.to[0]), Y(g.from[0]) - Y(g.to[0])) : 12;
-  for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), ink);
+  const beside = g.molecule ? sides(g) : null;
+  if (levels) for (let i = 0; i < count; i++) if (levels[i]) {  // halos of nodes that differ
+    ctx.globalAlpha = .18 + .6 * levels[i] / 15; ctx.fillStyle = css("--mark");
+    ctx.beginPath(); ctx.arc(X(i), Y(i), g.molecule ? Math.max(4, .36 * bond) : 1.9 * radius + 1, 0, 7); ctx.fill();
+  }
+  ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
+  for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
   for (let i = 0; i < count; i++) g.molecule ? drawAtom(ctx, g, i, X, Y, bond) : drawNode(ctx, g.kind[i], X(i), Y(i), radius);
 }
-function drawEdge(ctx, g, e, X, Y, radius, bond, ink) {
+function sides(g) {  // for each bond the side on which more neighbours of its ends are: the inside of a ring
+  const near = Array.from(g.x, () => []);
+  for (let e = 0; e < g.from.length; e++) { near[g.from[e]].push(g.to[e]); near[g.to[e]].push(g.from[e]); }
+  return Array.from(g.from, (a, e) => {
+    const b = g.to[e], dx = g.x[b] - g.x[a], dy = g.y[b] - g.y[a];
+    let sum = 0;
+    for (const c of [...near[a], ...near[b]]) if (c !== a && c !== b) sum += Math.sign(dx * (g.y[c] - g.y[a]) - dy * (g.x[c] - g.x[a]));
+    return sum < 0 ? 1 : -1;
+  });
+}
+function drawEdge(ctx, g, e, X, Y, radius, bond, beside) {
   const x1 = X(g.from[e]), y1 = Y(g.from[e]), x2 = X(g.to[e]), y2 = Y(g.to[e]), v = g.value[e];
   const line = (shift, dash = []) => {  // parallel to the edge
     const length = Math.hypot(x2 - x1, y2 - y1) || 1, sx = (y1 - y2) / length * shift, sy = (x2 - x1) / length * shift;
@@ -167,10 +180,10 @@ function drawEdge(ctx, g, e, X, Y, radius, bond, ink) {
   };
   if (g.molecule) {
     const gap = Math.max(1.3, bond * .09);
-    ctx.lineWidth = Math.max(1, bond * .06); ctx.strokeStyle = ink;
+    ctx.lineWidth = Math.max(1, bond * .06);
     if (v === 2) { line(gap); line(-gap); } else line(0);
     if (v === 3) { line(1.8 * gap); line(-1.8 * gap); }
-    if (v === 4) line(2 * gap, [bond * .14, bond * .14]);  // aromatic
+    if (v === 4) line(2 * gap * beside[e], [bond * .14, bond * .14]);  // aromatic
     ctx.setLineDash([]);
     return;
   }
@@ -220,6 +233,8 @@ const view = {x: 0, y: 0, zoom: 1};  // centre in map coordinates (-1 .. 1), zoo
 let width = 1, height = 1, dpr = 1, unit = 1;
 const mx = i => px[i] / 32767.5 - 1, my = i => py[i] / 32767.5 - 1;
 const sx = i => width / 2 + (mx(i) - view.x) * unit * view.zoom, sy = i => height / 2 - (my(i) - view.y) * unit * view.zoom;
+const extent = [1e-3, 1e-3];  // the map is centred; its sides may be shorter than 1
+for (let i = 0; i < n; i++) { extent[0] = Math.max(extent[0], Math.abs(mx(i))); extent[1] = Math.max(extent[1], Math.abs(my(i))); }
 const order = new Uint32Array(n);  // a fixed shuffle: the first points of it are a fair sample
 for (let i = 0, state = 1; i < n; i++) {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -228,16 +243,17 @@ for (let i = 0, state = 1; i < n; i++) {
 }
 const selected = new Uint8Array(n);
 let nSelected = 0, hovered = -1, chosen = -1, compared = 0, near = [], matches = [], lassoPath = null;
-const pointSize = () => Math.max(1.6, Math.min(9, 60 / Math.cbrt(n + 200))) * Math.min(2.4, view.zoom ** .35);
+const pointSize = () => Math.max(1.9, Math.min(9, 72 / Math.cbrt(n + 200))) * Math.min(2.4, view.zoom ** .35);
 
-const VERTEX = `attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform float size; varying vec4 tint;
+const VERTEX = `attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform mediump float size; varying vec4 tint;
 void main() { gl_Position = vec4((place * 2. - 1. - view.xy) * view.zw, 0, 1);
   float a = floor(colour.a * 255. + .5); tint = vec4(colour.rgb, mod(a, 128.));
   gl_PointSize = tint.a < 1. ? 0. : size * (tint.a > 100. ? 1.35 : 1.); if (a > 127.5) tint.a += 1000.; }`;
-const FRAGMENT = `precision mediump float; varying vec4 tint; uniform float opacity;
-void main() { vec2 d = gl_PointCoord - .5; float square = step(500., tint.a), a = tint.a - 1000. * square;
-  if (a < 1. || (square < .5 && dot(d, d) > .25) || (square > .5 && max(abs(d.x), abs(d.y)) > .4)) discard;
-  float shade = a > 40. ? opacity : .16; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
+const FRAGMENT = `precision mediump float; varying vec4 tint; uniform float opacity, size;
+void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a), a = tint.a - 1000. * square;
+  float r = square > .5 ? max(abs(d.x), abs(d.y)) * 1.2 : length(d), cover = 1. - smoothstep(1. - 2. / size, 1., r);
+  if (a < 1. || cover < .02) discard;
+  float shade = (a > 40. ? opacity : .16) * cover; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
 let gl = location.hash === "#2d" ? null : pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
 let program, colourBuffer;
 function startGL() {
@@ -335,7 +351,7 @@ function drawOver() {  // rings, lines to neighbours, the lasso
 }
 function resize() {
   dpr = Math.min(devicePixelRatio || 1, 2); width = stage.clientWidth; height = stage.clientHeight;
-  unit = Math.max(20, Math.min(width, height) / 2 - 24);
+  unit = Math.max(20, Math.min((width / 2 - 26) / extent[0], (height / 2 - 26) / extent[1]));
   for (const c of [pointsCanvas, over]) { c.width = width * dpr; c.height = height * dpr; }
   redraw();
 }
@@ -372,7 +388,7 @@ function zoomAt(x, y, factor) {
 }
 const where = event => { const box = over.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
 over.addEventListener("pointerdown", event => {
-  over.setPointerCapture(event.pointerId); over.focus({preventScroll: true});
+  over.setPointerCapture(event.pointerId);
   pointers.set(event.pointerId, where(event)); dragged = 0; pinch = 0;
   if ((lassoMode || event.shiftKey) && pointers.size === 1) lassoPath = [where(event)];
   hover(-1);
@@ -476,7 +492,7 @@ async function hover(i, x = 0, y = 0) {
   if (call !== hoverCall) return;  // the pointer has gone on meanwhile
   tip.hidden = false; tip.dataset.graph = i;
   tip.querySelector("b").textContent = ids[i];
-  tip.querySelector("span").textContent = colour ? `${colour.name}: ${valueText(colour, i)}` : "";
+  tip.querySelector("span").textContent = colour ? `${valueText(colour, i)} · ${colour.name}` : "";
   drawGraph(tip.querySelector("canvas"), g);
   redraw();
 }
@@ -493,10 +509,10 @@ async function choose(i) {
   columns.forEach(column => fact(column.name, valueText(column, i)));
   meta.texts.forEach((name, at) => { if (words[at]) fact(name, words[at]); });
   const pair = element("div", "", {className: "pair", id: "pair"}), strip = element("div", "", {className: "near"});
-  const kinds = element("div", "", {className: "kinds"}), sides = [0, 1].map(() => {
+  const kinds = element("div", "", {className: "kinds"}), figures = [0, 1].map(() => {
     const figure = element("figure"); figure.append(element("canvas"), element("figcaption")); return figure;
   });
-  if (hits.length) pair.append(...sides); else { pair.append(sides[0]); pair.style.gridTemplateColumns = "1fr"; }
+  if (hits.length) pair.append(...figures); else { pair.append(figures[0]); pair.style.gridTemplateColumns = "1fr"; }
   const title = element("h2", ids[i]);
   $("chosen").replaceChildren(title, pair, kinds);
   if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.percent} % intervals`), strip);
@@ -506,13 +522,13 @@ async function choose(i) {
     const bar = element("div", "", {className: "bar"}), range = element("i"), value = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
-    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `${hit.d.toPrecision(3)}  (${hit.low.toPrecision(2)} to ${hit.high.toPrecision(2)})`), bar);
+    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", `${length(hit.low)} to ${length(hit.high)}`), bar);
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
     graph(hit.i).then(g => drawGraph(button.querySelector("canvas"), g));
   });
   $("chosen").append(element("p", hits.length ? (meta.marks ? meta.marksMeaning : meta.noMarks) + " Click a neighbour twice to go to it." : "", {className: "small"}), facts);
-  if (hits.length) compare(0); else show(sides[0], i, null);
+  if (hits.length) compare(0); else show(figures[0], i, null);
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
 }

@@ -97,9 +97,10 @@ def intervals(
     places = np.where(near < 0, NONE, near).astype(np.uint32)
     if precision is None:
         return Nearest(places, distances, distances, distances, "distances of vectors, without intervals")
-    method, words = _method(precision, n * k)
-    ends = np.empty((n * k, 2))
-    pairs = np.column_stack([np.repeat(np.arange(n), k), near.ravel()])
+    both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)
+    pairs, back = np.unique(both, axis=0, return_inverse=True)  # often each is among the nearest of the other
+    method, words = _method(precision, len(pairs))
+    ends = np.empty((len(pairs), 2))
     with progress(len(pairs), "intervals") as advance:
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
@@ -110,7 +111,7 @@ def intervals(
                     distance(Z[i], Z[j], **precision).interval(delta, method) for i, j in some.tolist()
                 ]
             advance(len(some))
-    low, high = ends.reshape(n, k, 2)[..., 0], ends.reshape(n, k, 2)[..., 1]
+    low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
     return Nearest(places, distances, low, high, words)
 
 

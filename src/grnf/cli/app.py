@@ -21,6 +21,7 @@ from grnf.cli.embed import embed
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
+from grnf.cli.map import map  # noqa: A004
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.files import room_for
@@ -34,7 +35,7 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
+    embed, classify, distances, kernel, index, search, dedup, compare, map, info, convert, dimension, demo,
     reproduce,
 ):  # fmt: skip
     app.command()(command)
