@@ -302,7 +302,7 @@ def _finished(
         kept=kept,
         columns=columns,
         drawings=drawings,
-        nearest=intervals(Z, *beside, precision_of(transformer), wishes.delta),
+        nearest=intervals(Z, *beside, precision_of(transformer) if beside[0].size else None, wishes.delta),
         marks=None,
         why_no_marks="",
         about=_about(words, kept, counted.shape[1], Z, transformer, wishes),

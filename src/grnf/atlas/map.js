@@ -254,7 +254,7 @@ void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a
   float r = square > .5 ? max(abs(d.x), abs(d.y)) * 1.2 : length(d), cover = 1. - smoothstep(1. - 2. / size, 1., r);
   if (a < 1. || cover < .02) discard;
   float shade = (a > 40. ? opacity : .16) * cover; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
-let gl = location.hash === "#2d" ? null : pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
+let gl = pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
 let program, colourBuffer;
 function startGL() {
   const shader = (kind, text) => { const s = gl.createShader(kind); gl.shaderSource(s, text); gl.compileShader(s); return s; };
@@ -310,7 +310,7 @@ function drawPoints(count) {
     gl.viewport(0, 0, pointsCanvas.width, pointsCanvas.height);
     gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT);
     gl.uniform4f(gl.getUniformLocation(program, "view"), view.x, view.y, 2 * unit * view.zoom / width, 2 * unit * view.zoom / height);
-    gl.uniform1f(gl.getUniformLocation(program, "size"), size * dpr);
+    gl.uniform1f(gl.getUniformLocation(program, "size"), size * dpr + 1);  // their edges are soft
     gl.uniform1f(gl.getUniformLocation(program, "opacity"), n > 20000 ? .75 : .92);
     gl.drawArrays(gl.POINTS, 0, count);
     return;
