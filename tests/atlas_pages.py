@@ -1,4 +1,4 @@
-"""Pages of `grnf map`: unpacked as the script in them does, and made without computing for tests of the browser."""
+"""Pages of `grnf map`: unpacked as the script in them does, and made without computing for tests."""
 
 import base64
 import gzip
@@ -63,7 +63,9 @@ def large_atlas(n, ids=None, title="Many"):
     near = (numbers[:, np.newaxis] + 1 + np.arange(k)) % max(n, 1)
     far = np.broadcast_to(0.1 * (1 + np.arange(k)), (n, k)).astype(float)
     turn = 2.399963 * numbers
-    places = np.sqrt((numbers + 0.5) / max(n, 1))[:, np.newaxis] * np.column_stack([np.cos(turn), np.sin(turn)])
+    places = np.sqrt((numbers + 0.5) / max(n, 1))[:, np.newaxis] * np.column_stack(
+        [np.cos(turn), np.sin(turn)]
+    )
     return Atlas(
         title=title,
         ids=[f"ring {i}" for i in range(n)] if ids is None else ids,

@@ -34,7 +34,8 @@ ROOMS = {
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
-        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "atlas", "datasets")
+        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "atlas"),
+        "datasets",
     },
     "cli": {"graphs", "io", "law", "metric", "estimators", "search", "atlas", "datasets", "experiments"},
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grnf import atlas, basis, datasets, io, law, lifts, metric, nn, testing
-    from grnf.atlas import map_graphs as map  # noqa: A004
+    from grnf.atlas import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` leaves the map of Python
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph

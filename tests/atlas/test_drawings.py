@@ -72,8 +72,12 @@ def test_a_smiles_of_another_molecule_is_not_believed():
 
 def test_kinds_values_and_directions():
     categories = RawGraph(3, np.array([[0, 1], [1, 2]]), {"colour": column(["red", None, "10"])})
-    numbers = RawGraph(2, np.array([[0, 1], [1, 0]]), {"t": np.array([2, 10])}, {"weight": np.array([0.5, -4.0])}, True)
-    weak = RawGraph(2, np.array([[0, 1]]), {"x": np.array([[0.0, 1], [1, 0]])}, {"weight": np.array([np.nan])})
+    numbers = RawGraph(
+        2, np.array([[0, 1], [1, 0]]), {"t": np.array([2, 10])}, {"weight": np.array([0.5, -4.0])}, True
+    )
+    weak = RawGraph(
+        2, np.array([[0, 1]]), {"x": np.array([[0.0, 1], [1, 0]])}, {"weight": np.array([np.nan])}
+    )
     drawn = draw_graphs([categories, numbers, weak])
     assert drawn.kinds == ["0", "1", "2", "10", "red"]  # numbers as numbers, then names
     assert drawn.kind.tolist() == [4, 255, 3, 2, 3, 1, 0]
@@ -85,7 +89,9 @@ def test_places_by_a_column():
     places = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0]])
     graph = RawGraph(3, np.array([[0, 1]]), {"xy": places}, graph_id="g")
     drawn = draw_graphs([graph], places="xy")
-    assert up_to_scale(np.column_stack([drawn.x, drawn.y]).astype(float)) == pytest.approx(places / 2, abs=1e-3)
+    assert up_to_scale(np.column_stack([drawn.x, drawn.y]).astype(float)) == pytest.approx(
+        places / 2, abs=1e-3
+    )
     with pytest.raises(GraphError, match=r"graph g: no node column 'z'.*\['xy'\]"):
         draw_graphs([graph], places="z")
     with pytest.raises(GraphError, match="two numbers for each node"):
@@ -118,7 +124,14 @@ def test_the_page_holds_what_was_drawn():
     reader = Reader(parts_of(atlas.html())["g0"])
     found = [reader.take(kind, 30) for kind in (np.uint8, np.uint16, np.uint16)]
     N, E = int(found[1].sum()), int(found[2].sum())
-    for kind, count in [(np.uint16, N), (np.uint16, N), (np.uint8, N), (np.uint16, E), (np.uint16, E), (np.uint8, E)]:
+    for kind, count in [
+        (np.uint16, N),
+        (np.uint16, N),
+        (np.uint8, N),
+        (np.uint16, E),
+        (np.uint16, E),
+        (np.uint8, E),
+    ]:
         found.append(reader.take(kind, count))
     assert reader.done()
     for ours, theirs in zip(found, atlas.drawings.block(0, 30), strict=True):

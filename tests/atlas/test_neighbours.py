@@ -30,7 +30,9 @@ def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
 def test_unbounded_features_have_approximate_intervals():
     grnf = GRNF(64, activation="relu", random_state=0).fit(GRAPHS)
     Y = grnf.transform(GRAPHS)
-    assert intervals(Y, *nearest_others(Y, 2, "plain"), precision_of(grnf), 0.05).words == "normal approximation"
+    assert (
+        intervals(Y, *nearest_others(Y, 2, "plain"), precision_of(grnf), 0.05).words == "normal approximation"
+    )
 
 
 def test_marks_are_what_difference_says():

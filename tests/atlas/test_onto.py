@@ -13,7 +13,9 @@ GRAPHS, Y = make_sbm(40, random_state=0)
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    atlas = grnf.map(GRAPHS[:30], Y[:30], columns={"part": ["a", "b"] * 15}, transformer=grnf.GRNF(32, random_state=0))
+    atlas = grnf.map(
+        GRAPHS[:30], Y[:30], columns={"part": ["a", "b"] * 15}, transformer=grnf.GRNF(32, random_state=0)
+    )
     path = tmp_path_factory.mktemp("map") / "map.npz"
     atlas.save(path)
     return atlas, path

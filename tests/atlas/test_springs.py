@@ -23,7 +23,13 @@ def distances(graph):
 
 @pytest.mark.parametrize(
     "graph",
-    [nx.cycle_graph(12), nx.grid_2d_graph(5, 5), nx.complete_graph(9), nx.star_graph(10), nx.petersen_graph()],
+    [
+        nx.cycle_graph(12),
+        nx.grid_2d_graph(5, 5),
+        nx.complete_graph(9),
+        nx.star_graph(10),
+        nx.petersen_graph(),
+    ],
     ids=["cycle", "grid", "complete", "star", "petersen"],
 )
 def test_energy_is_about_as_low_as_a_general_optimiser_finds(graph):

@@ -28,7 +28,21 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
 def test_columns_of_a_table_are_colours(call, tmp_path):
     guest("rdkit")
     page = tmp_path / "map.html"
-    done = call("map", MOLECULES, "-o", page, "--id-column", "name", "-m", 32, "--colour", "target", "--on-error", "skip", "--json")
+    done = call(
+        "map",
+        MOLECULES,
+        "-o",
+        page,
+        "--id-column",
+        "name",
+        "-m",
+        32,
+        "--colour",
+        "target",
+        "--on-error",
+        "skip",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["graphs"] + answer["left_out"] == 21

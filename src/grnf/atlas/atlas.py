@@ -121,7 +121,7 @@ class Atlas:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Atlas:
-        """Open what `save` wrote: places, vectors and drawings; neighbours are found when graphs are added."""
+        """Open what `save` wrote: places, vectors, drawings; neighbours are found when graphs are added."""
         try:
             with np.load(path, allow_pickle=False) as found:
                 arrays = {name: found[name] for name in found.files}

@@ -119,12 +119,13 @@ def draw_graphs(graphs: Sequence[RawGraph], places: str | None = None) -> Drawin
     ]
     types = (np.uint8, np.uint16, np.uint16, np.uint16, np.uint16, np.uint8, np.uint16, np.uint16, np.uint8)
     columns: list[Any] = list(zip(*drawn, strict=True)) or [()] * len(types)
-    arrays = [np.array(column, kind) for column, kind in zip(columns[:3], types, strict=False)]
+    arrays: list[Any] = [np.array(column, kind) for column, kind in zip(columns[:3], types, strict=False)]
     arrays += [
         np.concatenate([np.empty(0, kind), *column]).astype(kind)
         for column, kind in zip(columns[3:], types[3:], strict=True)
     ]
-    return Drawings(*arrays, kinds)
+    titles = [field.name for field in fields(Drawings)][:-1]
+    return Drawings(**dict(zip(titles, arrays, strict=True)), kinds=kinds)
 
 
 def _drawing(graph: RawGraph, kinds: list[int], places: str | None, low: float, high: float) -> list[Any]:

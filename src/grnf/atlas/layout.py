@@ -1,7 +1,7 @@
 """Places of graphs on a map: neighbours that are near stay near, as far as a plane allows.
 
-All layouts begin with exact nearest neighbours. t-SNE (scikit-learn) for small collections, UMAP (an extra) for
-large ones, the first two principal axes where it is absent. Seeds are fixed.
+All layouts begin with exact nearest neighbours. t-SNE (scikit-learn) for small collections, UMAP (an extra)
+for large ones, the first two principal axes where it is absent. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def chosen_layout(name: str, n: int) -> Layout:
         if name == "pca":
             return Layout(
                 name,
-                f"the first two principal axes of the vectors: more than {SMALL:,} graphs are laid out by UMAP, "
-                "which is not installed (pip install 'grnf[map]')",
+                f"the first two principal axes of the vectors: more than {SMALL:,} graphs are laid out by "
+                "UMAP, which is not installed (pip install 'grnf[map]')",
             )
     words = {
         "tsne": f"t-SNE of the exact nearest neighbours (perplexity {_perplexity(n):g}, seed fixed)",
@@ -129,7 +129,9 @@ def _tsne(start: FloatArray, near: IntArray, distances: FloatArray, seed: int) -
         return np.asarray(tsne.fit_transform(graph))
 
 
-def _umap(rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int) -> FloatArray:
+def _umap(
+    rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int
+) -> FloatArray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports, and that a fixed seed means one thread
         from umap import UMAP
@@ -152,7 +154,7 @@ def _framed(places: Any) -> FloatArray:
     """Centre a map, and bring it into [-1, 1] with one scale."""
     places = np.asarray(places, dtype=np.float64)
     if not len(places):
-        return places.reshape(0, 2)
+        return np.zeros((0, 2))
     places = places - (places.min(axis=0) + places.max(axis=0)) / 2
     return np.asarray(places / max(float(np.abs(places).max()), 1e-12))
 
@@ -168,11 +170,13 @@ def kept_neighbours(places: FloatArray, near: IntArray) -> FloatArray:
     n, k = near.shape
     if not n or not k:
         return np.ones(n)
-    _, found = cKDTree(places).query(places, k=k + 1)
+    found = np.asarray(cKDTree(places).query(places, k=k + 1)[1]).reshape(n, k + 1)
     own = found == np.arange(n)[:, np.newaxis]
     own[~own.any(axis=1), -1] = True  # among many at one place, it may not have found itself
     others = found[~own].reshape(n, k)
-    return np.array([len(np.intersect1d(a, b)) for a, b in zip(others, near, strict=True)]) / k
+    return np.asarray(
+        np.array([len(np.intersect1d(a, b)) for a, b in zip(others, near, strict=True)]) / float(k)
+    )
 
 
 def placed_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> FloatArray:

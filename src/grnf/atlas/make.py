@@ -4,50 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from grnf.atlas.atlas import Atlas
-from grnf.atlas.columns import Column, clusters, columns_of, make_column
-from grnf.atlas.drawings import Drawings, draw_graphs
-from grnf.atlas.layout import (
-    LAYOUTS,
-    NEIGHBOURS,
-
-    chosen_layout,
-    kept_neighbours,
-    laid_out,
-    n_wanted,
-    placed_onto,
-)
-from grnf.atlas.neighbours import Marks, intervals, marked_nodes, nearest_others, precision_of
+from grnf.atlas.columns import Column, columns_of
+from grnf.atlas.drawings import draw_graphs
+from grnf.atlas.finish import Collected, Placed, Wishes, finished, rows_of
+from grnf.atlas.grow import grown
+from grnf.atlas.layout import LAYOUTS, chosen_layout, laid_out, n_wanted
+from grnf.atlas.neighbours import Marks, marked_nodes, nearest_others
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.rules import Bool, Int, OneOf, Real, checked
-from grnf.search.maps import MAPS, make_map
-from grnf.typing import FloatArray, IntArray
+from grnf.search.maps import MAPS
+from grnf.typing import FloatArray
 
 __all__ = ["map_graphs"]
 
 AFFORDABLE_NODES = 50_000
-"""Nodes in all up to which nodes that differ are marked where nothing is said: one vector is made for each."""
-
-
-@dataclass(frozen=True)
-class _Wishes:
-    layout: str
-    space: str
-    k: int
-    differences: bool | None
-    colour: str | None
-    clusters: int
-    delta: float
-    seed: int
-    n_jobs: int | None
+"""Nodes in all up to which those that differ are marked where nothing is said: a vector for each is made."""
 
 
 def map_graphs(
@@ -116,7 +96,7 @@ def map_graphs(
     >>> atlas.places.shape, atlas.html().startswith("<!doctype html>")
     ((40, 2), True)
     """
-    wishes = _Wishes(
+    wishes = Wishes(
         checked(layout, "layout", OneOf(*LAYOUTS)),
         checked(space, "space", OneOf(*MAPS)),
         checked(k, "k", Int(0, 50)),
@@ -126,6 +106,7 @@ def map_graphs(
         checked(delta, "delta", Real(1)),
         checked(random_state, "random_state", Int(0)),
         n_jobs,
+        str(title),
     )
     raws = _raw_graphs(graphs)
     names = _names(raws, ids)
@@ -133,11 +114,9 @@ def map_graphs(
     if old is not None:
         transformer, wishes = old.transformer, replace(wishes, space=old.space)
     Z, transformer = _vectors(raws, transformer, wishes.seed)
-    own = columns_of(raws, y, columns)
-    drawings = draw_graphs(raws, places)
-    if old is None:
-        return _new(raws, names, own, drawings, Z, transformer, wishes, title)
-    return _grown(old, names, own, drawings, Z, wishes, title)
+    own = [*columns_of(raws, y, columns), *_sizes(raws)]
+    collected = Collected(names, own, draw_graphs(raws, places), Z, transformer)
+    return _new(raws, collected, wishes) if old is None else grown(old, collected, wishes)
 
 
 def _raw_graphs(graphs: Any) -> list[RawGraph]:
@@ -151,6 +130,14 @@ def _raw_graphs(graphs: Any) -> list[RawGraph]:
             raw = replace(raw, graph_columns={**raw.graph_columns, "smiles": graph})
         found.append(raw)
     return found
+
+
+def _sizes(raws: list[RawGraph]) -> list[Column]:
+    n_edges = [len(np.asarray(raw.edges).reshape(-1, 2)) for raw in raws]
+    return [
+        Column("nodes", "number", [raw.n_nodes for raw in raws], "Nodes of each graph."),
+        Column("edges", "number", n_edges, "Edges of each graph."),
+    ]
 
 
 def _names(raws: list[RawGraph], ids: Sequence[str] | None) -> list[str]:
@@ -172,211 +159,26 @@ def _vectors(raws: list[RawGraph], transformer: Any, seed: int) -> tuple[FloatAr
     return np.asarray(transformer.transform(raws)), transformer
 
 
-def _new(
-    raws: list[RawGraph],
-    names: list[str],
-    own: list[Column],
-    drawings: Drawings,
-    Z: FloatArray,
-    transformer: Any,
-    wishes: _Wishes,
-    title: str,
-) -> Atlas:
+def _new(raws: list[RawGraph], graphs: Collected, wishes: Wishes) -> Atlas:
     """Lay out a collection, and say all that the page says of it."""
-    layout = chosen_layout(wishes.layout, len(Z))
-    near, far = nearest_others(Z, n_wanted(layout, len(Z)), wishes.space, wishes.n_jobs)
-    rows = make_map(wishes.space, Z, 1e-2)(Z) if len(Z) else Z
-    places = laid_out(layout, rows, near, far, wishes.seed)
-    atlas = _finished(
-        names, own, drawings, Z, transformer, wishes, title, rows, places, (near, far), layout.words
-    )
-    marks, why = _marks(raws, Z, transformer, atlas.nearest.places.astype(np.int64), drawings, wishes)
+    n = len(graphs.Z)
+    layout = chosen_layout(wishes.layout, n)
+    near, far = nearest_others(graphs.Z, n_wanted(layout, n), wishes.space, wishes.n_jobs)
+    places = laid_out(layout, rows_of(graphs.Z, wishes.space), near, far, wishes.seed)
+    atlas = finished(graphs, Placed(places, near, far, layout.words), wishes)
+    marks, why = _marks(raws, atlas, wishes)
     return replace(atlas, marks=marks, why_no_marks=why)
 
 
-def _marks(
-    raws: list[RawGraph],
-    Z: FloatArray,
-    transformer: Any,
-    near: IntArray,
-    drawings: Drawings,
-    wishes: _Wishes,
-) -> tuple[Marks | None, str]:
-    nodes = int(drawings.n_nodes.sum(dtype=np.int64))
+def _marks(raws: list[RawGraph], atlas: Atlas, wishes: Wishes) -> tuple[Marks | None, str]:
+    """Return marks, or why there are none."""
+    near, drawn = atlas.nearest.places.astype(np.int64), atlas.drawings.n_nodes
+    nodes = int(drawn.sum(dtype=np.int64))
     if wishes.differences is False or not near.size:
         return None, "Nodes that differ are not marked."
     if wishes.differences is None and nodes > AFFORDABLE_NODES:
         return None, (
-            f"Nodes that differ are not marked on this map: that takes a vector for each of its {nodes:,} nodes "
-            "(grnf map --differences does it; grnf compare does it for two graphs)."
+            f"Nodes that differ are not marked on this map: that takes a vector for each of its {nodes:,} "
+            "nodes (grnf map --differences does it; grnf compare does it for two graphs)."
         )
-    return marked_nodes(transformer, raws, Z, near, drawings.n_nodes.tolist()), ""
-
-
-def _grown(
-    old: Atlas,
-    names: list[str],
-    own: list[Column],
-    drawings: Drawings,
-    Z: FloatArray,
-    wishes: _Wishes,
-    title: str,
-) -> Atlas:
-    """Place new graphs among those of a map."""
-    from grnf.search import GraphIndex
-
-    taken = set(old.ids) & set(names)
-    names = [f"{name} (new)" if name in taken else name for name in names]
-    before, after = len(old), len(names)
-    if before and after:
-        index = GraphIndex(space=old.space, n_jobs=wishes.n_jobs).add(old.vectors)
-        hits = index.search(Z, min(NEIGHBOURS, before))
-        found = np.array([[int(name) for name in row] for row in hits.ids])
-        added = placed_onto(old.places, found, np.array(hits.distances))
-    else:
-        added = np.zeros((after, 2))
-    all_Z = np.concatenate([old.vectors, Z]) if after else old.vectors
-    near, far = nearest_others(all_Z, NEIGHBOURS, old.space, wishes.n_jobs)
-    computed = {"nodes", "edges", "neighbours kept", "outlier score", "cluster", "new"}
-    kept = [column for column in old.columns if column.name not in computed]
-    words = (
-        f"{after:,} new graphs were placed on a map of {before:,}, among their {min(5, before)} nearest graphs; "
-        "the others stay where they were"
-    )
-    whole = _both(kept, own, before, after)
-    state = ["on the map before"] * before + ["new"] * after
-    whole.insert(0, make_column("new", state, "Which graphs were placed on the map later."))
-    atlas = _finished(
-        [*old.ids, *names],
-        whole,
-        old.drawings.and_more(drawings),
-        all_Z,
-        old.transformer,
-        wishes,
-        title,
-        make_map(old.space, all_Z, 1e-2)(all_Z) if len(all_Z) else all_Z,
-        np.concatenate([old.places, added]),
-        (near, far),
-        words,
-    )
-    why = "Nodes that differ are not marked where graphs were placed on a map (grnf compare says them)."
-    return replace(atlas, why_no_marks=why)
-
-
-def _both(first: list[Column], second: list[Column], before: int, after: int) -> list[Column]:
-    old, new = ({column.name: column.values for column in columns} for columns in (first, second))
-    found = [
-        make_column(name, [*old.get(name, [None] * before), *new.get(name, [None] * after)])
-        for name in dict.fromkeys([*old, *new])
-    ]
-    return found
-
-
-def _finished(
-    names: list[str],
-    own: list[Column],
-    drawings: Drawings,
-    Z: FloatArray,
-    transformer: Any,
-    wishes: _Wishes,
-    title: str,
-    rows: FloatArray,
-    places: FloatArray,
-    around: tuple[IntArray, FloatArray],
-    words: str,
-) -> Atlas:
-    near, far = around
-    counted = near[:, :NEIGHBOURS]
-    kept = kept_neighbours(places, counted)
-    if wishes.space == "plain":
-        beside = near[:, : wishes.k], far[:, : wishes.k]
-    else:
-        beside = nearest_others(Z, wishes.k, "plain", wishes.n_jobs)
-    if beside[0].shape[1] < min(wishes.k, len(Z) - 1):
-        beside = nearest_others(Z, wishes.k, "plain", wishes.n_jobs)
-    columns = [*own, *_computed(drawings, kept, counted.shape[1], far, rows, wishes)]
-    return Atlas(
-        title=title,
-        ids=names,
-        places=places,
-        kept=kept,
-        columns=columns,
-        drawings=drawings,
-        nearest=intervals(Z, *beside, precision_of(transformer) if beside[0].size else None, wishes.delta),
-        marks=None,
-        why_no_marks="",
-        about=_about(words, kept, counted.shape[1], Z, transformer, wishes),
-        colour=_first_colour(columns, wishes.colour),
-        delta=wishes.delta,
-        vectors=Z,
-        transformer=transformer,
-        space=wishes.space,
-    )
-
-
-def _computed(
-    drawings: Drawings, kept: FloatArray, counted: int, far: FloatArray, rows: FloatArray, wishes: _Wishes
-) -> list[Column]:
-    """Return the columns that are computed: sizes, honesty, outlier score, cluster."""
-    found = [
-        Column("nodes", "number", drawings.n_nodes.tolist(), "Nodes of each graph that are drawn."),
-        Column("edges", "number", drawings.n_edges.tolist(), "Edges of each graph that are drawn."),
-    ]
-    if counted:
-        found.append(
-            Column(
-                "neighbours kept",
-                "number",
-                np.round(kept, 4).tolist(),
-                f"Honesty of the map: the share of a graph's {counted} nearest graphs that are among its "
-                f"{counted} nearest on the map.",
-            )
-        )
-        ten = far[:, :10]
-        found.append(
-            Column(
-                "outlier score",
-                "number",
-                ten.mean(axis=1).tolist(),
-                f"Mean distance to the {ten.shape[1]} nearest graphs: large for a graph that stands alone.",
-            )
-        )
-    groups = clusters(rows, wishes.clusters, wishes.seed)
-    return found if groups is None else [*found, groups]
-
-
-def _first_colour(columns: list[Column], wanted: str | None) -> str:
-    """Return the column that is shown first: as asked, else the first of classes that graphs brought."""
-    names = {column.name: column.kind for column in columns if column.kind != "text"}
-    if wanted is not None:
-        if wanted not in names:
-            raise ValueError(f"no column {wanted!r} to colour by; there are {', '.join(names) or 'none'}")
-        return wanted
-    if "label" in names:
-        return "label"
-    own = [name for name, kind in names.items() if kind == "category" and name != "cluster"]
-    return next(iter([*own, *names]), "")
-
-
-def _about(
-    words: str, kept: FloatArray, counted: int, Z: FloatArray, transformer: Any, wishes: _Wishes
-) -> list[str]:
-    lines = [f"Places: {words}."]
-    if wishes.space == "whitened":
-        lines.append(
-            "Near, for the places, means whitened vectors, in which all principal directions count alike."
-        )
-    if counted:
-        lines.append(
-            f"Honesty: on average {100 * float(kept.mean()):.0f} % of the {counted} nearest graphs of a graph are "
-            f"among its {counted} nearest on the map; colour by “neighbours kept” to see where it fails. Distances "
-            "between far groups mean little on any such map."
-        )
-    if len(Z):
-        lines.append(
-            f"Vectors: {type(transformer).__name__}, {Z.shape[1]} features. The nearest graphs beside a graph are "
-            "exact, whatever the picture shows."
-        )
-    return lines
-
-
+    return marked_nodes(atlas.transformer, raws, atlas.vectors, near, drawn.tolist()), ""

@@ -288,7 +288,7 @@ function paint() {
 }
 
 const MOST_2D = 20000;
-let affordable = n, moving = 0, wanted = false, lastFrame = 0, frames = 0;
+let affordable = n, thinned = true, moving = 0, wanted = false, lastFrame = 0, frames = 0;
 function redraw() { if (!wanted) { wanted = true; requestAnimationFrame(frame); } }
 function move() { moving = performance.now(); redraw(); }  // fewer points while moving, if the machine is slow
 function frame(now) {
@@ -299,7 +299,7 @@ function frame(now) {
     else if (gap < 24) affordable = Math.min(n, Math.ceil(affordable * 1.15));
   }
   lastFrame = now;
-  drawPoints(still ? n : Math.min(n, affordable));
+  drawPoints(still || !thinned ? n : Math.min(n, affordable));
   drawOver();
   if (!still) setTimeout(redraw, 170);
 }
@@ -579,10 +579,11 @@ function legend() {
   const holder = element("div", "", {className: "number"}), canvas = element("canvas"), ends = element("div", "", {className: "ends"});
   ends.append(element("span", (colour.below ? "≤ " : "") + shown(colour.low)), element("span", (colour.above ? "≥ " : "") + shown(colour.high)));
   holder.append(canvas, ends); box.append(holder);
-  const BARS = 48, bars = new Array(BARS).fill(0);
+  const span = colour.high - colour.low, few = colour.whole && span < 48, BARS = few ? Math.round(span) + 1 : 48;
+  const bars = new Array(BARS).fill(0);
   for (let i = 0; i < n; i++) {
-    const t = (colour.value(i) - colour.low) / (colour.high - colour.low || 1);
-    if (!Number.isNaN(t)) bars[Math.max(0, Math.min(BARS - 1, Math.floor(t * BARS)))]++;
+    const t = few ? (colour.value(i) - colour.low) / BARS : (colour.value(i) - colour.low) / (span || 1);
+    if (!Number.isNaN(t)) bars[Math.max(0, Math.min(BARS - 1, Math.floor(t * BARS + 1e-9)))]++;
   }
   const [ctx, w, h] = prepared(canvas, 54 / (canvas.clientWidth || 200)), most = Math.max(...bars, 1);
   bars.forEach((count, at) => {
@@ -649,6 +650,6 @@ new ResizeObserver(resize).observe(stage);
 resize(); legend(); paint();
 /* For tests and the curious: where a point is on the screen, and how many frames were drawn. */
 window.grnfMap = {view, ids, place: i => [sx(i), sy(i)], frames: () => frames, pan(dx, dy) { view.x += dx; view.y += dy; move(); },
-  shownGraph: graph, selectedIds, webgl: Boolean(gl)};
+  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, webgl: Boolean(gl)};
 document.documentElement.dataset.ready = "yes";
 })();

@@ -1,4 +1,4 @@
-"""Molecules as chemists draw them: RDKit's coordinates, symbols with hydrogens and charges, orders of bonds."""
+"""Molecules as chemists draw them: RDKit's coordinates, symbols, hydrogens, charges, orders of bonds."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """Places of nodes in the plane by springs: distances on the picture like those in the graph.
 
 Each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
-energy is lowered by majorisation (Gansner, Koren and North 2004), from a start by classical scaling. Nothing is
-drawn at random. networkx has the same energy with a general optimiser, some 30 times as slow for graphs of
+energy is lowered by majorisation (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
+is drawn at random. networkx has the same energy with a general optimiser, some 30 times as slow for graphs of
 the size of molecules (`benchmarks/map.py`).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -50,7 +52,7 @@ def spring_places(n_nodes: int, edges: IntArray) -> FloatArray:
     return _side_by_side(n_nodes, parts)
 
 
-def _connected(adjacency: coo_array) -> FloatArray:
+def _connected(adjacency: Any) -> FloatArray:
     n = adjacency.shape[0]
     if n == 1:
         return np.zeros((1, 2))
@@ -66,19 +68,19 @@ def _scaled(D: FloatArray) -> FloatArray:
     """Return the classical scaling of distances between all nodes and some."""
     squares = np.square(D)
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
-    values, axes = np.linalg.eigh(centred.T @ centred)
+    _, axes = np.linalg.eigh(centred.T @ centred)
     X = centred @ axes[:, :-3:-1]
     length = np.sqrt(np.square(X).sum() / max(np.square(D).mean() * len(D), 1e-12))
     if X.shape[1] < 2:  # two nodes at one pivot
         X = np.column_stack([X, np.zeros(len(X))])
-    del values
-    return np.asarray(X / max(length, 1e-12)) + _spread(len(D))
+    return np.asarray(X / max(length, 1e-12) + _spread(len(D)))
 
 
 def _spread(n: int) -> FloatArray:
     """Return small steps by the golden angle, so that no two nodes stand at one place."""
     turn = 2.399963 * np.arange(n)
-    return 0.02 * np.sqrt(np.arange(n) + 1)[:, np.newaxis] * np.column_stack([np.cos(turn), np.sin(turn)])
+    length = 0.02 * np.sqrt(np.arange(n) + 1)[:, np.newaxis]
+    return np.asarray(length * np.column_stack([np.cos(turn), np.sin(turn)]))
 
 
 def _majorised(D: FloatArray, X: FloatArray) -> FloatArray:
@@ -110,6 +112,6 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
     for members, own, size in boxes:
         if x > 0 and x + size[0] > wide * 1.05:
             x, y, row = 0.0, y + row, 0.0
-        places[members] = own + [x, y]
+        places[members] = own + np.array([x, y])
         x, row = x + float(size[0]), max(row, float(size[1]))
     return places

@@ -26,7 +26,7 @@ def demo(
     n_graphs: int = typer.Option(600, help="Number of graphs in each set."),
     seed: int = typer.Option(0, help="Seed of the graphs and of the features."),
 ) -> None:
-    """Embed the paper's two synthetic sets and show what the vectors are good for, with a map of each. About a minute.
+    """Embed the paper's two synthetic sets and show what the vectors are good for; about a minute.
 
     Example: grnf demo --output grnf-demo
     """

@@ -95,7 +95,7 @@ def map(  # noqa: A001 the word users know
     """Make a map of a collection: one HTML page that opens without a network and can be sent by mail.
 
     Each point is a graph; pointing at it draws it, a click compares it with its nearest graphs (d_P with
-    intervals, nodes that differ marked). Colours: label, columns of a table (all, or those that --keep names),
+    intervals, nodes that differ marked). Colours: label, columns of a table (all, or those --keep names),
     size, outlier score, cluster, and how many true neighbours the map keeps. Lasso, search, export of ids.
 
     Example: grnf map molecules.csv --output map.html
@@ -141,8 +141,8 @@ def map(  # noqa: A001 the word users know
         typer.echo(json.dumps({**answer, "neighbours_kept": kept}))
     elif not quiet:
         typer.echo(
-            f"{output}: {len(atlas):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; open it "
-            f"in a browser: {output.resolve().as_uri()}"
+            f"{output}: {len(atlas):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
+            f"open it in a browser: {output.resolve().as_uri()}"
         )
 
 

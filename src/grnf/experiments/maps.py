@@ -35,10 +35,10 @@ def write_maps(study: Study) -> dict[str, str]:
         study.tell(f"{name}: a map")
         graphs, y = graphs_of()
         orders = settings.pop("orders", None)
-        grnf = GRNF(random_state=study.seed) if orders is None else GRNF(orders=orders, random_state=study.seed)
-        map_graphs(
-            graphs, y, transformer=grnf, title=name, random_state=study.seed, **settings
-        ).write(path)
+        grnf = (
+            GRNF(random_state=study.seed) if orders is None else GRNF(orders=orders, random_state=study.seed)
+        )
+        map_graphs(graphs, y, transformer=grnf, title=name, random_state=study.seed, **settings).write(path)
     return found
 
 

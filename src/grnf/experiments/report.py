@@ -75,7 +75,8 @@ def _lines(
         )
     if maps:
         links = ", ".join(f'<a href="{escape(path)}">{escape(name)}</a>' for name, path in maps.items())
-        yield f'<h2 id="maps">Maps of the sets</h2>\n<p>Each graph is a point, drawn where you look: {links}.</p>'
+        yield '<h2 id="maps">Maps of the sets</h2>'
+        yield f"<p>Each graph is a point, and is drawn where you point at it: {links}.</p>"
     yield "<h2>Settings and versions</h2>\n<p>" + _pairs(settings) + "</p>\n<p>" + _pairs(versions) + "</p>"
     yield f"<p>Time of all: {_time(sum(section.seconds for section in sections))}.</p>\n</body>\n</html>"
 

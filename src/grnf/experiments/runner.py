@@ -48,7 +48,7 @@ def reproduce(name: str, study: Study) -> dict[str, Any]:
 
 
 def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
-    """Run all experiments, draw maps of the sets and write report.html; `done` is called with each outcome."""
+    """Run all experiments, map the sets and write report.html; `done` is called with each outcome."""
     sections = []
     outcomes = {}
     for name, home in EXPERIMENTS.items():
