@@ -1,9 +1,11 @@
-"""Pages of `grnf map`: their size, and frames per second while panning, beside Bokeh: python benchmarks/map.py.
+"""Pages of `grnf map`, frames per second while panning, beside Bokeh: python benchmarks/map.py [PAGES].
+
+PAGES were made by `grnf map` before, as that of the first 100,000 molecules of MOSES; their sizes are recorded.
 
 Wanted are a browser (Debian's chromium, or the one that GRNF_BROWSER names), playwright, bokeh, networkx and
-RDKit, and molecules in GRNF_SHARED. Bokeh draws the same points with its WebGL backend and inlined script, and
-nothing else. On a machine without a graphics card the browser draws in software: compare the columns, not the
-numbers of two machines. Results: results/map.json.
+RDKit, and molecules in GRNF_SHARED. Bokeh draws the same points with its WebGL backend and inlined script,
+and nothing else. On a machine without a graphics card the browser draws in software: compare the columns, not
+the numbers of two machines. Results: results/map.json.
 """
 
 import csv
@@ -22,9 +24,8 @@ import numpy as np
 from measure import DATA, compare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from atlas_pages import large_atlas
-
 import grnf
+from atlas_pages import large_atlas, meta_of
 from grnf.atlas.springs import spring_places
 from grnf.datasets import make_sbm
 
@@ -109,16 +110,13 @@ def springs():
 def main():
     from playwright.sync_api import sync_playwright
 
-    sizes = {}
-    for count, settings in ((1_000, {}), (100_000, {"layout": "pca"})):
-        start = time.perf_counter()
-        html = grnf.map(molecules(count), **settings).html()
-        sizes[str(count)] = {
-            "megabytes": round(len(html.encode()) / 1e6, 2),
-            "seconds_to_make": round(time.perf_counter() - start, 1),
-        }
-        print(count, sizes[str(count)])
-    results = {"molecules": sizes, "springs": springs(), "panning": {}}
+    pages = {1_000: grnf.map(molecules(1_000)).html()}
+    for name in sys.argv[1:]:
+        html = Path(name).read_text(encoding="utf-8")
+        pages[meta_of(html)["n"]] = html
+    sizes = {str(n): round(len(html.encode()) / 1e6, 2) for n, html in pages.items()}
+    print("megabytes", sizes)
+    results = {"megabytes_of_molecules": sizes, "springs": springs(), "panning": {}}
     path = os.environ.get("GRNF_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

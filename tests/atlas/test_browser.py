@@ -100,7 +100,7 @@ def test_pages_of_all_sizes(watch, n):
 
 
 def wait(page, expression):
-    """Ask until it is true; Playwright's own waiting evaluates text inside the page, which its policy forbids."""
+    """Ask until it is true; Playwright's own way evaluates text in the page, which its policy forbids."""
     for _ in range(200):
         if page.evaluate(expression):
             return

@@ -19,7 +19,7 @@ __all__ = ["Column", "clusters", "columns_of", "in_order", "make_column"]
 MOST_CATEGORIES = 16
 """Eight colours times two shapes."""
 
-FEW = 12
+FEW = 16
 """Different whole numbers up to which a column is one of classes."""
 
 MISSING = 255

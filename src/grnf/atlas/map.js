@@ -156,7 +156,7 @@ function drawGraph(canvas, g, levels = null, ratio = .8) {
   const beside = g.molecule ? sides(g) : null;
   if (levels) for (let i = 0; i < count; i++) if (levels[i]) {  // halos of nodes that differ
     ctx.globalAlpha = .18 + .6 * levels[i] / 15; ctx.fillStyle = css("--mark");
-    ctx.beginPath(); ctx.arc(X(i), Y(i), g.molecule ? Math.max(4, .36 * bond) : 1.9 * radius + 1, 0, 7); ctx.fill();
+    ctx.beginPath(); ctx.arc(X(i), Y(i), !g.molecule ? 1.9 * radius + 1 : Math.max(4, bond * (meta.kinds[g.kind[i]] === "C" ? .36 : .56)), 0, 7); ctx.fill();
   }
   ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
   for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
