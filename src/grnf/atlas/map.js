@@ -288,17 +288,17 @@ function paint() {
 }
 
 const MOST_2D = 20000;
-let affordable = n, thinned = true, moving = 0, wanted = false, lastFrame = 0, frames = 0;
-function redraw() { if (!wanted) { wanted = true; requestAnimationFrame(frame); } }
-function move() { moving = performance.now(); redraw(); }  // fewer points while moving, if the machine is slow
+let affordable = Math.min(n, 300000), thinned = true, moved = false, lastMove = 0, wanted = false, asked = 0, frames = 0;
+function redraw() { if (!wanted) { wanted = true; asked = performance.now(); requestAnimationFrame(frame); } }
+function move() { moved = true; redraw(); }  // fewer points while moving, if the machine is slow
 function frame(now) {
   wanted = false; frames++;
-  const still = performance.now() - moving > 160, gap = now - lastFrame;
-  if (!still && gap < 600) {
-    if (gap > 45) affordable = Math.max(2000, Math.floor(affordable * .7));
-    else if (gap < 24) affordable = Math.min(n, Math.ceil(affordable * 1.15));
+  const late = performance.now() - asked, still = !moved && now - lastMove > 160;
+  if (moved) {  // how long the browser was busy with the frame before says how many points are affordable
+    if (late > 40) affordable = Math.max(3000, Math.floor(affordable * Math.max(.1, 28 / late)));
+    else if (late < 24) affordable = Math.min(n, Math.ceil(affordable * 1.15));
+    lastMove = now; moved = false;
   }
-  lastFrame = now;
   drawPoints(still || !thinned ? n : Math.min(n, affordable));
   drawOver();
   if (!still) setTimeout(redraw, 170);

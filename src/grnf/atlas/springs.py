@@ -2,8 +2,8 @@
 
 Each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
 energy is lowered by majorisation (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
-is drawn at random. networkx has the same energy with a general optimiser, some 30 times as slow for graphs of
-the size of molecules (`benchmarks/map.py`).
+is drawn at random. networkx has the same energy with a general optimiser, about six times as slow for graphs
+of 12 nodes (`benchmarks/map.py`).
 """
 
 from __future__ import annotations
