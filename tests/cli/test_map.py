@@ -92,12 +92,12 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
         (["-o", "map.png"], "must end in .html"),
         (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
         (["-o", "map.html", "--delta", "2"], "between 0 and 1"),
-        (["-o", "map.html", "--keep", "x"], "no table"),
+        (["-o", "map.html", "--keep", "x"], "--keep"),
     ],
 )
 def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
     done = call("map", tu, *options)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert said in done.stderr  # the rest of the line may be broken anywhere
     assert list(tmp_path.glob("*.html")) == []
