@@ -7,7 +7,7 @@ two shards of the one and then the same two of the other, so that whoever else u
 Peak memory is the largest resident size of each process. Result: experiments/results/million.json.
 
     python experiments/million.py --wheel molsets-0.3.1-py3-none-any.whl
-    python experiments/million.py --plan    # the tables of docs/guides/scale.md: this, and what it means for 10^9
+    python experiments/million.py --plan    # the tables of docs/guides/scale.md, and what they mean for 10^9
 """
 
 import csv

@@ -31,22 +31,16 @@ ROOMS = {
     "search": {"graphs", "io", "samples", "engine", "symmetry", "lifts", "metric", "estimators"},
     "stats": {"graphs", "io", "law", "engine", "estimators", "search"},
     "scale": {"io", "samples", "estimators"},
+    "atlas": {"graphs", "io", "metric", "estimators", "search"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
-        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "datasets")
+        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "atlas"),
+        "datasets",
     },
     "cli": {
-        "graphs",
-        "io",
-        "law",
-        "metric",
-        "estimators",
-        "search",
-        "stats",
-        "scale",
-        "datasets",
+        *("graphs", "io", "law", "metric", "estimators", "search", "stats", "scale", "atlas", "datasets"),
         "experiments",
     },
 }

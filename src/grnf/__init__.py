@@ -13,7 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, lifts, metric, nn, scale, testing
+    from grnf import atlas, basis, datasets, io, law, lifts, metric, nn, scale, search, stats, testing
+    from grnf.atlas import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
@@ -31,6 +32,7 @@ __all__ = [
     "GrnfWarning",
     "OrderTooLargeError",
     "ReweightedGRNF",
+    "atlas",
     "basis",
     "check_graphs",
     "datasets",
@@ -41,6 +43,8 @@ __all__ = [
     "nn",
     "null_graph",
     "scale",
+    "search",
+    "stats",
     "testing",
 ]
 
@@ -57,16 +61,22 @@ _HOMES = {
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
+    "map": "grnf.atlas",
     "null_graph": "grnf.graphs",
 }
-_MODULES = ("basis", "datasets", "io", "law", "lifts", "metric", "nn", "scale", "testing")
+_NAMES = {"map": "map_graphs"}
+"""Names that are others at home: one of Python's own is not written over in a module."""
+_MODULES = (
+    *("atlas", "basis", "datasets", "io", "law", "lifts", "metric", "nn", "scale", "search", "stats"),
+    "testing",
+)
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"grnf.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(_HOMES[name]), _NAMES.get(name, name))
     raise AttributeError(f"module 'grnf' has no attribute {name!r}")
 
 

@@ -134,7 +134,10 @@ def test_demo(tmp_path):
     result = run("demo", "--n-graphs", 60, "-m", 64, "-o", tmp_path / "demo")
     assert result.returncode == 0, result.stderr
     written = sorted(path.name for path in (tmp_path / "demo").iterdir())
-    assert written == ["delaunay.npy", "results.json", "sbm.npy", "tsne.png"]
+    maps = ["delaunay.html", "sbm.html"]
+    assert written == ["delaunay.html", "delaunay.npy", "results.json", "sbm.html", "sbm.npy", "tsne.png"]
+    for name in maps:
+        assert (tmp_path / "demo" / name).resolve().as_uri() in result.stdout
     for name in written:
         assert name in result.stdout
     results = json.loads((tmp_path / "demo" / "results.json").read_text())

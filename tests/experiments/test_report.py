@@ -35,7 +35,7 @@ def check_report(text):
     checker = Checker()
     checker.feed(text)
     assert checker.open == []
-    assert all(link.startswith("#") for link in checker.links)
+    assert all(link.startswith(("#", "maps/")) for link in checker.links)
     assert all(source.startswith("data:image/png;base64,") for source in checker.sources)
     assert not re.search(r"https?://|@import|url\(", text)
     return [base64.b64decode(source.split(",")[1]) for source in checker.sources]
@@ -45,11 +45,12 @@ def test_page():
     section = Section(
         "x", "Title <1>", "About & all.", b"\x89PNG picture", [Table("t", ["a"], [["<b>"]])], 3.2
     )
-    text = page([section, section], {"seed": 0, "quick": True}, {"grnf": "0.1"})
+    text = page([section, section], {"seed": 0, "quick": True}, {"grnf": "0.1"}, {"A <set>": "maps/a.html"})
     assert check_report(text) == [b"\x89PNG picture"] * 2
     assert "Title &lt;1&gt;" in text
     assert "&lt;b&gt;" in text
     assert "quick run" in text
+    assert '<a href="maps/a.html">A &lt;set&gt;</a>' in text
     assert "Time of all: 6 s" in text
 
 
@@ -63,8 +64,12 @@ def test_reproduce_all(run, tmp_path):
     )
     result = run("reproduce", "all", "--quick", "--data", data, "-o", tmp_path, first=sets)
     assert result.returncode == 0, result.stderr
-    pictures = check_report((tmp_path / "report.html").read_text())
+    report = (tmp_path / "report.html").read_text()
+    pictures = check_report(report)
     assert len(pictures) == len(EXPERIMENTS)
+    for name in ("SBM", "Delaunay", "ENZYMES", "IMDB-BINARY"):
+        assert f'href="maps/{name}-0-quick.html"' in report
+        assert (tmp_path / "maps" / f"{name}-0-quick.html").read_text().startswith("<!doctype html>")
     for name in EXPERIMENTS:
         assert (tmp_path / f"{name}.json").is_file()
         assert f"{name}: " in result.stderr

@@ -21,6 +21,7 @@ from grnf.cli.embed import embed
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
+from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.reproduce import reproduce
@@ -37,8 +38,8 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
-    reproduce, monitor, outliers,
+    embed, classify, distances, kernel, index, search, dedup, compare, map, monitor, outliers, info, convert,
+    dimension, demo, reproduce,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)
 app.add_typer(data, name="data")

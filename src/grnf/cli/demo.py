@@ -26,7 +26,7 @@ def demo(
     n_graphs: int = typer.Option(600, help="Number of graphs in each set."),
     seed: int = typer.Option(0, help="Seed of the graphs and of the features."),
 ) -> None:
-    """Embed the paper's two synthetic sets and show what the vectors are good for. Under a minute.
+    """Embed the paper's two synthetic sets and show what the vectors are good for; about a minute.
 
     Example: grnf demo --output grnf-demo
     """
@@ -49,10 +49,11 @@ def demo(
             graphs, y = make(n_graphs, random_state=seed)
             results[name], vectors = _one_set(graphs, y, n_components, seed)
             maps |= {f"{name}, orders {orders}": (_map(Z, seed), y) for orders, Z in vectors.items()}
+            _write_page(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
             np.save(file, vectors["1, 2"], allow_pickle=False)
         _tell(console, name, results[name])
-    written = ["sbm.npy", "delaunay.npy"]
+    written = ["sbm.npy", "delaunay.npy", "sbm.html", "delaunay.html"]
     if importlib.util.find_spec("matplotlib"):
         _draw(output / "tsne.png", maps)
         written.append("tsne.png")
@@ -60,6 +61,27 @@ def demo(
         console.print("no picture: matplotlib is missing; pip install 'grnf\\[plot]' brings it")
     write_json(output / "results.json", results)
     console.print(f"\nwritten to {output}/: {', '.join([*written, 'results.json'])}")
+    console.print("maps of both sets, to look at in a browser:")
+    for name in ("sbm.html", "delaunay.html"):
+        console.print(f"  {(output / name).resolve().as_uri()}")
+
+
+def _write_page(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
+    """Write a map of one set, with orders up to 3, which tell the classes of both sets apart."""
+    from grnf import GRNF
+    from grnf.atlas import map_graphs
+    from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
+
+    map_graphs(
+        graphs,
+        [CLASSES[name][label] for label in y.tolist()],
+        transformer=GRNF(n_components, orders=ORDERS_TO_3, random_state=seed),
+        k=3,
+        differences=False if n_components > 2_048 else None,
+        places="x" if name == "Delaunay" else None,
+        title=f"{name}: {len(graphs)} graphs of two classes",
+        random_state=seed,
+    ).write(path)
 
 
 def _one_set(

@@ -19,7 +19,6 @@ from grnf.cli.options import (
     Orders,
     Quiet,
     Seed,
-    SourceArgument,
     workers,
 )
 from grnf.cli.search import Table, check_table, write_answer
@@ -32,7 +31,9 @@ __all__ = ["outliers"]
 
 
 def outliers(
-    source: SourceArgument,
+    source: Annotated[
+        str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
+    ],
     reference: Annotated[
         str | None, typer.Option(help="Graphs that are normal; without, each is judged by the others.")
     ] = None,

@@ -36,13 +36,18 @@ class Section:
     seconds: float
 
 
-def page(sections: list[Section], settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """Return the report as HTML."""
-    return "\n".join(_lines(sections, settings, versions)) + "\n"
+def page(
+    sections: list[Section],
+    settings: Mapping[str, Any],
+    versions: Mapping[str, str],
+    maps: Mapping[str, str] | None = None,
+) -> str:
+    """Return the report as HTML; `maps` are pages beside it, by the name of their set."""
+    return "\n".join(_lines(sections, settings, versions, maps or {})) + "\n"
 
 
 def _lines(
-    sections: list[Section], settings: Mapping[str, Any], versions: Mapping[str, str]
+    sections: list[Section], settings: Mapping[str, Any], versions: Mapping[str, str], maps: Mapping[str, str]
 ) -> Iterator[str]:
     title = "Graph Random Neural Features: the paper's experiments, reproduced"
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
@@ -68,6 +73,10 @@ def _lines(
             f'<p class="small">{_time(section.seconds)}; the same alone: '
             f"<code>grnf reproduce {section.name}</code></p>"
         )
+    if maps:
+        links = ", ".join(f'<a href="{escape(path)}">{escape(name)}</a>' for name, path in maps.items())
+        yield '<h2 id="maps">Maps of the sets</h2>'
+        yield f"<p>Each graph is a point, and is drawn where you point at it: {links}.</p>"
     yield "<h2>Settings and versions</h2>\n<p>" + _pairs(settings) + "</p>\n<p>" + _pairs(versions) + "</p>"
     yield f"<p>Time of all: {_time(sum(section.seconds for section in sections))}.</p>\n</body>\n</html>"
 

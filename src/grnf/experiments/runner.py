@@ -14,6 +14,7 @@ from typing import Any
 from grnf import __version__
 from grnf.experiments import EXPERIMENTS
 from grnf.experiments.figures import png_bytes, save_figure
+from grnf.experiments.maps import write_maps
 from grnf.experiments.report import Section, page
 from grnf.experiments.study import Study
 from grnf.files import atomic_write
@@ -47,7 +48,7 @@ def reproduce(name: str, study: Study) -> dict[str, Any]:
 
 
 def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
-    """Run all experiments and write report.html; `done` is called with each outcome."""
+    """Run all experiments, map the sets and write report.html; `done` is called with each outcome."""
     sections = []
     outcomes = {}
     for name, home in EXPERIMENTS.items():
@@ -60,8 +61,10 @@ def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
         sections.append(
             Section(name, module.TITLE, module.ABOUT, picture, module.tables(results), outcome["seconds"])
         )
+    with no_progress():
+        maps = write_maps(study)
     with atomic_write(study.output / "report.html") as file:
-        file.write(page(sections, {"seed": study.seed, "quick": study.quick}, versions()))
+        file.write(page(sections, {"seed": study.seed, "quick": study.quick}, versions(), maps))
     return outcomes
 
 

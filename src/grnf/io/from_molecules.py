@@ -11,7 +11,14 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 
-__all__ = ["molecule_of_smiles", "quiet_rdkit", "raw_from_mol", "raw_from_smiles", "smiles_from_raw"]
+__all__ = [
+    "molecule_of_raw",
+    "molecule_of_smiles",
+    "quiet_rdkit",
+    "raw_from_mol",
+    "raw_from_smiles",
+    "smiles_from_raw",
+]
 
 
 def raw_from_mol(mol: Any) -> RawGraph:
@@ -83,6 +90,20 @@ def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
     >>> smiles_from_raw(raw_from_smiles("OC=O"))
     ('OC=O', [0, 1, 2])
     """
+    mol = molecule_of_raw(graph)
+    with quiet_rdkit("") as chem, _valid_molecule():
+        smiles = chem.MolToSmiles(mol, canonical=False)
+    return smiles, list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+
+
+def molecule_of_raw(graph: RawGraph) -> Any:
+    """Return the RDKit molecule of a graph whose columns make one, atoms in the order of its nodes.
+
+    Examples
+    --------
+    >>> molecule_of_raw(raw_from_smiles("OC=O")).GetNumAtoms()
+    3
+    """
     try:
         from rdkit import Chem, rdBase
     except ImportError:
@@ -93,17 +114,22 @@ def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
         raise GraphError("no molecule: a node column 'symbol' with the elements is missing")
     if len(graph.edges) and "type" not in graph.edge_columns:
         raise GraphError("no molecule: an edge column 'type' with SINGLE, DOUBLE, AROMATIC, ... is missing")
-    with rdBase.BlockLogs():
+    with rdBase.BlockLogs(), _valid_molecule():
         mol = Chem.RWMol()
-        try:
-            _add_atoms(Chem, mol, graph)
-            _add_bonds(Chem, mol, graph)
-            Chem.SanitizeMol(mol)
-            smiles = Chem.MolToSmiles(mol, canonical=False)
-        except (RuntimeError, ValueError, TypeError, OverflowError) as error:
-            reason = str(error).strip().splitlines()
-            raise GraphError(f"no valid molecule: {next(iter(reason), type(error).__name__)}") from None
-    return smiles, list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+        _add_atoms(Chem, mol, graph)
+        _add_bonds(Chem, mol, graph)
+        Chem.SanitizeMol(mol)
+    return mol
+
+
+@contextmanager
+def _valid_molecule() -> Iterator[None]:
+    """Say why RDKit finds that something is no molecule."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        reason = str(error).strip().splitlines()
+        raise GraphError(f"no valid molecule: {next(iter(reason), type(error).__name__)}") from None
 
 
 def _add_atoms(chem: Any, mol: Any, graph: RawGraph) -> None:

@@ -1,0 +1,139 @@
+"""Pages of `grnf map`, frames per second while panning, beside Bokeh: python benchmarks/map.py [PAGES].
+
+PAGES were made by `grnf map` before, as one of the first 100,000 molecules of MOSES; sizes are recorded.
+
+Wanted are a browser (Debian's chromium, or the one that GRNF_BROWSER names), playwright, bokeh, networkx and
+RDKit, and molecules in GRNF_SHARED. Bokeh draws the same points with its WebGL backend and inlined script,
+and nothing else. On a machine without a graphics card the browser draws in software: compare the columns, not
+the numbers of two machines. Results: results/map.json.
+"""
+
+import csv
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+from measure import DATA, compare
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import grnf
+from atlas_pages import large_atlas, meta_of
+from grnf.atlas.springs import spring_places
+from grnf.datasets import make_sbm
+
+RESULTS = Path(__file__).parent / "results" / "map.json"
+SECONDS = 4
+PANNED = """async ([pan, seconds]) => {
+  const move = eval(pan), start = performance.now(); let frames = 0;
+  while (performance.now() - start < 1000 * seconds) {
+    move(Math.sin((performance.now() - start) / 400));
+    await new Promise(done => requestAnimationFrame(done)); frames++;
+  }
+  return 1000 * frames / (performance.now() - start);
+}"""
+OURS = "t => { grnfMap.view.x = t / 4; grnfMap.pan(0, 0); }"
+BOKEHS = "t => Bokeh.documents[0].roots()[0].x_range.setv({start: -1.3 + t / 4, end: 1.3 + t / 4})"
+
+
+def molecules(count):
+    with gzip.open(DATA / "molecules" / "moses_test.csv.gz", "rt") as file:
+        return [row[0] for row in islice(csv.reader(file), 1, count + 1)]
+
+
+def bokeh_page(atlas):
+    from bokeh.embed import file_html
+    from bokeh.plotting import figure
+    from bokeh.resources import INLINE
+
+    plot = figure(width=900, height=700, output_backend="webgl")
+    colours = np.array(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"])
+    codes = atlas.columns[0].codes()[0]
+    plot.scatter(*atlas.places.T.astype(np.float32), size=3, color=colours[codes].tolist(), line_color=None)
+    return file_html(plot, INLINE, "points")
+
+
+def frames_per_second(browser, path, ready, moves, before=""):
+    """Open a page, wait, and pan; return seconds until it is ready, and frames per second."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    start = time.perf_counter()
+    page.goto(path.as_uri())
+    while not page.evaluate(ready):  # the policy of our page forbids Playwright's own way of waiting
+        page.wait_for_timeout(20)
+    opened = time.perf_counter() - start
+    if before:
+        page.evaluate(before)
+    page.wait_for_timeout(500)
+    rate = page.evaluate(PANNED, [moves, SECONDS])
+    found = {"seconds_to_open": round(opened, 2), "frames_per_second": round(rate, 1)}
+    if moves == OURS:
+        found["points_in_a_frame"] = page.evaluate("Number(document.getElementById('points').dataset.drawn)")
+    page.close()
+    return found
+
+
+def panning(n, folder, browser):
+    atlas = large_atlas(n)
+    ours, bokeh = folder / "ours.html", folder / "bokeh.html"
+    ours.write_text(atlas.html(), encoding="utf-8")
+    bokeh.write_text(bokeh_page(atlas), encoding="utf-8")
+    ready = "document.documentElement.dataset.ready === 'yes'"
+    idle = "Boolean(window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle)"
+    found = {
+        "ours": frames_per_second(browser, ours, ready, OURS),
+        "ours, all points in every frame": frames_per_second(
+            browser, ours, ready, OURS, "grnfMap.thin(false)"
+        ),
+        "bokeh": frames_per_second(browser, bokeh, idle, BOKEHS),
+    }
+    for name, path in (("ours", ours), ("bokeh", bokeh)):
+        found[name]["megabytes"] = round(path.stat().st_size / 1e6, 2)
+    return found
+
+
+def springs():
+    """Seconds for the drawings of 50 graphs of 12 nodes, by us and by networkx."""
+    graphs, _ = make_sbm(50, random_state=0)
+    theirs = [nx.Graph(graph.edges.tolist()) for graph in graphs]
+    found = compare(
+        ours=lambda: [spring_places(graph.n_nodes, graph.edges) for graph in graphs],
+        networkx=lambda: [nx.kamada_kawai_layout(graph) for graph in theirs],
+    )
+    return {**found, "ratio": round(found["networkx"] / found["ours"], 1)}
+
+
+def main():
+    from playwright.sync_api import sync_playwright
+
+    pages = {1_000: grnf.map(molecules(1_000)).html()}
+    for name in sys.argv[1:]:
+        html = Path(name).read_text(encoding="utf-8")
+        pages[meta_of(html)["n"]] = html
+    sizes = {str(n): round(len(html.encode()) / 1e6, 2) for n, html in pages.items()}
+    print("megabytes", sizes)
+    results = {"megabytes_of_molecules": sizes, "springs": springs(), "panning": {}}
+    path = os.environ.get("GRNF_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        results["browser"] = browser.version
+        page = browser.new_page()
+        results["graphics"] = page.evaluate("""() => {
+          const gl = document.createElement('canvas').getContext('webgl');
+          const info = gl && gl.getExtension('WEBGL_debug_renderer_info');
+          return info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : 'no WebGL'; }""")
+        for n in (1_000, 100_000, 1_000_000):
+            results["panning"][str(n)] = panning(n, Path(folder), browser)
+            print(n, results["panning"][str(n)])
+        browser.close()
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""`grnf map`, as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from atlas_pages import meta_of, parts_of
+from guests import guest
+
+MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
+
+
+def test_map_of_a_benchmark_set(call, tu, tmp_path):
+    page = tmp_path / "map.html"
+    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>")
+    assert done.returncode == 0, done.stderr
+    assert f"{page}: 25 graphs" in done.stdout
+    assert page.as_uri() in done.stdout
+    html = page.read_text(encoding="utf-8")
+    assert "<title>A &lt;set&gt;</title>" in html
+    assert meta_of(html)["columns"][0]["name"] == "label"
+    assert (meta_of(html)["k"], meta_of(html)["n"]) == (3, 25)
+    again = call("map", tu, "-o", page)
+    assert (again.returncode, "--force" in again.stderr) == (1, True)
+
+
+def test_columns_of_a_table_are_colours(call, tmp_path):
+    guest("rdkit")
+    page = tmp_path / "map.html"
+    done = call(
+        "map",
+        MOLECULES,
+        "-o",
+        page,
+        "--id-column",
+        "name",
+        "-m",
+        32,
+        "--colour",
+        "target",
+        "--on-error",
+        "skip",
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["graphs"] + answer["left_out"] == 21
+    assert answer["left_out"] > 0
+    html = page.read_text(encoding="utf-8")
+    meta = meta_of(html)
+    assert "aspirin" in json.loads(parts_of(html)["ids"])
+    assert meta["columns"][meta["first"]]["name"] == "target"
+    assert meta["texts"] == ["smiles"]
+    assert json.loads(parts_of(html)["t0"])[0] == ["CC(=O)Oc1ccccc1C(=O)O"]
+
+
+def test_bad_molecules_stop_or_are_told(call, tmp_path):
+    guest("rdkit")
+    table = tmp_path / "bad.csv"
+    table.write_text("smiles,mass\nCCO,1\nnot one,2\nCCN,3\nCCC,4\n")
+    done = call("map", table, "-o", tmp_path / "map.html", "-m", 16)
+    assert (done.returncode, "line 3" in done.stderr) == (1, True)
+    assert not (tmp_path / "map.html").exists()
+    done = call("map", table, "-o", tmp_path / "map.html", "-m", 16, "--on-error", "skip")
+    assert done.returncode == 0
+    assert "1 graphs could not be used (left out)" in done.stderr
+    assert "3 graphs" in done.stdout
+
+
+def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
+    done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, "--save-layout", tmp_path / "a.npz")
+    assert done.returncode == 0, done.stderr
+    done = call("map", tu, "-o", tmp_path / "b.html", "--onto", tmp_path / "a.npz", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["graphs"] == 50
+    done = call("map", tu, "-o", tmp_path / "c.html", "--onto", tmp_path / "a.npz", "-m", 64)
+    assert (done.returncode, "are fixed" in done.stderr) == (2, True)
+
+
+def test_no_graphs_make_an_empty_map(call, tmp_path):
+    (tmp_path / "none.json").write_text("[]")
+    done = call("map", tmp_path / "none.json", "-o", tmp_path / "map.html", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "the map is empty" in done.stderr
+    assert meta_of((tmp_path / "map.html").read_text())["n"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "map.png"], "must end in .html"),
+        (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
+        (["-o", "map.html", "--delta", "2"], "between 0 and 1"),
+        (["-o", "map.html", "--keep", "x"], "--keep"),
+    ],
+)
+def test_wrong_usage(call, tu, tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    done = call("map", tu, *options)
+    assert done.returncode == 2
+    assert said in done.stderr  # the rest of the line may be broken anywhere
+    assert list(tmp_path.glob("*.html")) == []
