@@ -7,12 +7,16 @@ True
 """
 
 from grnf.stats.descriptor import GraphDescriptor
+from grnf.stats.evaluate import Evaluation, Score, evaluate
 from grnf.stats.two_sample import KSampleResult, TwoSampleResult, k_sample_test, two_sample_test
 
 __all__ = [
+    "Evaluation",
     "GraphDescriptor",
     "KSampleResult",
+    "Score",
     "TwoSampleResult",
+    "evaluate",
     "k_sample_test",
     "two_sample_test",
 ]

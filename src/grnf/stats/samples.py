@@ -19,7 +19,7 @@ from grnf.search.collection import is_vectors
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.typing import FloatArray
 
-__all__ = ["Pooled", "graph_batches", "joined", "pooled_samples"]
+__all__ = ["Pooled", "graph_batches", "joined", "listed", "pooled_samples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ def pooled_samples(
             "one transformer made"
         )
     if kinds[0] == "graphs":
-        objects = [_listed(sample, name) for sample, name in zip(samples, names, strict=True)]
+        objects = [listed(sample, name) for sample, name in zip(samples, names, strict=True)]
         batches = graph_batches(objects, names)
         views = descriptor.fit_transform_views(joined(batches))
         sizes = tuple(map(len, batches))
@@ -167,7 +167,8 @@ def _other(kinds: Sequence[str], names: Sequence[str]) -> str:
     return f"{names[place]} {kinds[place]}"
 
 
-def _listed(sample: Any, name: str) -> Any:
+def listed(sample: Any, name: str) -> Any:
+    """Return the graphs of a collection as a list, or as the batch that they are; there must be some."""
     objects = graph_objects(sample, caller=name)
     objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
     if not len(objects):

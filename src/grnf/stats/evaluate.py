@@ -1,0 +1,236 @@
+"""Is a generator of graphs any good? Generated against reference graphs, each score with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from grnf import __version__
+from grnf.errors import GraphError
+from grnf.rules import Int, OneOf, checked
+from grnf.search.maps import Whitened
+from grnf.stats.copies import copies_among
+from grnf.stats.descriptor import GraphDescriptor
+from grnf.stats.intervals import Interval, wilson
+from grnf.stats.samples import Pooled, graph_batches, listed, pooled_samples
+from grnf.stats.scores import halves, neighbour_scores, sample_distances
+from grnf.stats.tables import Row, table
+from grnf.stats.two_sample import TwoSampleResult, pooled_test
+from grnf.typing import FloatArray
+
+__all__ = ["Evaluation", "Score", "evaluate"]
+
+SIDES = ("generated", "reference")
+AXES = 64
+SHRINKAGE = 0.01
+
+BETTER = {
+    "energy": "lower", "mmd2": "lower", "frechet": "lower",
+    "precision": "higher", "recall": "higher", "density": "higher", "coverage": "higher",
+    "uniqueness": "higher", "novelty": "higher", "validity": "higher",
+}  # fmt: skip
+TITLES = {"energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance"}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score with its interval of 95 %, and what two halves of the reference have in its place."""
+
+    value: float
+    low: float
+    high: float
+    baseline: float | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of generated graphs.
+
+    Parameters
+    ----------
+    scores : dict from name to Score
+        energy, mmd2, frechet; precision, recall, density, coverage; of graphs uniqueness and novelty too, and
+        validity where a function says what is valid.
+    test : TwoSampleResult
+        Whether generated and reference graphs come from one law.
+    undecided : int
+        Generated graphs of which it is undecided whether they are copies; they count as new.
+    protocol : dict
+        What it takes to repeat the evaluation.
+    """
+
+    scores: dict[str, Score]
+    test: TwoSampleResult
+    undecided: int
+    protocol: dict[str, Any] = field(repr=False)
+
+    @property
+    def p_value(self) -> float:
+        """Of the two-sample test."""
+        return self.test.p_value
+
+    def __getitem__(self, name: str) -> Score:
+        return self.scores[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        scores = {
+            name: {key: _number(getattr(score, key)) for key in ("value", "low", "high", "baseline")}
+            for name, score in self.scores.items()
+        }
+        return {
+            "scores": scores,
+            "p_value": self.p_value,
+            "undecided": self.undecided,
+            "test": self.test.to_dict(),
+            "protocol": self.protocol,
+        }
+
+    def to_table(self, format: str = "text") -> str:
+        """Return the scores as a table: "text", "markdown", "latex", "html" or "csv"."""
+        rows = [
+            Row(TITLES.get(name, name), BETTER[name], score.value, score.low, score.high, score.baseline)
+            for name, score in self.scores.items()
+        ]
+        return table(rows, self._notes(), format)
+
+    def __str__(self) -> str:
+        return self.to_table()
+
+    def _notes(self) -> list[str]:
+        sizes, made = self.protocol["sizes"], self.protocol["descriptor"]
+        features = f"; M = {made['n_components']} features each" if "n_components" in made else ""
+        how = f"{self.test.permutations:,} permutations; loudest: {self.test.loudest}"
+        k, seed = self.protocol["k"], self.protocol["random_state"]
+        space = f"{self.protocol['space']} space, {self.protocol['axes']} axes"
+        notes = [
+            f"{sizes[0]:,} generated, {sizes[1]:,} reference graphs",
+            f"two-sample test: p = {self.p_value:.4g} ({how})",
+            f"views: {', '.join(made['views'])}{features}; {space}; k = {k}; seed {seed}; grnf {__version__}",
+        ]
+        if self.undecided:
+            notes.append(f"{self.undecided:,} generated graphs may be copies (undecided); counted as new")
+        return notes
+
+
+def evaluate(
+    generated: Any,
+    reference: Any,
+    *,
+    valid: Callable[[Any], bool] | None = None,
+    views: Any = "auto",
+    space: str = "whitened",
+    k: int = 5,
+    permutations: int = 999,
+    resamples: int = 400,
+    n_components: int = 512,
+    random_state: int = 0,
+) -> Evaluation:
+    """Compare generated with reference graphs.
+
+    Parameters
+    ----------
+    generated, reference : collections of graphs of any kind, or arrays of vectors
+        Of vectors there is no uniqueness, novelty and validity.
+    valid : function of a generated graph, as it was given, to bool, optional
+        For the share of valid graphs. The other scores are of all graphs that were generated.
+    views : "auto", transformer, or dict of transformers, default="auto"
+        What makes vectors of graphs, as in `GraphDescriptor`.
+    space : "whitened" or "plain", default="whitened"
+        Where distances are taken: along up to 64 axes of the reference that count alike (down to a hundredth
+        of the largest variance), or as the vectors are.
+    k : int, default=5
+        Nearest neighbours that make a ball.
+    permutations, resamples : int, default=999, 400
+    n_components : int, default=512
+        Features of each view.
+    random_state : int, default=0
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, y = make_sbm(120, random_state=0)
+    >>> same = evaluate(graphs[:60], graphs[60:], n_components=64)
+    >>> other = evaluate([g for g, label in zip(graphs, y) if label], graphs, n_components=64)
+    >>> same["energy"].value < other["energy"].value, same.p_value > 0.05, other.p_value
+    (True, True, 0.001)
+    """
+    checked(space, "space", OneOf("whitened", "plain"))
+    k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
+    graphs = None
+    if not _are_vectors(generated):
+        generated, reference = (
+            listed(side, name) for side, name in zip((generated, reference), SIDES, strict=True)
+        )
+        graphs = generated
+    descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
+    pooled = pooled_samples([generated, reference], SIDES, descriptor)
+    _check_neighbours(pooled.sizes, k)
+    test = pooled_test(pooled, permutations=permutations, random_state=random_state)
+    X, Y = _space(pooled, space)
+    bars = _scores(X, Y, k, resamples, random_state)
+    scores = _with_baselines(bars, Y, k, random_state)
+    undecided = 0
+    if graphs is not None:
+        copies = copies_among(*graph_batches([generated, reference], SIDES))
+        scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
+        scores["novelty"] = _share(wilson(copies.novel, copies.n))
+        undecided = copies.undecided
+    if valid is not None:
+        scores["validity"] = _share(_validity(graphs, valid))
+    settings = {"space": space, "axes": int(X.shape[1]), "k": k, "resamples": resamples}
+    return Evaluation(scores, test, undecided, {**test.protocol, **settings})
+
+
+def _are_vectors(sample: Any) -> bool:
+    return isinstance(sample, Mapping) or (isinstance(sample, np.ndarray) and sample.ndim <= 2)
+
+
+def _check_neighbours(sizes: Sequence[int], k: int) -> None:
+    for name, n in zip(SIDES, sizes, strict=True):
+        if n <= k:
+            raise GraphError(
+                f"{name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbours of each are wanted: "
+                f"more than {k} graphs are needed, or a smaller k"
+            )
+
+
+def _space(pooled: Pooled, space: str) -> tuple[FloatArray, FloatArray]:
+    """Return generated and reference rows in the space whose distances are compared."""
+    m = pooled.sizes[0]
+    Z = np.hstack([Z.astype(np.float64) for Z in pooled.views.values()]) / np.sqrt(len(pooled.views))
+    if space == "plain":
+        return Z[:m] - Z[m:].mean(axis=0), Z[m:] - Z[m:].mean(axis=0)
+    rows = Whitened.learnt(Z[m:], SHRINKAGE)(Z).astype(np.float64)[:, : min(AXES, pooled.sizes[1])]
+    return rows[:m], rows[m:]
+
+
+def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:
+    return sample_distances(X, Y, resamples, seed) | neighbour_scores(X, Y, k, resamples, seed)
+
+
+def _with_baselines(found: dict[str, Interval], Y: FloatArray, k: int, seed: int) -> dict[str, Score]:
+    first, second = halves(Y, seed)
+    base: Mapping[str, Interval] = _scores(first, second, k, 10, seed) if len(first) > k else {}
+    return {
+        name: Score(bars.value, bars.low, bars.high, base[name].value if name in base else None)
+        for name, bars in found.items()
+    }
+
+
+def _share(found: Interval) -> Score:
+    return Score(found.value, found.low, found.high)
+
+
+def _validity(graphs: Any, valid: Callable[[Any], bool]) -> Interval:
+    if graphs is None:
+        raise GraphError("valid is a function of graphs; got vectors")
+    return wilson(sum(bool(valid(graph)) for graph in graphs), len(graphs))
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or isnan(value) else float(value)
