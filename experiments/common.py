@@ -52,14 +52,14 @@ def save(name, output, settings, results):
     (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
-def fill(place, tables):
-    """Write tables into their place in the README."""
-    text = README.read_text()
+def fill(place, tables, page=README):
+    """Write tables into their place in the README, or in another page."""
+    text = page.read_text()
     start, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
     before, rest = text.split(start)
     _, after = rest.split(end)
     body = "\n\n".join("\n".join(lines(found)) for found in tables)
-    README.write_text(f"{before}{start}\n{body}\n{end}{after}")
+    page.write_text(f"{before}{start}\n{body}\n{end}{after}")
 
 
 def lines(found):

@@ -36,14 +36,17 @@ class PooledRows:
         The first of them, divided by their standard deviations.
     numbers : tuple of int
         How many whitened axes to look at, ascending: p is the last.
+    as_it_is : bool
+        Whether to look at the coordinates too.
     """
 
     coordinates: FloatArray
     whitened: FloatArray
     numbers: tuple[int, ...]
+    as_it_is: bool = True
 
 
-def pooled_rows(Z: FloatArray, numbers: Sequence[int] = AXES) -> PooledRows:
+def pooled_rows(Z: FloatArray, numbers: Sequence[int] = AXES, axes_only: bool = False) -> PooledRows:
     """Return the rows of a pooled sample Z.
 
     With nearly as many axes as graphs all graphs would be equally far from each other, so at most a third
@@ -61,7 +64,8 @@ def pooled_rows(Z: FloatArray, numbers: Sequence[int] = AXES) -> PooledRows:
     # a number beyond what there is stands for all there are
     kept = sorted({min(int(number), most) for number in numbers} if most else set())
     p = kept[-1] if kept else 0
-    return PooledRows(coordinates, coordinates[:, :p] / np.sqrt(variances[:p]), tuple(kept))
+    whitened = coordinates[:, :p] / np.sqrt(variances[:p])
+    return PooledRows(coordinates, whitened, tuple(kept), not (axes_only and kept))
 
 
 def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,8 +1,8 @@
 """Graphs to vectors for tests and scores: several views of each graph, chosen to see every kind of change.
 
-No one view is best at all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their attributes;
-degrees alone, and degrees with triangles, are as sharp as histograms of them; where there are attributes, so
-is what stands around each node.
+No one view is best at all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their attributes.
+Degrees as categories, with triangles beside them, are about as sharp as histograms of either. Where there are
+attributes, so is what stands around each node.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.graphs import GraphBatch
+from grnf.graphs import Codes, GraphBatch, category_key
 from grnf.io import AttributeEncoder
 from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, WeisfeilerLehman
+from grnf.lifts.base import adjacency
+from grnf.lifts.columns import indicator_columns
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
-__all__ = ["GraphDescriptor", "bare"]
+__all__ = ["GraphDescriptor", "with_degrees"]
 
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
@@ -40,15 +42,19 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     n_components : int, default=512
         Features of each view.
     views : "auto", transformer, or dict of transformers, default="auto"
-        "auto": "plain" (GRNF of orders 1, 2 and 3), "degrees" and "triangles" (of order 1, structure alone),
-        and "around" where there are attributes (of order 1: categories as Weisfeiler-Lehman colours, numbers
-        with their means over neighbours). A transformer has `fit` and `transform` from graphs to an array.
+        "auto": "plain" (GRNF of orders 1, 2 and 3); "roles" (of order 1, structure alone: degrees as
+        categories, and triangles); and "around" where there are attributes (of order 1: categories as
+        Weisfeiler-Lehman colours of depth 1, numbers with their means over neighbours). A transformer has
+        `fit` and `transform` from graphs to an array.
     random_state : int, default=0
 
     Attributes
     ----------
     views_ : dict
         Fitted transformers by the names of their views.
+    axes_only_ : set of str
+        Views that tests look at along whitened axes only: as they are, the first axis (density) hides all
+        others.
 
     Examples
     --------
@@ -56,7 +62,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     >>> graphs, _ = make_sbm(10, random_state=0)
     >>> descriptor = GraphDescriptor(64)
     >>> descriptor(graphs).shape, list(descriptor.views_)
-    ((10, 192), ['plain', 'degrees', 'triangles'])
+    ((10, 128), ['plain', 'roles'])
     """
 
     def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
@@ -103,7 +109,8 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         blank = AttributeEncoder(unseen="open", missing="error")
         self.encoder_, samples = first_samples(X, blank, "raise")
         batch = samples.batch
-        self.structure_: set[str] = set()
+        self.of_structure_: set[str] = set()
+        self.axes_only_: set[str] = set()
         made = self._default(batch) if isinstance(self.views, str) and self.views == "auto" else self._given()
         for name, transformer in made.items():
             transformer.fit(self._seen(name, batch))
@@ -112,24 +119,25 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
 
     def _default(self, batch: GraphBatch) -> dict[str, Any]:
         """Return the views that suit the attributes of these graphs."""
-        numbers = batch.node_width + batch.edge_width > 0
-        categories = bool(batch.node_codes.values.shape[1] or batch.edge_codes.values.shape[1])
+        marks = {item: indicator_columns(getattr(batch, f"{item}_attr")) for item in ("node", "edge")}
+        coded = any(getattr(batch, f"{item}_codes").values.shape[1] for item in marks)
+        categories = coded or any(columns.any() for columns in marks.values())
+        numbers = not all(columns.all() for columns in marks.values())
         high = {"orders": {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}, "max_seconds_per_graph": SECONDS_PER_GRAPH}
         low = {"orders": {1: 1.0}}
         scaled: list[Lift] = [Standardize()] if numbers else []
         made = {
             "plain": make_pipeline(*scaled, self._grnf(**high)),
-            "degrees": make_pipeline(Degree(), self._grnf(**low)),
-            "triangles": make_pipeline(Degree(), Triangles(), self._grnf(**low)),
+            "roles": make_pipeline(Triangles(), self._grnf(**low)),
         }
-        self.structure_ = {"degrees", "triangles"}
+        self.of_structure_, self.axes_only_ = {"roles"}, {"plain"}
         if numbers or categories:
             around: list[Lift] = [*scaled]
             if categories:
-                around.append(WeisfeilerLehman(2))
-            if batch.node_width:
+                around.append(WeisfeilerLehman(1))
+            if not marks["node"].all():
                 around += [Degree(), Propagate(2)]
-            made["around"] = make_pipeline(*around, self._grnf(**low))
+            made["around"] = make_pipeline(*around, self._grnf(**low, hidden_channels=1 if categories else 4))
         return made
 
     def _grnf(self, **settings: Any) -> GRNF:
@@ -148,7 +156,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         return {str(name): clone(transformer) for name, transformer in views.items()}
 
     def _seen(self, name: str, batch: GraphBatch) -> GraphBatch:
-        return bare(batch) if name in self.structure_ else batch
+        return with_degrees(batch) if name in self.of_structure_ else batch
 
     def _embedded(self, batch: GraphBatch) -> dict[str, FloatArray]:
         found = {}
@@ -160,18 +168,26 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         return found
 
 
-def bare(batch: GraphBatch) -> GraphBatch:
-    """Return the same graphs without attributes.
+def with_degrees(batch: GraphBatch) -> GraphBatch:
+    """Return the same graphs with the degree of each node as a category in place of all attributes.
+
+    Degrees above 16 are told apart to a fifth.
 
     Examples
     --------
     >>> from grnf import Graph
-    >>> bare(GraphBatch.from_graphs([Graph(2, [(0, 1)], [[1.0], [2.0]])])).node_width
-    0
+    >>> with_degrees(GraphBatch.from_graphs([Graph(3, [(0, 1), (1, 2)])])).node_codes.values.ravel().shape
+    (3,)
     """
+    degree = np.asarray(adjacency(batch, "any").sum(axis=1)).ravel()
+    coarse = np.where(degree <= 16, degree, 16 + np.ceil(4 * np.log2(np.maximum(degree, 1) / 16)))
+    kinds, place = np.unique(coarse.astype(np.int64), return_inverse=True)
+    keys = np.array([category_key("node", "degree", int(kind)) for kind in kinds], np.uint64)
+    order = np.argsort(keys)
+    codes = Codes(np.argsort(order)[place.reshape(-1, 1)], keys[order])
     nodes, edges = len(batch.node_attr), len(batch.edge_attr)
     shape = batch.node_ptr, batch.edge_ptr, batch.edges
-    return GraphBatch(*shape, np.empty((nodes, 0)), np.empty((edges, 0)), batch.directed)
+    return GraphBatch(*shape, np.empty((nodes, 0)), np.empty((edges, 0)), batch.directed, node_codes=codes)
 
 
 def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:

@@ -16,13 +16,13 @@ from grnf.search.maps import Whitened
 from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.intervals import Interval, wilson
-from grnf.stats.samples import Pooled, graph_batches, listed, pooled_samples
+from grnf.stats.samples import graph_batches, listed, pooled_samples
 from grnf.stats.scores import halves, neighbour_scores, sample_distances
 from grnf.stats.tables import Row, table
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
 from grnf.typing import FloatArray
 
-__all__ = ["Evaluation", "Score", "evaluate"]
+__all__ = ["Evaluation", "Score", "evaluate", "in_space"]
 
 SIDES = ("generated", "reference")
 AXES = 64
@@ -171,7 +171,9 @@ def evaluate(
     pooled = pooled_samples([generated, reference], SIDES, descriptor)
     _check_neighbours(pooled.sizes, k)
     test = pooled_test(pooled, permutations=permutations, random_state=random_state)
-    X, Y = _space(pooled, space)
+    m = pooled.sizes[0]
+    sides = [{name: Z[rows] for name, Z in pooled.views.items()} for rows in (slice(m), slice(m, None))]
+    X, Y = in_space(sides[0], sides[1], space)
     bars = _scores(X, Y, k, resamples, random_state)
     scores = _with_baselines(bars, Y, k, random_state)
     undecided = 0
@@ -199,14 +201,27 @@ def _check_neighbours(sizes: Sequence[int], k: int) -> None:
             )
 
 
-def _space(pooled: Pooled, space: str) -> tuple[FloatArray, FloatArray]:
-    """Return generated and reference rows in the space whose distances are compared."""
-    m = pooled.sizes[0]
-    Z = np.hstack([Z.astype(np.float64) for Z in pooled.views.values()]) / np.sqrt(len(pooled.views))
+def in_space(
+    generated: Mapping[str, FloatArray], reference: Mapping[str, FloatArray], space: str = "whitened"
+) -> tuple[FloatArray, FloatArray]:
+    """Return generated and reference rows in the space whose distances are compared, from their views.
+
+    Examples
+    --------
+    >>> views = {"one": np.arange(12.0).reshape(6, 2)}
+    >>> X, Y = in_space(views, views)
+    >>> X.shape, bool(np.abs(X - Y).max() < 1e-6)
+    ((6, 2), True)
+    """
+    X, Y = (
+        np.hstack([np.asarray(side[view], dtype=np.float64) for view in reference]) / np.sqrt(len(reference))
+        for side in (generated, reference)
+    )
     if space == "plain":
-        return Z[:m] - Z[m:].mean(axis=0), Z[m:] - Z[m:].mean(axis=0)
-    rows = Whitened.learnt(Z[m:], SHRINKAGE)(Z).astype(np.float64)[:, : min(AXES, pooled.sizes[1])]
-    return rows[:m], rows[m:]
+        return X - Y.mean(axis=0), Y - Y.mean(axis=0)
+    whitened, p = Whitened.learnt(Y, SHRINKAGE), min(AXES, len(Y))
+    rows = [whitened(side)[:, :p].astype(np.float64) for side in (X, Y)]
+    return rows[0], rows[1]
 
 
 def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:

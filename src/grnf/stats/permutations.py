@@ -1,4 +1,4 @@
-"""Which graph stands on which side, as it was and shuffled; p-values by counting; the smallest of several.
+"""Which graph stands on which side, as it was and shuffled; p-values by counting, of several statistics.
 
 Given the graphs, all ways to share them out among the samples are equally likely if the samples come from
 one law (in pairs: all ways to swap partners). What was observed stands in the first column beside B ways
@@ -99,7 +99,7 @@ class TestedValues:
     Parameters
     ----------
     p_value : float
-        Of the smallest p-value, calibrated by the same shuffles.
+        Of the harmonic mean of all p-values, calibrated by the same shuffles.
     p_values : array
         Of each statistic by itself.
     loudest : int
@@ -116,10 +116,10 @@ class TestedValues:
 def tested(T: FloatArray, rounding: FloatArray) -> TestedValues:
     """Return p-values of statistics T, shape (statistics, 1 + B), what was seen first.
 
-    The smallest of several p-values that are counted has many ties; so each is taken from the gamma law that
-    has the mean and the variance of its row (statistics are squares of Gaussians, nearly), which breaks
-    them. How well that law fits does not matter to the level: the smallest one is compared with the smallest
-    ones of the shuffles, which are found in the same way.
+    Together they are the harmonic mean of their p-values, to which the smallest give nearly all. P-values
+    that are counted have many ties, so here each is taken from the gamma law that has the mean and the
+    variance of its row (statistics are sums of squares of Gaussians, nearly). How well that law fits does not
+    matter to the level: the mean is compared with those of the shuffles, which are found in the same way.
 
     Parameters
     ----------

@@ -34,12 +34,15 @@ class Pooled:
         What the graphs of each sample are called.
     protocol : dict
         What made the vectors.
+    axes_only : set of str
+        Views to look at along whitened axes only.
     """
 
     views: dict[str, FloatArray]
     sizes: tuple[int, ...]
     ids: list[list[str]]
     protocol: dict[str, Any]
+    axes_only: frozenset[str] = frozenset()
 
 
 def pooled_samples(
@@ -58,9 +61,10 @@ def pooled_samples(
         views = descriptor.fit_transform_views(joined(batches))
         sizes = tuple(map(len, batches))
         called = [_names(found) for found in objects]
-        protocol = descriptor.protocol()
+        protocol, axes_only = descriptor.protocol(), frozenset(descriptor.axes_only_)
     else:
         views, sizes = _stacked(samples, names)
+        axes_only = frozenset()
         called = [[str(row) for row in range(n)] for n in sizes]
         widths = {name: int(Z.shape[1]) for name, Z in views.items()}
         protocol = {"views": {name: f"vectors of length {M}" for name, M in widths.items()}}
@@ -71,7 +75,7 @@ def pooled_samples(
                 raise GraphError(f"{len(given)} ids for {n} graphs of {name}")
     for view, Z in views.items():
         _check_finite(Z, sizes, names, view if len(views) > 1 else "")
-    return Pooled(views, sizes, called, protocol)
+    return Pooled(views, sizes, called, protocol, axes_only)
 
 
 def graph_batches(samples: Sequence[Any], names: Sequence[str]) -> list[GraphBatch]:

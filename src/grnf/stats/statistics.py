@@ -63,7 +63,8 @@ class Member:
 def members(view: str, rows: PooledRows, statistic: str) -> list[Member]:
     """Return the statistics of a view, in the order in which `pooled_statistics` has them."""
     widths: tuple[float | None, ...] = WIDTHS if statistic == "mmd" else (None,)
-    return [Member(view, axes, width) for axes in (None, *rows.numbers) for width in widths]
+    sets = (*((None,) if rows.as_it_is else ()), *rows.numbers)
+    return [Member(view, axes, width) for axes in sets for width in widths]
 
 
 def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -84,7 +85,9 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     (array([[6.]]), array([[9.]]))
     """
     if statistic == "linear":
-        values = [_means(rows.coordinates, (rows.coordinates.shape[1],), weights)]
+        values = []
+        if rows.as_it_is:
+            values.append(_means(rows.coordinates, (rows.coordinates.shape[1],), weights))
         if rows.numbers:
             values.append(_means(rows.whitened, rows.numbers, weights))
         T = np.concatenate(values)
@@ -131,7 +134,7 @@ class _Map(NamedTuple):
 def _maps(rows: PooledRows, statistic: str) -> list[_Map]:
     """Return for each member which squared distances it takes, and what it makes of them."""
     some = np.unique(np.linspace(0, len(rows.coordinates) - 1, SAMPLE).astype(np.int64))
-    shown = PooledRows(rows.coordinates[some], rows.whitened[some], rows.numbers)
+    shown = PooledRows(rows.coordinates[some], rows.whitened[some], rows.numbers, rows.as_it_is)
     found: list[_Map] = []
     for kind, squares in enumerate(_squares(shown, slice(None), slice(None))):
         apart = squares[np.triu_indices(len(squares), 1)]
@@ -165,7 +168,7 @@ def _upper_squares(rows: PooledRows) -> Iterator[tuple[int, int, list[FloatArray
 
 def _squares(rows: PooledRows, some: slice, others: slice) -> list[FloatArray]:
     """Return squared distances: of the vectors as they are, and along the first whitened axes."""
-    found = [_square(rows.coordinates[some], rows.coordinates[others])]
+    found = [_square(rows.coordinates[some], rows.coordinates[others])] if rows.as_it_is else []
     before, running = 0, None
     for number in rows.numbers:
         more = _square(rows.whitened[some, before:number], rows.whitened[others, before:number])

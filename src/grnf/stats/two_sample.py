@@ -20,7 +20,14 @@ from grnf.stats.samples import Pooled, pooled_samples
 from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
 from grnf.typing import FloatArray
 
-__all__ = ["KSampleResult", "TwoSampleResult", "k_sample_test", "pooled_test", "two_sample_test"]
+__all__ = [
+    "KSampleResult",
+    "PooledTest",
+    "TwoSampleResult",
+    "k_sample_test",
+    "pooled_test",
+    "two_sample_test",
+]
 
 
 @dataclass(frozen=True)
@@ -198,8 +205,12 @@ def k_sample_test(
         raise GraphError(f"at least two samples are wanted; got {len(samples)}")
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
     names = [f"samples[{place}]" for place in range(len(samples))]
-    test = _Test(
-        pooled_samples(samples, names, descriptor), statistic, axes, permutations, False, random_state
+    test = PooledTest(
+        pooled_samples(samples, names, descriptor),
+        statistic=statistic,
+        axes=axes,
+        permutations=permutations,
+        random_state=random_state,
     )
     return KSampleResult(**test.found)
 
@@ -215,7 +226,14 @@ def pooled_test(
     random_state: int = 0,
 ) -> TwoSampleResult:
     """Test two samples whose vectors are made already; parameters are those of `two_sample_test`."""
-    test = _Test(pooled, statistic, axes, permutations, paired, random_state)
+    test = PooledTest(
+        pooled,
+        statistic=statistic,
+        axes=axes,
+        permutations=permutations,
+        paired=paired,
+        random_state=random_state,
+    )
     member, rows = test.loudest()
     space = rows.coordinates if member.axes is None else rows.whitened[:, : member.axes]
     first, second = witnesses(space, test.shuffled.labels, test.shuffled.order, pooled, n_witnesses)
@@ -223,17 +241,21 @@ def pooled_test(
     return TwoSampleResult(**test.found, effect=effect, witnesses_x=first, witnesses_y=second)
 
 
-class _Test:
-    """The permutation test over all views of pooled samples."""
+class PooledTest:
+    """The permutation test over all views of pooled samples; `found` has its results.
+
+    Parameters are those of `two_sample_test`.
+    """
 
     def __init__(
         self,
         pooled: Pooled,
-        statistic: str,
-        axes: Sequence[int],
-        permutations: int,
-        paired: bool,
-        random_state: int,
+        *,
+        statistic: str = "energy",
+        axes: Sequence[int] = AXES,
+        permutations: int = 999,
+        paired: bool = False,
+        random_state: int = 0,
     ) -> None:
         checked(statistic, "statistic", OneOf(*STATISTICS))
         permutations = checked(permutations, "permutations", Int(1))
@@ -244,7 +266,9 @@ class _Test:
         self._warn(pooled.sizes, permutations, paired)
         self.shuffled = Shuffled(pooled.sizes, permutations, seed, paired)
         order = self.shuffled.order
-        self.rows = {name: pooled_rows(Z[order], axes) for name, Z in pooled.views.items()}
+        self.rows = {
+            name: pooled_rows(Z[order], axes, name in pooled.axes_only) for name, Z in pooled.views.items()
+        }
         self.members = [
             member for name, rows in self.rows.items() for member in members(name, rows, statistic)
         ]
@@ -262,6 +286,7 @@ class _Test:
         }
 
     def loudest(self) -> tuple[Member, PooledRows]:
+        """Return the statistic that speaks loudest, and the rows of its view."""
         member: Member = self.found["loudest"]
         return member, self.rows[member.view]
 
