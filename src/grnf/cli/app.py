@@ -18,11 +18,13 @@ from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
 from grnf.cli.embed import embed
+from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
+from grnf.cli.test import test
 from grnf.files import room_for
 
 __all__ = ["app", "main"]
@@ -35,7 +37,7 @@ app = typer.Typer(
 )
 for command in (
     embed, classify, distances, kernel, index, search, dedup, compare, info, convert, dimension, demo,
-    reproduce,
+    reproduce, test, evaluate,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(data, name="data")

@@ -129,6 +129,7 @@ def evaluate(
     resamples: int = 400,
     n_components: int = 512,
     random_state: int = 0,
+    names: tuple[str, str] = SIDES,
 ) -> Evaluation:
     """Compare generated with reference graphs.
 
@@ -149,13 +150,16 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, default=0
+    names : pair of str, default=("generated", "reference")
+        What messages call the collections.
 
     Examples
     --------
     >>> from grnf.datasets import make_sbm
     >>> graphs, y = make_sbm(120, random_state=0)
     >>> same = evaluate(graphs[:60], graphs[60:], n_components=64)
-    >>> other = evaluate([g for g, label in zip(graphs, y) if label], graphs, n_components=64)
+    >>> one, two = ([g for g, label in zip(graphs, y) if label == side] for side in (0, 1))
+    >>> other = evaluate(one, two, n_components=64)
     >>> same["energy"].value < other["energy"].value, same.p_value > 0.05, other.p_value
     (True, True, 0.001)
     """
@@ -164,12 +168,12 @@ def evaluate(
     graphs = None
     if not _are_vectors(generated):
         generated, reference = (
-            listed(side, name) for side, name in zip((generated, reference), SIDES, strict=True)
+            listed(side, name) for side, name in zip((generated, reference), names, strict=True)
         )
         graphs = generated
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    pooled = pooled_samples([generated, reference], SIDES, descriptor)
-    _check_neighbours(pooled.sizes, k)
+    pooled = pooled_samples([generated, reference], names, descriptor)
+    _check_neighbours(pooled.sizes, names, k)
     test = pooled_test(pooled, permutations=permutations, random_state=random_state)
     m = pooled.sizes[0]
     sides = [{name: Z[rows] for name, Z in pooled.views.items()} for rows in (slice(m), slice(m, None))]
@@ -178,7 +182,7 @@ def evaluate(
     scores = _with_baselines(bars, Y, k, random_state)
     undecided = 0
     if graphs is not None:
-        copies = copies_among(*graph_batches([generated, reference], SIDES))
+        copies = copies_among(*graph_batches([generated, reference], names))
         scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
         scores["novelty"] = _share(wilson(copies.novel, copies.n))
         undecided = copies.undecided
@@ -192,8 +196,8 @@ def _are_vectors(sample: Any) -> bool:
     return isinstance(sample, Mapping) or (isinstance(sample, np.ndarray) and sample.ndim <= 2)
 
 
-def _check_neighbours(sizes: Sequence[int], k: int) -> None:
-    for name, n in zip(SIDES, sizes, strict=True):
+def _check_neighbours(sizes: Sequence[int], names: Sequence[str], k: int) -> None:
+    for name, n in zip(names, sizes, strict=True):
         if n <= k:
             raise GraphError(
                 f"{name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbours of each are wanted: "

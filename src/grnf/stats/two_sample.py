@@ -125,6 +125,7 @@ def two_sample_test(
     n_witnesses: int = 5,
     ids: tuple[Sequence[str], Sequence[str]] | None = None,
     random_state: int = 0,
+    names: tuple[str, str] = ("X", "Y"),
 ) -> TwoSampleResult:
     """Test whether two collections come from one law.
 
@@ -152,6 +153,8 @@ def two_sample_test(
         What the graphs are called; by default as they call themselves, or by their numbers.
     random_state : int, default=0
         Of features, permutations and resamples.
+    names : pair of str, default=("X", "Y")
+        What messages call the collections.
 
     Examples
     --------
@@ -166,7 +169,7 @@ def two_sample_test(
     """
     n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    pooled = pooled_samples([X, Y], ["X", "Y"], descriptor, ids)
+    pooled = pooled_samples([X, Y], names, descriptor, ids)
     return pooled_test(
         pooled,
         statistic=statistic,
