@@ -81,7 +81,7 @@ def test_distances_have_no_bias_and_their_bars_hold():
 def test_space_of_the_reference():
     random = np.random.default_rng(0)
     Y = {"a": random.normal(size=(200, 3)) * [1, 10, 100]}
-    X, rows = in_space(Y, Y)
+    _, rows = in_space(Y, Y)
     assert rows.std(axis=0) == pytest.approx([1 / 1.01**0.5, 0.5**0.5, (1e-4 / 1.01e-2) ** 0.5], rel=0.2)
     plain, _ = in_space(Y, Y, "plain")
     assert np.allclose(plain, Y["a"] - Y["a"].mean(axis=0))
@@ -137,7 +137,7 @@ def test_constant_collections():
 
 
 def test_bad_input():
-    with pytest.raises(GraphError, match="generated has 3 graphs, and the 5 nearest .* or a smaller k"):
+    with pytest.raises(GraphError, match=r"generated has 3 graphs, and the 5 nearest .* or a smaller k"):
         evaluate(ONE[:3], TWO)
     with pytest.raises(GraphError, match="generated is empty"):
         evaluate([], TWO)

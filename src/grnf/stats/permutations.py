@@ -17,7 +17,7 @@ from scipy.special import gammaincc
 
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Shuffled", "TestedValues", "smallest_possible", "tested"]
+__all__ = ["PValues", "Shuffled", "p_values_of", "smallest_possible"]
 
 COLUMNS = 1024
 """Ways to share out the graphs that are held at a time."""
@@ -93,7 +93,7 @@ class Shuffled:
 
 
 @dataclass(frozen=True, eq=False)
-class TestedValues:
+class PValues:
     """P-values of several statistics, and the one of all of them together.
 
     Parameters
@@ -106,14 +106,12 @@ class TestedValues:
         The statistic that speaks loudest.
     """
 
-    __test__ = False  # no test of pytest
-
     p_value: float
     p_values: FloatArray
     loudest: int
 
 
-def tested(T: FloatArray, rounding: FloatArray) -> TestedValues:
+def p_values_of(T: FloatArray, rounding: FloatArray) -> PValues:
     """Return p-values of statistics T, shape (statistics, 1 + B), what was seen first.
 
     Together they are the harmonic mean of their p-values, to which the smallest give nearly all. P-values
@@ -130,7 +128,7 @@ def tested(T: FloatArray, rounding: FloatArray) -> TestedValues:
     Examples
     --------
     >>> T = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    >>> found = tested(T, np.full(2, 1e-9))
+    >>> found = p_values_of(T, np.full(2, 1e-9))
     >>> found.p_value, found.p_values, found.loudest
     (0.25, array([0.25, 1.  ]), 0)
     """
@@ -138,7 +136,7 @@ def tested(T: FloatArray, rounding: FloatArray) -> TestedValues:
     logs = _log_p(T)
     smallest = logs.min(axis=0)
     by_itself = (T[:, :1] <= T).mean(axis=1)
-    return TestedValues(float((smallest <= smallest[0]).mean()), by_itself, int(logs[:, 0].argmin()))
+    return PValues(float((smallest <= smallest[0]).mean()), by_itself, int(logs[:, 0].argmin()))
 
 
 def _log_p(T: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from grnf.rules import Bool, Int, OneOf, checked
 from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
-from grnf.stats.permutations import Shuffled, TestedValues, smallest_possible, tested
+from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
 from grnf.stats.samples import Pooled, pooled_samples
 from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
 from grnf.typing import FloatArray
@@ -276,7 +276,7 @@ class PooledTest:
             member for name, rows in self.rows.items() for member in members(name, rows, statistic)
         ]
         T, rounding = self._values(statistic)
-        values = tested(T, rounding)
+        values = p_values_of(T, rounding)
         settings = {"statistic": statistic, "axes": axes, "paired": paired, "random_state": seed}
         self.found = self._results(T, values, pooled, permutations) | {
             "protocol": {
@@ -312,9 +312,7 @@ class PooledTest:
             rounding = np.concatenate([error for _, error in parts])
         return np.concatenate(found, axis=1), rounding
 
-    def _results(
-        self, T: FloatArray, values: TestedValues, pooled: Pooled, permutations: int
-    ) -> dict[str, Any]:
+    def _results(self, T: FloatArray, values: PValues, pooled: Pooled, permutations: int) -> dict[str, Any]:
         return {
             "p_value": values.p_value,
             "statistics": [
