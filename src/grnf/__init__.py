@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, lifts, metric, nn, testing
+    from grnf import basis, datasets, io, law, lifts, metric, nn, stats, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
@@ -40,6 +40,7 @@ __all__ = [
     "metric",
     "nn",
     "null_graph",
+    "stats",
     "testing",
 ]
 
@@ -58,7 +59,7 @@ _HOMES = {
     "check_graphs": "grnf.graphs",
     "null_graph": "grnf.graphs",
 }
-_MODULES = ("basis", "datasets", "io", "law", "lifts", "metric", "nn", "testing")
+_MODULES = ("basis", "datasets", "io", "law", "lifts", "metric", "nn", "stats", "testing")
 
 
 def __getattr__(name: str) -> Any:

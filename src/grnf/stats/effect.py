@@ -63,7 +63,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Witness:
-    """A graph that is typical of its sample: how much nearer it is to its own, on average."""
+    """A graph that is typical of its sample, and how much nearer it is to its own than to the other."""
 
     index: int
     id: str
@@ -114,6 +114,9 @@ def witnesses(
 ) -> tuple[list[Witness], list[Witness]]:
     """Return the graphs of each sample that are nearest to their own and farthest from the other.
 
+    The score is the mean distance to the other sample less that to the own one, less half the difference of
+    the means within the samples: its mean over a sample is half the energy distance.
+
     Parameters
     ----------
     space : array, shape (N, p)
@@ -122,17 +125,14 @@ def witnesses(
         The sample of each row, and its place in the pool.
     """
     sides = [np.flatnonzero(labels == side) for side in (0, 1)]
+    own = [_own_means(space[rows]) for rows in sides]
     found = []
     for side in (0, 1):
-        own, other = sides[side], sides[1 - side]
-        near, far = own[:MOST], other[:MOST]
-        score = distances(space[own], space[far]).mean(axis=1)
-        inside = distances(space[own], space[near])
-        # a graph is no company for itself
-        company = np.full(len(own), len(near)) - (np.arange(len(own)) < len(near))
-        score -= inside.sum(axis=1) / np.maximum(company, 1)
+        rows, others = sides[side], sides[1 - side][:MOST]
+        score = distances(space[rows], space[others]).mean(axis=1) - own[side]
+        score += (own[side].mean() - own[1 - side].mean()) / 2
         best = np.argsort(-score, kind="stable")[:count]
-        places = order[own[best]] - side * pooled.sizes[0]
+        places = order[rows[best]] - side * pooled.sizes[0]
         names = pooled.ids[side]
         found.append(
             [
@@ -141,3 +141,10 @@ def witnesses(
             ]
         )
     return found[0], found[1]
+
+
+def _own_means(rows: FloatArray) -> FloatArray:
+    """Return the mean distance of each graph to the others of its sample."""
+    some = rows[:MOST]
+    company = np.full(len(rows), len(some)) - (np.arange(len(rows)) < len(some))  # not with itself
+    return np.asarray(distances(rows, some).sum(axis=1) / np.maximum(company, 1))
