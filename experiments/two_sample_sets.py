@@ -123,12 +123,11 @@ def _nci1(data):
     return read
 
 
-def rewired_pools(tiny):
+def rewired_pools(shares, count):
     """Powerlaw graphs rewired by each of the shares, for rank correlations."""
     family = Random("powerlaw", powerlaw)
-    count = 16 if tiny else 160
     graphs, pools = family.unchanged(count), {None: np.arange(count)}
-    for number, share in enumerate(SHARES):
+    for number, share in enumerate(shares):
         pools[share] = len(graphs) + np.arange(count)
         graphs = graphs + family.changed("rewired", share, count, 50 + number)
     return family, graphs, pools

@@ -1,5 +1,6 @@
 """Scores of generated graphs: definitions, intervals, tables, bad input."""
 
+import itertools
 import json
 
 import numpy as np
@@ -127,13 +128,18 @@ def test_vectors_have_no_copies():
 
 def test_constant_collections():
     path = Graph(3, [(0, 1), (1, 2)])
-    result = evaluate([path] * 8, [path] * 9, n_components=16)
+    turned = [path.permuted(order) for order in itertools.islice(itertools.permutations(range(3)), 6)]
+    result = evaluate([path] * 8, [path] * 3 + turned, n_components=16)
     assert result.p_value == 1
     assert result["energy"].value == 0
     assert result["frechet"].value == 0
     assert result["precision"].value == result["coverage"].value == 1
     assert result["uniqueness"].value == 1 / 8
     assert result["novelty"].value == 0
+    other = evaluate([Graph(3, [(0, 1)])] * 8, [path] * 9, n_components=16)
+    assert other.p_value == 0.001
+    assert other["energy"].value > 0
+    assert other["precision"].value == other["coverage"].value == 0
 
 
 def test_bad_input():

@@ -15,7 +15,7 @@ import numpy as np
 from grnf.search.sketch import principal_axes
 from grnf.typing import FloatArray
 
-__all__ = ["AXES", "PooledRows", "pooled_rows"]
+__all__ = ["AXES", "PooledRows", "pooled_rows", "rounding_variance"]
 
 AXES = (8, 16, 32, 64)
 """Numbers of axes that a test looks at."""
@@ -73,7 +73,7 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     unit = float(np.finfo(Z.dtype).eps) if Z.dtype.kind == "f" else 0.0
     vectors = Z.astype(np.float64)
     N, M = vectors.shape
-    least = (ROUNDING * unit) ** 2 * float(np.einsum("ij,ij->", vectors, vectors)) / N
+    least = rounding_variance(vectors, unit)
     if N <= M:
         vectors -= vectors.mean(axis=0)
         variances, sides = np.linalg.eigh(vectors @ vectors.T / N)
@@ -83,6 +83,11 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     mean, variances, axes = principal_axes(vectors)
     rank = _rank(variances, least, M)
     return (vectors - mean) @ axes[:, :rank], variances[:rank]
+
+
+def rounding_variance(vectors: FloatArray, unit: float) -> float:
+    """Return the variance along an axis that rounding alone may make; `unit` is that of the last place."""
+    return (ROUNDING * unit) ** 2 * float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)
 
 
 def _rank(variances: FloatArray, least: float, size: int) -> int:

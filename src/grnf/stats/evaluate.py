@@ -12,7 +12,8 @@ import numpy as np
 from grnf import __version__
 from grnf.errors import GraphError
 from grnf.rules import Int, OneOf, checked
-from grnf.search.maps import Whitened
+from grnf.search.sketch import principal_axes
+from grnf.stats.axes import rounding_variance
 from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.intervals import Interval, wilson
@@ -223,9 +224,24 @@ def in_space(
     )
     if space == "plain":
         return X - Y.mean(axis=0), Y - Y.mean(axis=0)
-    whitened, p = Whitened.learnt(Y, SHRINKAGE), min(AXES, len(Y))
-    rows = [whitened(side)[:, :p].astype(np.float64) for side in (X, Y)]
-    return rows[0], rows[1]
+    mean, variances, axes = _principal_axes(Y)
+    unit = max(float(np.finfo(np.asarray(Z).dtype).eps) for Z in reference.values())
+    least = rounding_variance(Y, unit)
+    if variances[0] <= least:  # the reference is one point: there is nothing to weigh by
+        apart = X - mean
+        apart[np.einsum("ij,ij->i", apart, apart) <= least] = 0
+        return apart, np.zeros_like(Y)
+    axes = axes[:, :AXES] / np.sqrt(variances + SHRINKAGE * variances[0])[:AXES]
+    return (X - mean) @ axes, (Y - mean) @ axes
+
+
+def _principal_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, variances and axes; of few long vectors no more axes than there are vectors."""
+    if len(Y) >= Y.shape[1]:
+        return principal_axes(Y)
+    mean = Y.mean(axis=0)
+    _, lengths, turned = np.linalg.svd(Y - mean, full_matrices=False)
+    return mean, lengths**2 / len(Y), turned.T
 
 
 def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:
