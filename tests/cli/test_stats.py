@@ -65,6 +65,22 @@ def test_vectors_and_bad_usage(call, tu, tmp_path):
     assert "empty.g6" in done.stderr
 
 
+def test_bad_graphs_are_invalid(call, tmp_path):
+    lines = ["Bw", "Bg", "BW", "C~", "Cr", "CF", "C^"]
+    (tmp_path / "a.g6").write_text("\n".join([*lines[:4], "C~~~~", *lines[4:]]) + "\n")
+    (tmp_path / "b.g6").write_text("\n".join(lines) + "\n")
+    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--permutations", 99)
+    for command in ("test", "evaluate"):
+        done = call(command, *small)
+        assert (done.returncode, "a.g6" in done.stderr) == (1, True)
+    done = call("evaluate", *small, "--on-error", "skip", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "1 graphs could not be used (left out)" in done.stderr
+    assert json.loads(done.stdout)["scores"]["validity"]["value"] == 7 / 8
+    done = call("test", *small, "--on-error", "skip", "--json")
+    assert json.loads(done.stdout)["sizes"] == [7, 7]
+
+
 def test_evaluation(call, tu, other, tmp_path, monkeypatch):
     small = ("-m", 32, "--permutations", 19)
     done = call("evaluate", tu, other, *small)

@@ -13,6 +13,7 @@ import typer
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, workers
 from grnf.cli.samples import (
     Features,
+    OnError,
     Permutations,
     SampleArgument,
     Seed,
@@ -49,6 +50,7 @@ def evaluate(
         ),
     ] = "-",
     format: Format = None,
+    on_error: OnError = "raise",
     n_jobs: NJobs = 1,
     force: Force = False,
     quiet: Quiet = False,
@@ -57,7 +59,8 @@ def evaluate(
     """Score generated graphs against reference graphs, each score with an interval.
 
     Energy distance, MMD^2, Frechet distance; precision, recall, density, coverage; uniqueness, novelty, and
-    validity if asked for; the p-value of the two-sample test. The protocol is stored with them.
+    validity; the p-value of the two-sample test. The protocol is stored with them. With --on-error skip,
+    generated graphs that cannot be used are invalid, and the other scores are those of the rest.
 
     Example: grnf evaluate generated.smi reference.smi --output table.tex
     """
@@ -66,11 +69,12 @@ def evaluate(
     from grnf import stats
 
     with workers(n_jobs):
-        (X, Y), _ = read_samples([generated, reference], format)
+        X, Y = read_samples([generated, reference], format, on_error == "skip", quiet)
         result = stats.evaluate(
-            X,
-            Y,
+            X.items,
+            Y.items,
             valid=judge,
+            n_unusable=X.n_bad,
             space=space,
             k=k,
             permutations=permutations,

@@ -6,13 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from grnf.cli.options import check_format, check_free, checked
 from grnf.cli.source import name_of, open_source
+from grnf.cli.tell import tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Features",
+    "OnError",
     "Permutations",
+    "Sample",
     "SampleArgument",
     "Seed",
     "as_csv",
@@ -38,32 +42,52 @@ Permutations = Annotated[int, typer.Option(min=1, help="Shuffles of the graphs; 
 Features = Annotated[
     int, typer.Option("--n-components", "-m", min=1, metavar="M", help="Features of each view of a graph.")
 ]
+OnError = Annotated[
+    Literal["raise", "skip"], typer.Option(help="A graph that cannot be used: stop, or leave it out.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")]
 
 
-def read_samples(names: Sequence[str], format: str | None) -> tuple[list[Any], list[list[str]]]:
-    """Return the graphs or vectors of each file, and what they are called."""
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Graphs or vectors of a file, what they are called, and how many graphs could not be used."""
+
+    items: list[Any] | FloatArray
+    ids: list[str]
+    n_bad: int = 0
+
+
+def read_samples(names: Sequence[str], format: str | None, skip: bool, quiet: bool) -> list[Sample]:
+    """Return the graphs or vectors of each file; with `skip`, bad graphs are left out, and told."""
     if list(names).count("-") > 1:
         raise typer.BadParameter("standard input can be read only once: give a file for the other")
-    found = [_read(name, format) for name in names]
-    return [sample for sample, _ in found], [ids for _, ids in found]
+    return [_read(name, format, skip, quiet) for name in names]
 
 
-def _read(name: str, format: str | None) -> tuple[list[Any] | FloatArray, list[str]]:
+def _read(name: str, format: str | None, skip: bool, quiet: bool) -> Sample:
     import numpy as np
 
+    from grnf.io import BadGraph
     from grnf.io.vectors import holds_vectors, read_vectors
 
     if format == "vectors" or (format is None and holds_vectors(name)):
         vectors = read_vectors(name)
         Z = np.asarray(vectors.Z)
-        return Z if Z.dtype.kind == "f" else Z.astype(np.float64), vectors.ids
+        return Sample(Z if Z.dtype.kind == "f" else Z.astype(np.float64), vectors.ids)
     check_format(format, name)
     with open_source(name, format) as where:
-        graphs = list(where.read())
-    if not graphs:
-        raise GraphError(f"{name} holds no graphs")
-    return graphs, [name_of(graph, place) for place, graph in enumerate(graphs)]
+        items = list(where.read(yield_bad=skip))
+    ids = [name_of(item, place) for place, item in enumerate(items)]
+    good = [place for place, item in enumerate(items) if not isinstance(item, BadGraph)]
+    bad = [
+        {"graph_id": ids[place], "reason": item.reason}
+        for place, item in enumerate(items)
+        if isinstance(item, BadGraph)
+    ]
+    tell_bad(bad, "skip", quiet)
+    if not good:
+        raise GraphError(f"{name} holds no graphs" + (" that can be used" if bad else ""))
+    return Sample([items[place] for place in good], [ids[place] for place in good], len(bad))
 
 
 def check_output(output: str, suffixes: Sequence[str], force: bool) -> None:

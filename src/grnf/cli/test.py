@@ -9,6 +9,7 @@ import typer
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, workers
 from grnf.cli.samples import (
     Features,
+    OnError,
     Permutations,
     SampleArgument,
     Seed,
@@ -50,6 +51,7 @@ def test(
         ),
     ] = "-",
     format: Format = None,
+    on_error: OnError = "raise",
     n_jobs: NJobs = 1,
     force: Force = False,
     quiet: Quiet = False,
@@ -68,17 +70,17 @@ def test(
     from grnf.stats import two_sample_test
 
     with workers(n_jobs):
-        (X, Y), ids = read_samples([first, second], format)
+        X, Y = read_samples([first, second], format, on_error == "skip", quiet)
         result = two_sample_test(
-            X,
-            Y,
+            X.items,
+            Y.items,
             statistic=statistic,
             axes=numbers,
             permutations=permutations,
             paired=paired,
             n_components=n_components,
             n_witnesses=witnesses,
-            ids=(ids[0], ids[1]),
+            ids=(X.ids, Y.ids),
             random_state=seed,
             names=(first, second),
         )

@@ -123,6 +123,7 @@ def evaluate(
     reference: Any,
     *,
     valid: Callable[[Any], bool] | None = None,
+    n_unusable: int = 0,
     views: Any = "auto",
     space: str = "whitened",
     k: int = 5,
@@ -139,7 +140,9 @@ def evaluate(
     generated, reference : collections of graphs of any kind, or arrays of vectors
         Of vectors there is no uniqueness, novelty and validity.
     valid : function of a generated graph, as it was given, to bool, optional
-        For the share of valid graphs. The other scores are of all graphs that were generated.
+        For the share of valid graphs. The other scores are of all graphs that were given.
+    n_unusable : int, default=0
+        Generated graphs that could not even be read: they count as invalid.
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     space : "whitened" or "plain", default="whitened"
@@ -165,6 +168,7 @@ def evaluate(
     (True, True, 0.001)
     """
     checked(space, "space", OneOf("whitened", "plain"))
+    n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
     graphs = None
     if not _are_vectors(generated):
@@ -187,9 +191,10 @@ def evaluate(
         scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
         scores["novelty"] = _share(wilson(copies.novel, copies.n))
         undecided = copies.undecided
-    if valid is not None:
-        scores["validity"] = _share(_validity(graphs, valid))
+    if valid is not None or n_unusable:
+        scores["validity"] = _share(_validity(graphs, valid, n_unusable))
     settings = {"space": space, "axes": int(X.shape[1]), "k": k, "resamples": resamples}
+    settings |= {"n_unusable": n_unusable}
     return Evaluation(scores, test, undecided, {**test.protocol, **settings})
 
 
@@ -261,10 +266,11 @@ def _share(found: Interval) -> Score:
     return Score(found.value, found.low, found.high)
 
 
-def _validity(graphs: Any, valid: Callable[[Any], bool]) -> Interval:
+def _validity(graphs: Any, valid: Callable[[Any], bool] | None, n_unusable: int) -> Interval:
     if graphs is None:
         raise GraphError("valid is a function of graphs; got vectors")
-    return wilson(sum(bool(valid(graph)) for graph in graphs), len(graphs))
+    good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
+    return wilson(good, len(graphs) + n_unusable)
 
 
 def _number(value: float | None) -> float | None:
