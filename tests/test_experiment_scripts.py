@@ -64,6 +64,19 @@ def test_the_first_version_runs(tmp_path):
     assert again["sets"] == results["sets"]
 
 
+def test_two_sample_runs_and_resumes(tmp_path):
+    pytest.importorskip("networkx")
+    results = run("two_sample", tmp_path)
+    kinds = {(record["key"][0], record["key"][1]) for record in results}
+    assert {("SBM", "level"), ("SBM", "other class"), ("rewired", "rank"), ("SBM", "speed")} <= kinds
+    rank = next(record["correlation"] for record in results if record["key"][1] == "rank")
+    assert rank["GRNF"] > 0.8
+    assert (tmp_path / "figures" / "two_sample.png").stat().st_size > 5000
+    lines = (tmp_path / "two_sample-work.jsonl").read_text()
+    assert run("two_sample", tmp_path) == results
+    assert (tmp_path / "two_sample-work.jsonl").read_text() == lines  # nothing was computed again
+
+
 def test_third_order_runs(shared, tmp_path):
     (entry,) = run("third_order", tmp_path, "--data", shared / "data" / "tu").values()
     assert entry["gain_error"] >= 0

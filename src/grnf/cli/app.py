@@ -18,6 +18,7 @@ from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
 from grnf.cli.embed import embed
+from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.kernel import kernel
@@ -27,6 +28,7 @@ from grnf.cli.outliers import outliers
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.cli.shards import EmbedCommand
+from grnf.cli.test import test
 from grnf.files import room_for
 
 __all__ = ["app", "main"]
@@ -38,8 +40,8 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, map, monitor, outliers, info, convert,
-    dimension, demo, reproduce,
+    embed, classify, distances, kernel, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
+    info, convert, dimension, demo, reproduce,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)
 app.add_typer(data, name="data")

@@ -1,0 +1,296 @@
+"""Level and power of the two-sample test beside histograms (degree, clustering, spectrum) and random GIN.
+
+For each family of graphs a pool of unchanged and pools of changed graphs are embedded once; samples are drawn
+from the pools without replacement. Level: both samples unchanged. All methods are permutation tests with 199
+permutations at 5 %; peers have MMD with Gaussian kernels of three widths, aggregated as ours are. Defaults
+were chosen on the family "powerlaw" alone. Results are stored as they come, and a run goes on where it was
+stopped. Run: python experiments/two_sample.py
+"""
+
+import json
+import time
+
+import numpy as np
+from common import HERE, fill, parser, save, save_figure
+from scipy.stats import binom, spearmanr
+from two_sample_peers import adjacency, peers
+from two_sample_sets import SHARES, families, rewired_pools
+
+from grnf.datasets import make_sbm
+from grnf.experiments.study import Table
+from grnf.stats import GraphDescriptor
+from grnf.stats.evaluate import in_space
+from grnf.stats.samples import Pooled, pooled_samples
+from grnf.stats.scores import sample_distances
+from grnf.stats.two_sample import PooledTest, pooled_test
+
+OURS = "GRNF"
+PERMUTATIONS = 199
+DRAWS = {8: (1000, 200), 32: (1000, 200), 128: (1000, 100), 512: (40, 30), 2048: (5, 5), 4096: (2, 2)}
+"""Graphs of each sample: draws for the level, and for the power."""
+LARGE = ("SBM",)
+"""Families with samples of more than 512."""
+OTHERS = ("level", "seconds", "rank", "speed")
+"""Keys that are no change."""
+
+
+class Store:
+    """Finished settings, one line each."""
+
+    def __init__(self, path):
+        self.path, self.found = path, {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for line in path.read_text().splitlines() if path.exists() else []:
+            record = json.loads(line)
+            self.found[tuple(record.pop("key"))] = record
+
+    def once(self, key, make):
+        if key not in self.found:
+            self.found[key] = make()
+            with self.path.open("a") as file:
+                file.write(json.dumps({"key": key, **self.found[key]}) + "\n")
+            print(*key, self.found[key], flush=True)
+        return self.found[key]
+
+
+def embedded(family, graphs):
+    """Vectors of all graphs of a family by method, each a dict of views, and processor seconds per 1,000."""
+    descriptor = GraphDescriptor()
+    descriptor.fit(graphs).transform_views(graphs[:64])  # compiles
+    start = time.process_time()
+    vectors = {OURS: descriptor.transform_views(graphs)}
+    seconds = {OURS: time.process_time() - start}
+    width = family.width
+    matrices = [(adjacency(graph), family.attributes(graph)) for graph in graphs]
+    for name, describe in peers(width).items():
+        start = time.process_time()
+        vectors[name] = {name: np.array([describe(*pair) for pair in matrices])}
+        seconds[name] = time.process_time() - start
+    return vectors, {name: 1000 * found / len(graphs) for name, found in seconds.items()}
+
+
+def draw(random, unchanged, changed, share, n):
+    """Rows of two samples: unchanged, and one in which so large a share is changed."""
+    count = round(share * n)
+    rows = random.permutation(unchanged)[: 2 * n - count]
+    return rows[:n], np.concatenate([rows[n:], random.permutation(changed)[:count]])
+
+
+def rejected(vectors, unchanged, changed, share, n, draws):
+    """Share of draws with p <= 0.05 by method, and processor seconds of a test."""
+    random = np.random.default_rng(n)
+    permutations = PERMUTATIONS if n <= 512 else 99
+    found, seconds = dict.fromkeys(vectors, 0), dict.fromkeys(vectors, 0.0)
+    for number in range(draws):
+        first, second = draw(random, unchanged, changed, share, n)
+        for name, views in vectors.items():
+            start = time.process_time()
+            how = {} if name == OURS else {"statistic": "mmd", "axes": ()}
+            stacked = {view: Z[np.concatenate([first, second])] for view, Z in views.items()}
+            only = frozenset({"plain"} if name == OURS else ())
+            pooled = Pooled(stacked, (n, n), [], {}, only)
+            test = PooledTest(pooled, permutations=permutations, random_state=number, **how)
+            seconds[name] += time.process_time() - start
+            found[name] += test.found["p_value"] <= 0.05
+    return {
+        "draws": draws,
+        "rejected": {name: count / draws for name, count in found.items()},
+        "seconds": {name: total / draws for name, total in seconds.items()},
+    }
+
+
+def run_family(family, store, tiny):
+    """Level and power at all sizes, up to one where ours and the best peer always reject."""
+    keys = [(family.name, "level", 0.0)] + [(family.name, change, share) for change, share in family.changes]
+    sizes = [n for n in ((8,) if tiny else DRAWS) if n <= 512 or family.name in LARGE]
+    prepared = []
+
+    def ready():
+        if not prepared:
+            graphs, pools = family.make(tiny)
+            vectors, seconds = embedded(family, graphs)
+            prepared.extend([vectors, pools])
+            store.once((family.name, "seconds", 0.0, 0), lambda: {"seconds": seconds})
+        return prepared
+
+    for key in keys:
+        _, change, share = key
+        for n in sizes:
+            level, power = (10, 5) if tiny else DRAWS[n]
+            null = change == "level"
+
+            def measure(n=n, null=null, change=change, share=share, draws=level if null else power):
+                vectors, pools = ready()
+                changed = pools[None if null else (change, share)]
+                mixed = 0.0 if null else family.mixture(share)
+                return rejected(vectors, pools[None], changed, mixed, n, draws)
+
+            done = store.once((*key, n), measure)["rejected"]
+            full = done[OURS] == 1 and max(done.values()) == 1
+            if not null and full and n < 4096 and n >= 32:
+                break
+
+
+def rank_correlations(store, tiny):
+    """Spearman correlation of a score with the share of rewired edges, over draws of 64 + 64 graphs."""
+
+    def measure():
+        shares = SHARES[::5] if tiny else SHARES
+        family, graphs, pools = rewired_pools(shares, 16 if tiny else 160)
+        vectors, _ = embedded(family, graphs)
+        random, n, draws = np.random.default_rng(0), (8 if tiny else 64), (2 if tiny else 20)
+        found = {name: [] for name in vectors}
+        for _ in range(draws):
+            rows = {share: random.permutation(pools[share])[:n] for share in shares}
+            first = random.permutation(pools[None])[:n]
+            for name, views in vectors.items():
+                scores = [score(name, views, rows[share], first) for share in shares]
+                found[name].append(float(spearmanr(shares, scores)[0]))
+        return {"correlation": {name: float(np.mean(values)) for name, values in found.items()}}
+
+    store.once(("rewired", "rank", 0.0, 64), measure)
+
+
+def speed(store, tiny):
+    """Processor seconds of a whole test with effect and witnesses, vectors made already, 999 permutations."""
+
+    def measure():
+        n = 50 if tiny else 1000
+        graphs = make_sbm(2 * n, random_state=0)[0]
+        pooled = pooled_samples([graphs[:n], graphs[n:]], ["X", "Y"], GraphDescriptor())
+        start = time.process_time()
+        pooled_test(pooled)
+        return {"n": n, "permutations": 999, "seconds": {OURS: time.process_time() - start}}
+
+    store.once(("SBM", "speed", 0.0, 1000), measure)
+
+
+def score(name, views, rows, reference):
+    samples = [{view: Z[some] for view, Z in views.items()} for some in (rows, reference)]
+    X, Y = in_space(*samples, "whitened" if name == OURS else "plain")
+    return sample_distances(X, Y, 10, 0)["energy" if name == OURS else "mmd2"].value
+
+
+def power_table(found):
+    rows = []
+    for (family, change, share, n), record in found.items():
+        if change in OTHERS:
+            continue
+        done = record["rejected"]
+        best = max((value, name) for name, value in done.items() if name != OURS)
+        what = f"{family}: {change}" + (f" {100 * share:g} %" if share else "")
+        cells = [f"{100 * done[name]:.0f}" for name in done]
+        rows.append([what, str(n), str(record["draws"]), *cells, f"{100 * (done[OURS] - best[0]):+.0f}"])
+    names = list(next(iter(_levels(found).values()))["rejected"])
+    return Table("Rejections in percent at level 5 %", ["change", "n", "draws", *names, "ours - best"], rows)
+
+
+def _levels(found):
+    return {key: record for key, record in found.items() if key[1] == "level"}
+
+
+def level_table(found):
+    rows = []
+    for (family, _, _, n), record in _levels(found).items():
+        done, draws = record["rejected"], record["draws"]
+        low, high = (100 * binom.ppf(side, draws, 0.05) / draws for side in (0.025, 0.975))
+        band = f"{low:.1f} to {high:.1f}"
+        rows.append([family, str(n), str(draws), band, *[f"{100 * value:.1f}" for value in done.values()]])
+    names = list(next(iter(_levels(found).values()))["rejected"])
+    return Table(
+        "Rejections in percent where nothing differs", ["family", "n", "draws", "band", *names], rows
+    )
+
+
+def other_tables(found):
+    rank = next(record["correlation"] for key, record in found.items() if key[1] == "rank")
+    names = list(rank)
+    cost = {key[0]: record["seconds"] for key, record in found.items() if key[1] == "seconds"}
+    tests = {n: record["seconds"] for (family, what, _, n), record in found.items()
+             if what == "level" and family == "SBM"}  # fmt: skip
+    rows = [["rank correlation with the share of rewired edges", *[f"{rank[name]:.3f}" for name in names]]]
+    rows += [
+        [f"seconds to describe 1,000 graphs, {family}", *[f"{values[name]:.2f}" for name in names]]
+        for family, values in cost.items()
+    ]
+    rows += [
+        [f"seconds of a test, {n:,} + {n:,} graphs", *[f"{values[name]:.3f}" for name in names]]
+        for n, values in tests.items()
+    ]
+    whole = found["SBM", "speed", 0.0, 1000]["seconds"][OURS]
+    rows.append(
+        ["seconds of a whole test, 1,000 + 1,000 graphs, 999 permutations", f"{whole:.1f}", *[""] * 4]
+    )
+    return Table("Beside power", ["", *names], rows)
+
+
+def picture(found, output):
+    import matplotlib.pyplot as plt
+
+    changes = list(dict.fromkeys(key[:3] for key in found if key[1] not in OTHERS))
+    columns = 5
+    rows = -(-len(changes) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(3.0 * columns, 2.3 * rows), sharex=True, sharey=True, squeeze=False
+    )
+    names = list(next(iter(_levels(found).values()))["rejected"])
+    colours = dict(zip(names, ["black", "C0", "C1", "C2", "C3"], strict=True))
+    for ax, change in zip(axes.ravel(), changes, strict=False):
+        sizes = sorted(key[3] for key in found if key[:3] == change)
+        for name in reversed(names):
+            values = [100 * found[*change, n]["rejected"][name] for n in sizes]
+            ax.plot(sizes, values, "o-", ms=3, color=colours[name], label=name, lw=2.2 if name == OURS else 1)
+        ax.axhline(5, color="grey", lw=0.6, ls=":")
+        ax.set_xscale("log", base=2)
+        share = f" {100 * change[2]:g} %" if change[2] else ""
+        ax.set_title(f"{change[0]}: {change[1]}{share}", fontsize=8)
+        ax.set_ylim(-4, 104)
+    for ax in axes.ravel()[len(changes) :]:
+        ax.axis("off")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("rejected, %", fontsize=8)
+    for column in range(columns):
+        last = max((row for row in range(rows) if row * columns + column < len(changes)), default=None)
+        if last is not None:
+            axes[last, column].set_xlabel("graphs in each sample", fontsize=8)
+            axes[last, column].tick_params(labelbottom=True)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="upper center", ncol=5, frameon=False, fontsize=9)
+    figure.tight_layout(rect=(0, 0, 1, 0.965))
+    save_figure(figure, "two_sample", output)
+
+
+def main():
+    made = parser(__doc__)
+    options = made.parse_args()
+    store = Store(options.output / "two_sample-work.jsonl")
+    for family in families(options.data):
+        if options.tiny and family.name != "SBM":
+            continue
+        run_family(family, store, options.tiny)
+    rank_correlations(store, options.tiny)
+    speed(store, options.tiny)
+    found = store.found
+    results = [{"key": list(key), **record} for key, record in found.items()]
+    settings = {
+        "permutations": PERMUTATIONS,
+        "permutations above 512 graphs": 99,
+        "draws": {str(n): draws for n, draws in DRAWS.items()},
+        "views": list(GraphDescriptor().fit([graph_of_two()]).views_),
+    }
+    save("two_sample", options.output, settings, results)
+    picture(found, HERE.parent / "docs" if options.output == HERE else options.output)
+    if options.output == HERE and not options.tiny:
+        fill("power", [power_table(found)])
+        fill("level", [level_table(found)])
+        fill("beside", [other_tables(found)])
+
+
+def graph_of_two():
+    from grnf import Graph
+
+    return Graph(2, [(0, 1)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""`grnf test` and `grnf evaluate`, as a user runs them."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from cli.small_sets import write_tu
+
+
+@pytest.fixture
+def other(tmp_path):
+    return write_tu(tmp_path / "OTHER", 20, seed=1)
+
+
+def test_two_collections(call, tu, other, tmp_path):
+    small = ("-m", 32, "--permutations", 99)
+    done = call("test", tu, other, *small)
+    assert done.returncode == 0, done.stderr
+    assert "p = " in done.stdout
+    assert "samples of 25, 20 graphs" in done.stdout
+    assert "typical of the first sample" in done.stdout
+    done = call("test", tu, other, *small, "--json", "--witnesses", 2)
+    found = json.loads(done.stdout)
+    assert 0.05 < found["p_value"] <= 1
+    assert len(found["witnesses_x"]) == 2
+    done = call("test", tu, other, *small, "-o", tmp_path / "r.json", "-q")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["p_value"] == found["p_value"]
+    done = call("test", tu, other, *small, "-o", tmp_path / "r.csv", "--axes", "4", "--statistic", "mmd")
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "r.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [rows[0]["view"], rows[1]["view"], rows[1]["axes"], rows[1]["width"]] == [
+        "all",
+        "plain",
+        "4",
+        "0.5",
+    ]
+    done = call("test", tu, tu, *small, "--paired")
+    assert "p = 1 " in done.stdout
+
+
+def test_vectors_and_bad_usage(call, tu, tmp_path):
+    random = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", random.normal(size=(30, 4)))
+    np.save(tmp_path / "b.npy", random.normal(1.5, 1, size=(30, 4)).astype(np.float32))
+    done = call("test", tmp_path / "a.npy", tmp_path / "b.npy", "--permutations", 99, "--json")
+    assert json.loads(done.stdout)["p_value"] == 0.01
+    done = call("test", tmp_path / "a.npy", tu)
+    assert (done.returncode, "holds vectors and" in done.stderr) == (1, True)
+    done = call("test", tmp_path / "a.npy", tmp_path / "c.npy")
+    assert done.returncode == 1
+    assert "c.npy" in done.stderr
+    done = call("test", tu, tu, "-o", tmp_path / "r.txt")
+    assert (done.returncode, ".json or .csv" in done.stderr) == (2, True)
+    done = call("test", tu, tu, "--axes", "a")
+    assert done.returncode == 2
+    done = call("test", "-", "-", "--format", "graph6")
+    assert (done.returncode, "only once" in done.stderr) == (2, True)
+    (tmp_path / "empty.g6").write_text("")
+    done = call("test", tu, tmp_path / "empty.g6")
+    assert done.returncode == 1
+    assert "empty.g6" in done.stderr
+
+
+def test_bad_graphs_are_invalid(call, tmp_path):
+    lines = ["Bw", "Bg", "BW", "C~", "Cr", "CF", "C^"]
+    (tmp_path / "a.g6").write_text("\n".join([*lines[:4], "C~~~~", *lines[4:]]) + "\n")
+    (tmp_path / "b.g6").write_text("\n".join(lines) + "\n")
+    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--permutations", 99)
+    for command in ("test", "evaluate"):
+        done = call(command, *small)
+        assert (done.returncode, "a.g6" in done.stderr) == (1, True)
+    done = call("evaluate", *small, "--on-error", "skip", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "1 graphs could not be used (left out)" in done.stderr
+    assert json.loads(done.stdout)["scores"]["validity"]["value"] == 7 / 8
+    done = call("test", *small, "--on-error", "skip", "--json")
+    assert json.loads(done.stdout)["sizes"] == [7, 7]
+
+
+def test_evaluation(call, tu, other, tmp_path, monkeypatch):
+    small = ("-m", 32, "--permutations", 19)
+    done = call("evaluate", tu, other, *small)
+    assert done.returncode == 0, done.stderr
+    assert "energy distance" in done.stdout
+    assert "25 generated, 20 reference graphs" in done.stdout
+    for suffix, start in (
+        (".tex", r"\begin{tabular}"),
+        (".md", "| score"),
+        (".html", "<!DOCTYPE"),
+        (".csv", "score,"),
+    ):
+        done = call("evaluate", tu, other, *small, "-q", "-o", tmp_path / f"r{suffix}")
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert (tmp_path / f"r{suffix}").read_text().startswith(start)
+    done = call("evaluate", tu, other, *small, "-o", tmp_path / "r.md")
+    assert (done.returncode, "--force" in done.stderr) == (1, True)
+    (tmp_path / "judge.py").write_text("def small(graph):\n    return graph.n_nodes < 5\n")
+    monkeypatch.chdir(tmp_path)
+    done = call("evaluate", tu, other, *small, "--valid", "judge:small", "--json")
+    assert 0 < json.loads(done.stdout)["scores"]["validity"]["value"] < 1
+    done = call("evaluate", tu, other, "--valid", "judge:large")
+    assert (done.returncode, "module:function is wanted" in done.stderr) == (2, True)
+    done = call("evaluate", tu, other, "-k", 30)
+    assert (done.returncode, "a smaller k" in done.stderr) == (1, True)
+    done = call("evaluate", tu, other, "-o", tmp_path / "r.pdf")
+    assert (done.returncode, ".html" in done.stderr) == (2, True)

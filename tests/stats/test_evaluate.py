@@ -1,0 +1,157 @@
+"""Scores of generated graphs: definitions, intervals, tables, bad input."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+
+from grnf import Graph
+from grnf.datasets import make_sbm
+from grnf.errors import GraphError
+from grnf.stats import evaluate
+from grnf.stats.evaluate import in_space
+from grnf.stats.scores import frechet_distance, neighbour_scores, sample_distances
+
+GRAPHS, Y = make_sbm(80, random_state=0)
+ONE, TWO = ([g for g, label in zip(GRAPHS, Y, strict=True) if label == side] for side in (0, 1))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluate(
+        GRAPHS[:40], GRAPHS[40:], n_components=32, permutations=99, valid=lambda g: g.n_nodes == 12
+    )
+
+
+def test_same_law(found):
+    assert found.p_value > 0.05
+    assert found["energy"].low <= 0.05
+    assert found["validity"].value == 1
+    assert found["uniqueness"].value == 1
+    for name in ("precision", "recall", "density", "coverage"):
+        score = found[name]
+        assert score.low <= score.value <= score.high
+        assert score.baseline is not None
+    assert found["precision"].value > 0.7
+
+
+def test_another_law(found):
+    other = evaluate(ONE, TWO, n_components=32, permutations=99)
+    assert other.p_value == 0.01
+    for name in ("energy", "mmd2", "frechet"):
+        assert other[name].value > found[name].value
+        assert other[name].low > 0
+    assert other["coverage"].value < found["coverage"].value
+
+
+def test_frechet_is_its_definition():
+    random = np.random.default_rng(0)
+    X, Y = random.normal(size=(50, 4)), random.normal(1, 2, size=(60, 4))
+    S, R = np.cov(X.T), np.cov(Y.T)
+    wanted = ((X.mean(0) - Y.mean(0)) ** 2).sum() + np.trace(S + R - 2 * np.real(sqrtm(S @ R)))
+    assert frechet_distance(X, Y) == pytest.approx(wanted)
+
+
+def test_neighbours_are_their_definitions():
+    random = np.random.default_rng(0)
+    X, Y, k = random.normal(size=(20, 3)), random.normal(0.5, 1, size=(25, 3)), 3
+    D = np.linalg.norm(X[:, None] - Y, axis=2)
+    near = np.sort(np.linalg.norm(Y[:, None] - Y, axis=2), axis=1)[:, k]
+    own = np.sort(np.linalg.norm(X[:, None] - X, axis=2), axis=1)[:, k]
+    scores = neighbour_scores(X, Y, k, 100, 0)
+    assert scores["precision"].value == (D <= near).any(axis=1).mean()
+    assert scores["recall"].value == (D <= own[:, None]).any(axis=0).mean()
+    assert scores["density"].value == pytest.approx((D <= near).sum(axis=1).mean() / k)
+    assert scores["coverage"].value == (D <= near).any(axis=0).mean()
+
+
+def test_distances_have_no_bias_and_their_bars_hold():
+    random, zero, covered = np.random.default_rng(0), [], 0
+    for seed in range(60):
+        X, Y, Z = random.normal(size=(25, 2)), random.normal(size=(25, 2)), random.normal(2, 1, size=(25, 2))
+        zero.append([sample_distances(X, Y, 10, seed)[name].value for name in ("energy", "mmd2")])
+        bars = sample_distances(X, Z, 100, seed)["energy"]
+        covered += bars.low <= 2.95 <= bars.high
+    mean, error = np.mean(zero, axis=0), np.std(zero, axis=0) / np.sqrt(60)
+    assert (np.abs(mean) < 4 * error).all()
+    assert covered >= 50
+
+
+def test_space_of_the_reference():
+    random = np.random.default_rng(0)
+    Y = {"a": random.normal(size=(200, 3)) * [1, 10, 100]}
+    _, rows = in_space(Y, Y)
+    assert rows.std(axis=0) == pytest.approx([1 / 1.01**0.5, 0.5**0.5, (1e-4 / 1.01e-2) ** 0.5], rel=0.2)
+    plain, _ = in_space(Y, Y, "plain")
+    assert np.allclose(plain, Y["a"] - Y["a"].mean(axis=0))
+
+
+def test_copies_are_counted():
+    path, ring = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    generated = [path, path.permuted([2, 0, 3, 1]), ring, *ONE[:9]]
+    result = evaluate(generated, [ring.permuted([1, 0, 2, 3]), *TWO[:9]], n_components=16, permutations=19)
+    assert result["uniqueness"].value == pytest.approx(11 / 12)
+    assert result["novelty"].value == pytest.approx(11 / 12)
+    assert result.undecided == 0
+
+
+def test_tables(found):
+    text = str(found)
+    assert text.splitlines()[0].split()[:3] == ["score", "better", "value"]
+    assert "two-sample test: p = " in text
+    assert found.to_table("markdown").startswith("| score |")
+    assert r"Fr\'echet distance & lower &" in found.to_table("latex")
+    page = found.to_table("html")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<tr>") == 11
+    lines = found.to_table("csv").splitlines()
+    assert lines[0] == "score,better,value,low,high,reference_halves"
+    assert len(lines) == 11
+    with pytest.raises(ValueError, match="format must be 'text'"):
+        found.to_table("pdf")
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["protocol"]["k"] == 5
+    assert stored["protocol"]["sizes"] == [40, 40]
+    assert "orders={1: 0.333" in stored["protocol"]["descriptor"]["views"]["plain"]
+
+
+def test_vectors_have_no_copies():
+    random = np.random.default_rng(0)
+    result = evaluate(random.normal(size=(30, 4)), random.normal(size=(30, 4)), permutations=19)
+    assert "novelty" not in result.scores
+    assert result.p_value > 0.05
+    with pytest.raises(GraphError, match="valid is a function of graphs"):
+        evaluate(random.normal(size=(30, 4)), random.normal(size=(30, 4)), valid=bool)
+
+
+def test_constant_collections():
+    path = Graph(3, [(0, 1), (1, 2)])
+    turned = [path.permuted(order) for order in itertools.islice(itertools.permutations(range(3)), 6)]
+    result = evaluate([path] * 8, [path] * 3 + turned, n_components=16)
+    assert result.p_value == 1
+    assert result["energy"].value == 0
+    assert result["frechet"].value == 0
+    assert result["precision"].value == result["coverage"].value == 1
+    assert result["uniqueness"].value == 1 / 8
+    assert result["novelty"].value == 0
+    other = evaluate([Graph(3, [(0, 1)])] * 8, [path] * 9, n_components=16)
+    assert other.p_value == 0.001
+    assert other["energy"].value > 0
+    assert other["precision"].value == other["coverage"].value == 0
+
+
+def test_bad_input():
+    with pytest.raises(GraphError, match=r"generated has 3 graphs, and the 5 nearest .* or a smaller k"):
+        evaluate(ONE[:3], TWO)
+    with pytest.raises(GraphError, match="generated is empty"):
+        evaluate([], TWO)
+    with pytest.raises(
+        GraphError, match="attributes of nodes differ: generated has nothing, reference has x"
+    ):
+        evaluate(ONE, [Graph(2, [(0, 1)], np.ones((2, 2)))] * 9)
+    with pytest.raises(GraphError, match="reference: row 2 holds NaN"):
+        evaluate(np.ones((9, 2)), np.where(np.arange(9)[:, None] == 2, np.nan, np.ones((9, 2))))
+    with pytest.raises(ValueError, match="space must be"):
+        evaluate(ONE, TWO, space="flat")

@@ -1,0 +1,349 @@
+"""The two-sample test: definition, level, power, and what it does about bad input."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grnf import GRNF, Graph, GraphBatch
+from grnf.datasets import make_delaunay, make_sbm
+from grnf.errors import GraphError, GrnfWarning
+from grnf.io import RawGraph
+from grnf.stats import GraphDescriptor, k_sample_test, two_sample_test
+from grnf.stats.axes import PooledRows, pooled_rows
+from grnf.stats.intervals import energy_distance, wilson
+from grnf.stats.permutations import Shuffled, p_values_of, smallest_possible
+from grnf.stats.statistics import pooled_statistics
+
+
+def vectors(n, seed, shift=0.0, width=4):
+    return np.random.default_rng(seed).normal(shift, size=(n, width))
+
+
+def by_hand(X, Y, between):
+    """Energy distance (or minus MMD^2) by its definition, all pairs counted."""
+    means = [np.mean([between(a, b) for a in A for b in B]) for A, B in ((X, Y), (X, X), (Y, Y))]
+    return 2 * means[0] - means[1] - means[2]
+
+
+@given(st.integers(1, 7), st.integers(1, 7), st.integers(0, 10**6))
+def test_statistics_are_their_definitions(m, n, seed):
+    X, Y = vectors(m, seed), vectors(n, seed + 1)
+    both = np.concatenate([X, Y])
+    rows = PooledRows(both, both[:, :2], (1, 2))
+    weights = np.repeat([1 / m, -1 / n], [m, n])[np.newaxis, :, np.newaxis]
+    energy, _ = pooled_statistics(rows, "energy", weights)
+    for value, width in zip(energy[:, 0], (4, 1, 2), strict=True):
+        far = by_hand(X[:, :width], Y[:, :width], lambda a, b: np.linalg.norm(a - b))
+        assert value == pytest.approx(far, abs=1e-9)
+    linear, _ = pooled_statistics(rows, "linear", weights)
+    shift = (X.mean(axis=0) - Y.mean(axis=0)) ** 2
+    assert linear[:, 0] == pytest.approx([shift.sum(), shift[0], shift[:2].sum()], abs=1e-12)
+    mmd, _ = pooled_statistics(rows, "mmd", weights)
+    apart = [((a - b) ** 2).sum() for a, b in itertools.combinations(both, 2)]
+    for value, width in zip(mmd[:3, 0], (0.5, 1, 2), strict=True):
+        scale = -0.5 / (width**2 * np.median(apart))
+        assert value == pytest.approx(
+            -by_hand(X, Y, lambda a, b, s=scale: np.exp(s * ((a - b) ** 2).sum())), abs=1e-9
+        )
+
+
+def test_blocks_in_single_precision_change_nothing(monkeypatch):
+    rows = pooled_rows(vectors(90, 0, width=20))
+    weights = next(Shuffled((40, 50), 20, 0).contrasts())
+    whole, _ = pooled_statistics(rows, "energy", weights)
+    monkeypatch.setattr("grnf.stats.statistics.ROWS", 7)
+    assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-12)
+    monkeypatch.setattr("grnf.stats.statistics.MANY", 10)
+    assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-6)
+
+
+def test_three_samples_are_sums_over_pairs():
+    sizes, Z = (4, 5, 6), vectors(15, 3)
+    rows = PooledRows(Z, Z[:, :0], ())
+    shuffled = Shuffled(sizes, 3, 0)
+    T, _ = pooled_statistics(
+        PooledRows(Z[shuffled.order], Z[:, :0], ()), "energy", next(shuffled.contrasts())
+    )
+    parts = np.split(Z, np.cumsum(sizes)[:-1])
+    total = sum(
+        len(A) * len(B) / len(rows.coordinates) * by_hand(A, B, lambda a, b: np.linalg.norm(a - b))
+        for A, B in itertools.combinations(parts, 2)
+    )
+    assert T[0, 0] == pytest.approx(total)
+
+
+def test_shuffles_of_pairs_swap_partners():
+    shuffled = Shuffled((6, 6), 200, 0, paired=True)
+    ways = next(shuffled.contrasts())[0] > 0
+    partner = shuffled.order % 6
+    for pair in range(6):
+        members = ways[partner == pair]
+        assert (members.sum(axis=0) == 1).all()
+        assert 60 < members[0].sum() < 141
+    assert (ways[:, 0] == (shuffled.labels == 0)).all()
+
+
+@pytest.mark.parametrize("permutations", [1023, 1024, 2500])
+def test_shuffles_come_in_pieces(permutations):
+    pieces = list(Shuffled((3, 4), permutations, 0).contrasts())
+    assert sum(piece.shape[2] for piece in pieces) == permutations + 1
+    for piece in pieces:
+        assert np.abs(piece.sum(axis=1)).max() < 1e-12
+
+
+def test_p_values_hold():
+    """P(p <= alpha) = alpha for exchangeable rows: 4,000 tests, whatever the statistic."""
+    random = np.random.default_rng(0)
+    p = np.array(
+        [p_values_of(random.gamma([[0.5], [5.0]], size=(2, 20)), np.zeros(2)).p_value for _ in range(4000)]
+    )
+    for alpha in (0.05, 0.1, 0.25, 0.5):
+        assert abs((p <= alpha).mean() - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / 4000)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"statistic": "mmd"}, {"statistic": "linear"}, {"paired": True}], ids=str
+)
+def test_level(options):
+    """Skewed vectors that vary along few axes, small and unequal samples: 400 tests at 20 %."""
+    random = np.random.default_rng(1)
+    found = []
+    for number in range(400):
+        Z = random.exponential(size=(18, 3)) @ random.normal(size=(3, 6))
+        m = 9 if "paired" in options else 7
+        test = k_sample_test if not options.get("paired") else None
+        if test:
+            result = test([Z[:m], Z[m:]], permutations=19, random_state=number, **options)
+        else:
+            result = two_sample_test(Z[:m], Z[m:], permutations=19, random_state=number, paired=True)
+        found.append(result.p_value <= 0.2)
+    assert abs(np.mean(found) - 0.2) < 3.5 * np.sqrt(0.2 * 0.8 / 400)
+
+
+def test_level_on_graphs():
+    graphs = make_sbm(400, random_state=5)[0]
+    descriptor = GraphDescriptor(64)
+    views = descriptor.fit_transform_views(graphs)
+    random, found = np.random.default_rng(2), []
+    for number in range(200):
+        rows = random.permutation(400)[:24]
+        samples = [{name: Z[some] for name, Z in views.items()} for some in (rows[:12], rows[12:])]
+        found.append(k_sample_test(samples, permutations=19, random_state=number).p_value <= 0.2)
+    assert abs(np.mean(found) - 0.2) < 3.5 * np.sqrt(0.2 * 0.8 / 200)
+
+
+def triangles(n, seed):
+    """Rings of triangles, and the same degrees without triangles: what orders 1 and 2 cannot tell apart."""
+    random = np.random.default_rng(seed)
+    with_, without = [], []
+    for _ in range(n):
+        k = int(random.integers(3, 7))
+        with_.append(Graph(3 * k, [(3 * t + i, 3 * t + (i + 1) % 3) for t in range(k) for i in range(3)]))
+        without.append(Graph(3 * k, [(i, (i + 1) % (3 * k)) for i in range(3 * k)]))
+    return with_, without
+
+
+def test_power_where_degrees_are_equal():
+    result = two_sample_test(*triangles(12, 0), n_components=64)
+    assert result.p_value == 0.001
+    same = two_sample_test(triangles(12, 1)[0], triangles(12, 2)[0], n_components=64)
+    assert same.p_value > 0.01
+
+
+def test_attributes_alone_are_found():
+    graphs, _ = make_delaunay(60, random_state=0)
+    moved = [Graph(g.n_nodes, g.edges, g.node_attr + 1.5) for g in graphs[30:]]
+    assert two_sample_test(graphs[:30], moved, n_components=64).p_value == 0.001
+    names = [RawGraph(2, np.array([[0, 1]]), {"a": np.array(list(text), object)}) for text in ("CO", "CN")]
+    result = two_sample_test([names[0]] * 10, [names[0]] * 3 + [names[1]] * 7, n_components=64)
+    assert result.p_value < 0.05
+    assert {member.view for member, _, _ in result.statistics} == {"plain", "roles", "around"}
+
+
+def test_result():
+    graphs, y = make_sbm(60, random_state=0)
+    one, two = ([g for g, label in zip(graphs, y, strict=True) if label == side] for side in (0, 1))
+    result = two_sample_test(one, two, n_components=64, permutations=99)
+    assert result.p_value == 0.01
+    assert result.sizes == (30, 30)
+    effect = result.effect
+    assert effect.low <= effect.value <= effect.high
+    assert 0 < effect.feature_error < effect.value
+    assert 0 < effect.share < 1
+    assert len(result.witnesses_x) == len(result.witnesses_y) == 5
+    scores = [witness.score for witness in result.witnesses_x]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > 0
+    stored = json.loads(json.dumps(result.to_dict()))
+    assert stored["protocol"]["descriptor"]["n_components"] == 64
+    assert stored["protocol"]["sizes"] == [30, 30]
+    assert "p = 0.01 (99 permutations)" in str(result)
+    again = two_sample_test(one, two, n_components=64, permutations=99)
+    assert again.to_dict() == result.to_dict()
+
+
+def test_witnesses_are_the_odd_ones():
+    X, Y = vectors(40, 0), vectors(40, 1)
+    Y[7] += 8
+    Y[9] += 8
+    result = two_sample_test(
+        X, Y, n_witnesses=2, axes=(), permutations=19, ids=(list(range(40)), list("y" * 40))
+    )
+    assert {witness.index for witness in result.witnesses_y} == {7, 9}
+    assert result.witnesses_y[0].id == "y"
+    shifted = two_sample_test(
+        X, np.concatenate([X[:30], X[30:] + 9]), n_witnesses=10, axes=(), permutations=19
+    )
+    assert {witness.index for witness in shifted.witnesses_y} <= set(range(30, 40))
+
+
+def test_effect_by_definition_and_its_bars():
+    X, Y = vectors(30, 0), vectors(25, 1, shift=0.5)
+    effect = two_sample_test(X, Y, permutations=19).effect
+
+    def mean(A, B, drop):
+        return np.mean([np.linalg.norm(a - b) for i, a in enumerate(A) for j, b in enumerate(B)
+                        if not drop or i != j])  # fmt: skip
+
+    wanted = 2 * mean(X, Y, False) - mean(X, X, True) - mean(Y, Y, True)
+    assert effect.value == pytest.approx(wanted)
+    covered = 0
+    for seed in range(60):
+        bars = two_sample_test(vectors(30, seed), vectors(30, seed + 100, 1.0), permutations=1 + 18).effect
+        covered += bars.low <= 1.115 <= bars.high
+    assert covered >= 50  # 95 % of 60 is 57; 50 or fewer has probability 1e-4
+
+
+def test_unbiased_in_resamples():
+    D = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    twice = energy_distance(D, np.array([[2.0], [0.0], [1.0]]), np.ones((3, 1)))[0]
+    far = (2 * (3 + 4 + 5) + (1 + 2 + 3)) / 9
+    assert twice == pytest.approx(2 * far - 2.0 - 4 / 3)  # the copy of graph 0 is no pair of its own
+
+
+def test_wilson_covers():
+    random = np.random.default_rng(0)
+    found = [wilson(int(random.binomial(40, 0.9)), 40) for _ in range(1000)]
+    assert 0.92 < np.mean([interval.low <= 0.9 <= interval.high for interval in found]) < 0.99
+
+
+# ---- equal and constant collections
+
+
+def test_equal_collections_have_p_1():
+    graphs = make_sbm(20, random_state=0)[0]
+    for options in ({}, {"statistic": "mmd"}, {"statistic": "linear"}, {"paired": True}):
+        assert two_sample_test(graphs, graphs, n_components=32, permutations=99, **options).p_value == 1
+    other = [graph.permuted(np.random.default_rng(0).permutation(12)) for graph in graphs[::-1]]
+    assert two_sample_test(graphs, other, n_components=32, permutations=99).p_value == 1
+
+
+def test_constant_collections():
+    path = Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
+    random = np.random.default_rng(0)
+    copies = [path.permuted(random.permutation(5)) for _ in range(20)]
+    result = two_sample_test(copies[:10], copies[10:], n_components=32)
+    assert result.p_value == 1
+    assert result.effect.value == pytest.approx(0, abs=1e-5)
+    ring = Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)])
+    assert two_sample_test(copies[:10], [ring] * 10, n_components=32).p_value == 0.001
+    assert two_sample_test(np.ones((5, 3)), np.ones((6, 3))).p_value == 1
+    assert two_sample_test(1e6 + vectors(30, 0), 1e6 + vectors(30, 1, shift=2.0)).p_value == 0.001
+
+
+# ---- bad input
+
+
+def test_few_graphs_are_told():
+    graphs = make_sbm(8, random_state=0)[0]
+    with pytest.warns(GrnfWarning, match="no p-value below 1 is possible"):
+        assert two_sample_test(graphs[:1], graphs[1:2], n_components=16).p_value == 1
+    with pytest.warns(GrnfWarning, match=r"with 2 and 2 graphs .* below 0.33"):
+        two_sample_test(graphs[:2], graphs[2:4], n_components=16)
+    assert smallest_possible([4, 4], 10**6) == pytest.approx(2 / 70)
+    assert smallest_possible([6, 6], 999, paired=True) == pytest.approx(2 / 64)
+
+
+def test_nothing_against_something():
+    graphs = make_sbm(4, random_state=0)[0]
+    with pytest.raises(GraphError, match="Y is empty: at least one graph"):
+        two_sample_test(graphs, [])
+    with pytest.raises(GraphError, match="X: at least one vector"):
+        two_sample_test(np.zeros((0, 3)), vectors(5, 0, width=3))
+    with pytest.raises(GraphError, match="at least two samples"):
+        k_sample_test([graphs])
+
+
+def test_different_attributes_are_named():
+    plain, wide = [Graph(2, [(0, 1)])] * 4, [Graph(2, [(0, 1)], np.ones((2, 3)))] * 4
+    with pytest.raises(GraphError, match=r"attributes of nodes differ: X has nothing, Y has x \(width 3\)"):
+        two_sample_test(plain, wide)
+    edges = [Graph(2, [(0, 1)], None, np.ones((1, 2)))] * 4
+    with pytest.raises(GraphError, match="attributes of edges differ"):
+        two_sample_test(edges, plain)
+    named = [RawGraph(2, np.array([[0, 1]]), {name: np.ones(2)}) for name in ("mass", "charge")]
+    with pytest.raises(GraphError, match=r"X has mass \(width 1\), Y has charge"):
+        two_sample_test([named[0]] * 4, [named[1]] * 4)
+    lonely = [Graph(2, [], None, np.empty((0, 2)))] * 4  # without edges nothing is known of their columns
+    assert two_sample_test(edges, lonely, n_components=16, permutations=99).p_value < 0.1
+    with pytest.raises(GraphError, match=r"Y\[1\]"):
+        two_sample_test(plain, [plain[0], object()])
+
+
+def test_vectors_that_do_not_fit():
+    with pytest.raises(GraphError, match="X has vectors of length 4 and Y of length 5"):
+        two_sample_test(vectors(5, 0), vectors(5, 0, width=5))
+    bad = vectors(5, 0)
+    bad[3, 1] = np.nan
+    with pytest.raises(GraphError, match="Y: row 3 holds NaN"):
+        two_sample_test(vectors(5, 1), bad)
+    with pytest.raises(GraphError, match="X holds graphs and Y vectors"):
+        two_sample_test([Graph(2, [])], vectors(5, 1))
+    with pytest.raises(GraphError, match=r"Y: 4 vectors in view 'b', 5 in the first"):
+        two_sample_test({"a": vectors(5, 0), "b": vectors(5, 1)}, {"a": vectors(5, 2), "b": vectors(4, 3)})
+    with pytest.raises(GraphError, match="as many graphs in Y as in X"):
+        two_sample_test(vectors(5, 1), vectors(6, 1), paired=True)
+    with pytest.raises(GraphError, match="2 ids for 5 graphs of X"):
+        two_sample_test(vectors(5, 1), vectors(5, 2), ids=(["a", "b"], list("abcde")))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"statistic": "t"}, "statistic must be 'energy'"),
+        ({"permutations": 0}, "permutations must be an integer >= 1"),
+        ({"axes": (0,)}, "axes must be an integer >= 1"),
+        ({"views": 3}, "views must be 'auto', a transformer"),
+        ({"views": {}}, "views is empty"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        two_sample_test(make_sbm(12, random_state=0)[0], make_sbm(12, random_state=1)[0], **options)
+
+
+# ---- descriptor
+
+
+def test_descriptor():
+    graphs = make_sbm(10, random_state=0)[0]
+    descriptor = GraphDescriptor(16)
+    first = descriptor(graphs)
+    assert first.shape == (10, 32)
+    assert np.array_equal(descriptor(graphs[3:5]), first[3:5])
+    own = GraphDescriptor(views={"a": GRNF(8, random_state=0), "b": GRNF(4, random_state=1)})
+    assert own(graphs).shape == (10, 12)
+    assert "GRNF" in own.protocol()["views"]["a"]
+    batch = GraphBatch.from_graphs(graphs)
+    assert two_sample_test(batch[:5], batch[5:], views=GRNF(8, random_state=0)).p_value > 0.01
+
+
+def test_expensive_orders_are_left_out():
+    graph = make_delaunay(1, n_nodes=400, random_state=0)[0][0]
+    with pytest.warns(GrnfWarning, match="order"):
+        descriptor = GraphDescriptor(512).fit([graph])
+    assert descriptor.views_["plain"][-1].orders_.max() == 2
