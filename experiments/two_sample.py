@@ -30,6 +30,7 @@ DRAWS = {8: (1000, 200), 32: (1000, 200), 128: (1000, 100), 512: (40, 30), 2048:
 """Graphs of each sample: draws for the level, and for the power."""
 LARGE = ("SBM",)
 """Families with samples of more than 512."""
+TICKS = (8, 32, 128, 512, 2048)
 OTHERS = ("level", "seconds", "rank", "speed")
 """Keys that are no change."""
 
@@ -87,7 +88,7 @@ def rejected(vectors, unchanged, changed, share, n, draws):
             start = time.process_time()
             how = {} if name == OURS else {"statistic": "mmd", "axes": ()}
             stacked = {view: Z[np.concatenate([first, second])] for view, Z in views.items()}
-            only = frozenset({"plain"} if name == OURS else ())
+            only = frozenset({"plain", "size"} if name == OURS else ())
             pooled = Pooled(stacked, (n, n), [], {}, only)
             test = PooledTest(pooled, permutations=permutations, random_state=number, **how)
             seconds[name] += time.process_time() - start
@@ -242,6 +243,7 @@ def picture(found, output):
             ax.plot(sizes, values, "o-", ms=3, color=colours[name], label=name, lw=2.2 if name == OURS else 1)
         ax.axhline(5, color="grey", lw=0.6, ls=":")
         ax.set_xscale("log", base=2)
+        ax.set_xticks(TICKS, labels=map(str, TICKS), fontsize=8)
         share = f" {100 * change[2]:g} %" if change[2] else ""
         ax.set_title(f"{change[0]}: {change[1]}{share}", fontsize=8)
         ax.set_ylim(-4, 104)

@@ -154,6 +154,15 @@ def test_power_where_degrees_are_equal():
     assert same.p_value > 0.01
 
 
+def test_size_alone_is_found():
+    """A graph twice over has the means of the graph: nothing but its size differs."""
+    graphs = make_sbm(40, random_state=0)[0]
+    twice = [Graph(24, np.concatenate([g.edges, g.edges + 12])) for g in graphs[20:]]
+    result = two_sample_test(graphs[:20], twice, n_components=64)
+    assert result.p_value == 0.001
+    assert [p for member, _, p in result.statistics if member.view == "size"] == [0.001]
+
+
 def test_attributes_alone_are_found():
     graphs, _ = make_delaunay(60, random_state=0)
     moved = [Graph(g.n_nodes, g.edges, g.node_attr + 1.5) for g in graphs[30:]]
@@ -161,7 +170,7 @@ def test_attributes_alone_are_found():
     names = [RawGraph(2, np.array([[0, 1]]), {"a": np.array(list(text), object)}) for text in ("CO", "CN")]
     result = two_sample_test([names[0]] * 10, [names[0]] * 3 + [names[1]] * 7, n_components=64)
     assert result.p_value < 0.05
-    assert {member.view for member, _, _ in result.statistics} == {"plain", "roles", "around"}
+    assert {member.view for member, _, _ in result.statistics} == {"plain", "roles", "size", "around"}
 
 
 def test_result():
@@ -333,7 +342,7 @@ def test_descriptor():
     graphs = make_sbm(10, random_state=0)[0]
     descriptor = GraphDescriptor(16)
     first = descriptor(graphs)
-    assert first.shape == (10, 32)
+    assert first.shape == (10, 34)
     assert np.array_equal(descriptor(graphs[3:5]), first[3:5])
     own = GraphDescriptor(views={"a": GRNF(8, random_state=0), "b": GRNF(4, random_state=1)})
     assert own(graphs).shape == (10, 12)

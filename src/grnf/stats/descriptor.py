@@ -2,7 +2,7 @@
 
 No one view is best at all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their attributes.
 Degrees as categories, with triangles beside them, are about as sharp as histograms of either. Where there are
-attributes, so is what stands around each node.
+attributes, so is what stands around each node. All of these are means over nodes, so sizes are a view too.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from grnf.lifts.columns import indicator_columns
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
-__all__ = ["GraphDescriptor", "with_degrees"]
+__all__ = ["GraphDescriptor", "Sizes", "with_degrees"]
 
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
+
+
+SCALE_OF_SIZES = 0.1
+"""Of logarithms beside GRNF vectors, whose entries are means of bounded numbers over the root of M."""
 
 
 class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
@@ -43,9 +47,9 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         Features of each view.
     views : "auto", transformer, or dict of transformers, default="auto"
         "auto": "plain" (GRNF of orders 1, 2 and 3); "roles" (of order 1, structure alone: degrees as
-        categories, and triangles); and "around" where there are attributes (of order 1: categories as
-        Weisfeiler-Lehman colours of depth 1, numbers with their means over neighbours). A transformer has
-        `fit` and `transform` from graphs to an array.
+        categories, and triangles); "size" (numbers of nodes and edges); and "around" where there are
+        attributes (of order 1: categories as Weisfeiler-Lehman colours of depth 1, numbers with their means
+        over neighbours). A transformer has `fit` and `transform` from graphs to an array.
     random_state : int, default=0
 
     Attributes
@@ -62,7 +66,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     >>> graphs, _ = make_sbm(10, random_state=0)
     >>> descriptor = GraphDescriptor(64)
     >>> descriptor(graphs).shape, list(descriptor.views_)
-    ((10, 128), ['plain', 'roles'])
+    ((10, 130), ['plain', 'roles', 'size'])
     """
 
     def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
@@ -126,11 +130,12 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         high = {"orders": {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}, "max_seconds_per_graph": SECONDS_PER_GRAPH}
         low = {"orders": {1: 1.0}}
         scaled: list[Lift] = [Standardize()] if numbers else []
-        made = {
+        made: dict[str, Any] = {
             "plain": make_pipeline(*scaled, self._grnf(**high)),
             "roles": make_pipeline(Triangles(), self._grnf(**low)),
+            "size": Sizes(),
         }
-        self.of_structure_, self.axes_only_ = {"roles"}, {"plain"}
+        self.of_structure_, self.axes_only_ = {"roles"}, {"plain", "size"}
         if numbers or categories:
             around: list[Lift] = [*scaled]
             if categories:
@@ -166,6 +171,31 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
                 raise GraphError(f"view {name!r} made an array of shape {Z.shape} of {len(batch)} graphs")
             found[name] = Z
         return found
+
+
+class Sizes(BaseEstimator):  # type: ignore[misc]
+    """Logarithms of the numbers of nodes and edges, on the scale of vectors of GRNF.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> Sizes().fit_transform([Graph(2, [(0, 1)])]).round(3)
+    array([[0.11 , 0.069]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return two numbers for each graph."""
+        batch = X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X)
+        counts = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
+        return np.asarray(SCALE_OF_SIZES * np.log1p(counts))
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
+        """Return two numbers for each graph."""
+        return self.transform(X)
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:
