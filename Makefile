@@ -22,7 +22,6 @@ $(DEV): pyproject.toml | $(BIN)/python
 
 demo: $(DEMO)
 	$(BIN)/grnf demo --output grnf-demo
-	@echo "Open grnf-demo/sbm.html and grnf-demo/delaunay.html in a browser: no network is needed."
 
 test: lint types unit docs-quick
 

@@ -63,7 +63,7 @@ def plain(app, what, name, obj, options, lines):
     for number, line in enumerate(lines):
         if ">>>" not in line and not line.lstrip().startswith("..."):
             line = re.sub(r":ref:`([^`<]*?)\s*(<[^`>]*>)?`", r"\1", line)  # labels of other projects
-            lines[number] = line.replace("|", "\\|").replace("**", "\\*\\*").replace("_,)", "\\_,)")
+            lines[number] = line.replace("|", "\\|").replace("*", "\\*").replace("_,)", "\\_,)")
 
 
 def setup(app):

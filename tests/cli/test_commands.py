@@ -135,15 +135,20 @@ def test_demo(tmp_path):
     assert result.returncode == 0, result.stderr
     written = sorted(path.name for path in (tmp_path / "demo").iterdir())
     maps = ["delaunay.html", "sbm.html"]
-    assert written == ["delaunay.html", "delaunay.npy", "results.json", "sbm.html", "sbm.npy", "tsne.png"]
+    pictures = ["distances.png", "neighbours.png"]
+    assert written == sorted(["delaunay.npy", "results.json", "sbm.npy", *maps, *pictures])
     for name in maps:
         assert (tmp_path / "demo" / name).resolve().as_uri() in result.stdout
     for name in written:
         assert name in result.stdout
     results = json.loads((tmp_path / "demo" / "results.json").read_text())
     for name in ("SBM", "Delaunay"):
-        assert results[name]["distances"]["permuted copy"]["value"] < 1e-4
-        assert len(results[name]["accuracy"]) >= 3
+        distances = results[name]["distances"]
+        assert distances["permuted copy"]["value"] < 1e-4
+        assert distances["pairs of one class"]["mean"] < distances["pairs of two classes"]["mean"]
+        assert results[name]["test"]["p_value"] < 0.05
+        assert len(results[name]["neighbours"]) == 4
+        assert len(results[name]["accuracy"]) == 3
 
 
 @pytest.mark.parametrize("quiet", [False, True])

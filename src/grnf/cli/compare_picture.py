@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grnf.atlas.springs import spring_places
 from grnf.files import atomic_write
 
 if TYPE_CHECKING:
     from grnf.estimators.difference import Difference
     from grnf.io import RawGraph
-    from grnf.typing import FloatArray
 
 __all__ = ["draw"]
 
@@ -32,7 +32,7 @@ def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]
     axes = figure.subplots(1, 2)
     shown: Any = None
     for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
-        places = _layout(graph)
+        places = spring_places(graph.n_nodes, graph.edges)
         lines = LineCollection(
             [places[list(edge)] for edge in np.asarray(graph.edges).reshape(-1, 2).tolist()],
             array=found.edges[side],
@@ -65,19 +65,3 @@ def _outline(width: float, colour: str = "0.3") -> list[Any]:
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=width, foreground=colour), Normal()]
-
-
-def _layout(graph: RawGraph) -> FloatArray:
-    """Return places of nodes: by springs where networkx is there, else on a circle."""
-    angle = np.linspace(0, 2 * np.pi, graph.n_nodes, endpoint=False)
-    circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    try:
-        import networkx as nx  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return circle
-    made = nx.Graph()
-    made.add_nodes_from(range(graph.n_nodes))
-    made.add_edges_from((i, j) for i, j in np.asarray(graph.edges).reshape(-1, 2).tolist() if i != j)
-    connected = graph.n_nodes > 1 and nx.is_connected(made)
-    places = nx.kamada_kawai_layout(made) if connected else nx.spring_layout(made, seed=0)
-    return np.array([places[node] for node in range(graph.n_nodes)]).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""`grnf demo`: the main job on built-in data, from graphs to vectors, distances, accuracy and a picture."""
+"""`grnf demo`: the main job on built-in data: vectors, distances, a test, neighbours, accuracy, maps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 DISTANCE_FEATURES = 65_536
-"""Features for the distances of the demo: two graphs are quickly embedded, and the error bars get short."""
+"""Features for the distance of two graphs: these are quickly embedded, and the error bars get short."""
+
+N_NEIGHBOURS = 4
 
 
 def demo(
@@ -26,7 +28,10 @@ def demo(
     n_graphs: int = typer.Option(600, help="Number of graphs in each set."),
     seed: int = typer.Option(0, help="Seed of the graphs and of the features."),
 ) -> None:
-    """Embed the paper's two synthetic sets and show what the vectors are good for; about a minute.
+    """Embed the paper's two synthetic sets and show what the vectors are good for. Under a minute.
+
+    For each set of two classes: distances within and between the classes, a test whether they differ, the
+    nearest graphs of one, accuracy beside a baseline, and a map to look at.
 
     Example: grnf demo --output grnf-demo
     """
@@ -41,33 +46,81 @@ def demo(
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"Two sets of {n_graphs} graphs of two classes; vectors of length {n_components}.")
+    console.print(
+        f"Two sets of {n_graphs} graphs of two classes; vectors of length {n_components}, orders 1 to 3."
+    )
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
-    maps: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
-        with no_progress(), console.status(f"{name}: drawing, embedding and classifying {n_graphs} graphs"):
+        with no_progress(), console.status(f"{name}: drawing and embedding {n_graphs} graphs, and their map"):
             graphs, y = make(n_graphs, random_state=seed)
-            results[name], vectors = _one_set(graphs, y, n_components, seed)
-            maps |= {f"{name}, orders {orders}": (_map(Z, seed), y) for orders, Z in vectors.items()}
-            _write_page(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
+            results[name], Z = _one_set(graphs, y, n_components, seed)
+            _write_map(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
-            np.save(file, vectors["1, 2"], allow_pickle=False)
-        _tell(console, name, results[name])
-    written = ["sbm.npy", "delaunay.npy", "sbm.html", "delaunay.html"]
-    if importlib.util.find_spec("matplotlib"):
-        _draw(output / "tsne.png", maps)
-        written.append("tsne.png")
-    else:
-        console.print("no picture: matplotlib is missing; pip install 'grnf\\[plot]' brings it")
+            np.save(file, Z, allow_pickle=False)
+        shown[name] = graphs, y, Z
+        _tell(console, name, results[name], y)
+    pictures = importlib.util.find_spec("matplotlib") is not None
+    if pictures:
+        from grnf.cli.demo_pictures import draw_distances, draw_neighbours
+
+        draw_distances(output / "distances.png", {name: (Z, y) for name, (_, y, Z) in shown.items()})
+        draw_neighbours(
+            output / "neighbours.png",
+            {name: (graphs, results[name]["neighbours"]) for name, (graphs, _, _) in shown.items()},
+        )
     write_json(output / "results.json", results)
-    console.print(f"\nwritten to {output}/: {', '.join([*written, 'results.json'])}")
-    console.print("maps of both sets, to look at in a browser:")
-    for name in ("sbm.html", "delaunay.html"):
-        console.print(f"  {(output / name).resolve().as_uri()}")
+    _tell_files(console, output, pictures)
 
 
-def _write_page(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
-    """Write a map of one set, with orders up to 3, which tell the classes of both sets apart."""
+def _one_set(graphs: list[Graph], y: Any, n_components: int, seed: int) -> tuple[dict[str, Any], Any]:
+    """Embed one set; return what is worth telling, and the vectors."""
+    from grnf import GRNF
+    from grnf.experiments.synthetic_sets import ORDERS_TO_3
+    from grnf.metric import pairwise_distances
+    from grnf.search import GraphIndex
+    from grnf.stats import two_sample_test
+
+    grnf = GRNF(n_components, orders=ORDERS_TO_3, random_state=seed)
+    Z = grnf.fit_transform(graphs)
+    within, between = pair_distances(pairwise_distances(Z), y)
+    many = GRNF(DISTANCE_FEATURES, random_state=seed).fit(graphs)
+    copy = many.distance(graphs[0], graphs[0].permuted(range(graphs[0].n_nodes)[::-1]))
+    low, high = copy.interval(0.05)
+    test = two_sample_test(Z[y == 0], Z[y == 1], random_state=seed)
+    hits = GraphIndex(grnf).add(Z).search(Z[:1], k=N_NEIGHBOURS + 1, interval=0.05)
+    found = [row for row in hits.records() if row["id"] != "0"][:N_NEIGHBOURS]
+    results = {
+        "distances": {
+            "pairs of one class": {"mean": float(within.mean()), "std": float(within.std())},
+            "pairs of two classes": {"mean": float(between.mean()), "std": float(between.std())},
+            "permuted copy": {"value": copy.value, "low": low, "high": high},
+        },
+        "test": {"p_value": test.p_value, "permutations": test.permutations},
+        "neighbours": [
+            {"graph": int(row["id"]), **{key: float(row[key]) for key in ("distance", "low", "high")}}
+            for row in found
+        ],
+        "accuracy": {
+            "SVM on GRNF": _accuracy("svm", Z, y),
+            "5 nearest neighbours on GRNF": _accuracy("knn", Z, y),
+            "SVM on degrees and mean attributes (baseline)": _accuracy("svm", _baseline(graphs), y),
+        },
+    }
+    return results, Z
+
+
+def pair_distances(D: Any, y: Any) -> tuple[Any, Any]:
+    """Return the distances of all pairs within the classes, and between them."""
+    import numpy as np
+
+    first, second = np.triu_indices(len(y), 1)
+    same = y[first] == y[second]
+    pairs = D[first, second]
+    return pairs[same], pairs[~same]
+
+
+def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
     from grnf import GRNF
     from grnf.atlas import map_graphs
     from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
@@ -82,35 +135,6 @@ def _write_page(path: Path, name: str, graphs: list[Graph], y: Any, n_components
         title=f"{name}: {len(graphs)} graphs of two classes",
         random_state=seed,
     ).write(path)
-
-
-def _one_set(
-    graphs: list[Graph], y: Any, n_components: int, seed: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Embed one set; return what is worth telling, and the vectors by the orders that made them."""
-    from grnf import GRNF
-
-    grnf = GRNF(n_components, random_state=seed)
-    vectors = {
-        "1, 2": grnf.fit_transform(graphs),
-        "1, 2, 3": grnf.set_params(orders={1: 1 / 3, 2: 1 / 3, 3: 1 / 3}).fit_transform(graphs),
-    }
-    many = GRNF(DISTANCE_FEATURES, random_state=seed).fit(graphs)
-    backwards = graphs[0].permuted(range(graphs[0].n_nodes)[::-1])
-    distances = {}
-    others = {"same class": graphs[2], "other class": graphs[1], "permuted copy": backwards}
-    for what, other in others.items():
-        estimate = many.distance(graphs[0], other)
-        low, high = estimate.interval(0.05)
-        distances[what] = {"value": estimate.value, "low": low, "high": high}
-    accuracy = {
-        "SVM on GRNF, orders 1, 2": _accuracy("svm", vectors["1, 2"], y),
-        "5-NN on GRNF, orders 1, 2": _accuracy("knn", vectors["1, 2"], y),
-        "SVM on GRNF, orders 1, 2, 3": _accuracy("svm", vectors["1, 2, 3"], y),
-        "5-NN on GRNF, orders 1, 2, 3": _accuracy("knn", vectors["1, 2, 3"], y),
-        "SVM on degrees and mean attributes (baseline)": _accuracy("svm", _baseline(graphs), y),
-    }
-    return {"distances": distances, "accuracy": accuracy}, vectors
 
 
 def _baseline(graphs: list[Graph]) -> Any:
@@ -137,37 +161,36 @@ def _accuracy(method: str, Z: Any, y: Any) -> dict[str, float]:
     return {"mean": float(scores.mean()), "std": float(scores.std())}
 
 
-def _map(Z: Any, seed: int) -> Any:
-    from sklearn.manifold import TSNE
-    from sklearn.preprocessing import StandardScaler
-
-    tsne = TSNE(random_state=seed, init="pca", perplexity=min(30, len(Z) / 4))
-    return tsne.fit_transform(StandardScaler().fit_transform(Z))
-
-
-def _tell(console: Any, name: str, result: dict[str, Any]) -> None:
-    console.print(f"\n{name}")
-    for what, d in result["distances"].items():
-        line = f"  distance, {what:<14} {d['value']:.4f}   95 % interval {d['low']:.4f} to {d['high']:.4f}"
-        console.print(line)
-    for what, score in result["accuracy"].items():
-        console.print(f"  accuracy, {what:<46} {score['mean']:.3f} +- {score['std']:.3f}")
-
-
-def _draw(path: Path, maps: dict[str, Any]) -> None:
-    """Draw the t-SNE maps in a grid."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from grnf.experiments.figures import scatter_classes
+def _tell(console: Any, name: str, result: dict[str, Any], y: Any) -> None:
     from grnf.experiments.synthetic_sets import CLASSES
 
-    figure = Figure(figsize=(9.5, 9), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle("t-SNE of GRNF vectors: one point per graph")
-    for axes, (title, (points, y)) in zip(figure.subplots(2, 2).flat, maps.items(), strict=True):
-        scatter_classes(axes, points, y, CLASSES[title.split(",")[0]])
-        axes.set(title=title, xticks=[], yticks=[])
-        axes.legend(fontsize=9)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, dpi=110, format="png")
+    distances, test, near = result["distances"], result["test"], result["neighbours"]
+    one, two = distances["pairs of one class"], distances["pairs of two classes"]
+    own = sum(int(y[row["graph"]] == y[0]) for row in near)
+    console.print(f"\n{name}: {CLASSES[name][0]}, or {CLASSES[name][1]}")
+    console.print(
+        f"  distances   pairs of one class {one['mean']:.4f} on average, of two classes {two['mean']:.4f}; "
+        f"of a graph and its permuted copy {distances['permuted copy']['value']:.4f}"
+    )
+    console.print(
+        f"  test        do the classes differ? p = {test['p_value']:.3g}, {test['permutations']} permutations"
+    )
+    console.print(
+        f"  neighbours  of graph 0: {own} of its {len(near)} nearest are of its class; the nearest at "
+        f"{near[0]['distance']:.4f} (95 % interval {near[0]['low']:.4f} to {near[0]['high']:.4f})"
+    )
+    for what, score in result["accuracy"].items():
+        console.print(f"  accuracy    {score['mean']:.3f} +- {score['std']:.3f}  {what}")
+
+
+def _tell_files(console: Any, output: Path, pictures: bool) -> None:
+    console.print(f"\nWritten to {output}/")
+    if pictures:
+        console.print("  distances.png   pairs of two classes lie further to the right than pairs of one")
+        console.print("  neighbours.png  a graph of each set and the graphs nearest to it: they look alike")
+    else:
+        console.print("  no pictures: matplotlib is missing; pip install 'grnf\\[plot]' brings it")
+    console.print("  sbm.npy, delaunay.npy  the vectors, one row per graph; results.json  all these numbers")
+    console.print("Maps, to open in a browser: point at a dot to see its graph, click to see what is near it")
+    for name in ("sbm.html", "delaunay.html"):
+        console.print(f"  {(output / name).resolve().as_uri()}")
