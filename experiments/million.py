@@ -198,7 +198,6 @@ def plan(results: dict, graphs: float = 1e9) -> dict[str, float]:
         "seconds of a core per shard": round(shard_seconds, 1),
         "MB per shard": round(SHARD * size / 1e6, 1),
         "TB in all, float32": round(graphs * size / 1e12, 2),
-        "MB of manifest": round(-int(-graphs // SHARD) * 350 / 1e6, 1),
         "MB/s written by 64 cores": round(64 * size / seconds / 1e6),
         "core hours lost if each core is lost once a day": round(
             core_hours / 24 * shard_seconds / 2 / 3600, 3

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 import warnings
 from pathlib import Path
 
@@ -31,9 +32,19 @@ def poisonable():
         os.environ["PYTHONPATH"] = before
 
 
+@pytest.fixture
+def client(cluster):
+    """A client of a cluster of two processes, both of which are there, whatever the test before did."""
+    end = time.monotonic() + 60
+    while len(cluster.scheduler_info(n_workers=-1)["workers"]) != 2 or len(cluster.run(os.getpid)) != 2:
+        assert time.monotonic() < end, "workers did not come back"
+        time.sleep(0.05)
+    return cluster
+
+
 @pytest.fixture(scope="module")
-def client():
-    """A client of a cluster of two processes."""
+def cluster():
+    """A cluster of two processes."""
     pytest.importorskip("distributed", reason="needs Dask: the extra dask")
     from grnf.scale.cluster import dask_client
 

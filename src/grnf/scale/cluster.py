@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 from grnf.scale.work import Job, Outcome, compute, refusal
@@ -46,14 +47,18 @@ def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
         Processes of a cluster on this machine, of one thread each.
     """
     try:
-        import dask
-        import distributed
+        dask: Any = import_module("dask")
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise ImportError("a cluster needs Dask: pip install 'grnf[dask]'") from None
     if isinstance(where, distributed.Client):
         yield where
         return
-    settings = {"distributed.scheduler.allowed-failures": TRIES - 1, "distributed.admin.tick.limit": "1h"}
+    settings = {
+        "distributed.scheduler.allowed-failures": TRIES - 1,
+        "distributed.deploy.lost-worker-timeout": "1h",  # on a busy machine a worker takes long to come back
+        "distributed.admin.tick.limit": "1h",
+    }
     with _quiet(), dask.config.set(settings):
         if where is True or where == "local":
             with (
@@ -167,8 +172,7 @@ class OnDask:
 
     def _done(self, futures: list[Any]) -> list[Any]:
         """Wait a moment; return what is done."""
-        import distributed
-
+        distributed: Any = import_module("distributed")
         if not futures:
             time.sleep(TICK)
             return []
@@ -181,8 +185,7 @@ class OnDask:
 
     def _outcome(self, future: Any, job: Job) -> Outcome | None:
         """Return what came of a job; None if another worker must do it."""
-        import distributed
-
+        distributed: Any = import_module("distributed")
         try:
             outcome: Outcome = future.result(timeout=10)
         except distributed.KilledWorker as error:

@@ -64,14 +64,23 @@ class Processes:
                 n_jobs = max(2, effective_n_jobs(self.n_jobs))  # with one, joblib would work in this process
                 for outcome in in_processes(compute, list(waiting.values()), n_jobs):
                     del waiting[outcome.number]
+                    self.folder.forget(outcome.number)
                     yield outcome
             except BrokenProcessPool:
-                done = self.folder.recorded(waiting)
-                begun = set(self.folder.begun()) & waiting.keys()
-                for number in [*done, *(begun - done.keys() or list(waiting)[:1])]:
-                    self.folder.forget(number)
-                    job = waiting.pop(number)
-                    if number in done:  # it was finished, but nobody was told
-                        yield Outcome(job.number, done[number])
-                    else:
-                        yield Outcome(job.number, reason="the process that computed it died", fate="died")
+                yield from self._after_death(waiting)
+
+    def _after_death(self, waiting: dict[int, Job]) -> Iterator[Outcome]:
+        """Yield what is known of jobs that are not waiting any more: finished or failed untold, or begun."""
+        done, failed = self.folder.recorded(waiting), self.folder.reasons(waiting)
+        begun = set(self.folder.begun()) & waiting.keys() - done.keys() - failed.keys()
+        if not (done or failed or begun):  # a process that died before it began anything
+            begun = set(list(waiting)[:1])
+        for number in sorted({*done, *failed, *begun}):
+            self.folder.forget(number)
+            del waiting[number]
+            if number in done:
+                yield Outcome(number, done[number])
+            elif number in failed:
+                yield Outcome(number, reason=failed[number], fate="failed")
+            else:
+                yield Outcome(number, reason="the process that computed it died", fate="died")

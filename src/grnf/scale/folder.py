@@ -26,7 +26,7 @@ from grnf.io.vectors.parts import differences
 from grnf.io.vectors.shards import FORMAT, MANIFEST, VERSION
 from grnf.scale.plan import Plan, Shard
 
-__all__ = ["ShardFolder", "begun_file", "file_matches", "record_file", "sealed", "unsealed"]
+__all__ = ["ShardFolder", "begun_file", "failed_file", "file_matches", "record_file", "sealed", "unsealed"]
 
 WORK, PLAN = "_work", "plan.json"
 
@@ -39,6 +39,11 @@ def record_file(folder: Path, number: int) -> Path:
 def begun_file(folder: Path, number: int) -> Path:
     """Return the mark of a shard that is being computed."""
     return folder / WORK / f"{number:06d}.begun"
+
+
+def failed_file(folder: Path, number: int) -> Path:
+    """Return where it is noted why a shard failed, for a driver that was not told."""
+    return folder / WORK / f"{number:06d}.failed"
 
 
 def sealed(content: Any) -> str:
@@ -208,9 +213,15 @@ class ShardFolder:
         """Return the shards that somebody has begun and not finished."""
         return sorted(int(file.stem) for file in (self.folder / WORK).glob("*.begun"))
 
+    def reasons(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return why shards failed, of those of these that did."""
+        found = {number: unsealed(failed_file(self.folder, number)) for number in numbers}
+        return {number: reason for number, reason in found.items() if reason is not None}
+
     def forget(self, number: int) -> None:
-        """Remove the mark of a shard that was begun."""
+        """Remove the marks of a shard that was begun, or failed."""
         begun_file(self.folder, number).unlink(missing_ok=True)
+        failed_file(self.folder, number).unlink(missing_ok=True)
 
     def check(self) -> None:
         """Raise an error if somebody has removed the folder meanwhile."""
@@ -219,8 +230,8 @@ class ShardFolder:
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest; if no shard is wanting, remove what was there to go on with."""
         self.check()
-        for number in self.begun():
-            self.forget(number)
+        for mark in [*(self.folder / WORK).glob("*.begun"), *(self.folder / WORK).glob("*.failed")]:
+            mark.unlink(missing_ok=True)
         write_json(
             self.folder / MANIFEST, {"format": FORMAT, "version": VERSION, "grnf": __version__, **manifest}
         )

@@ -7,6 +7,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from grnf.files import Summed, atomic_write
 from grnf.io.raw import BadGraph
 from grnf.io.vectors.arrow import check_kind, parquet_writer, schema_of_vectors, table_of_vectors
 from grnf.io.vectors.blocks import VectorBlock
-from grnf.scale.folder import PLAN, WORK, begun_file, record_file, sealed, unsealed
+from grnf.scale.folder import PLAN, WORK, begun_file, failed_file, record_file, sealed, unsealed
 from grnf.scale.plan import Plan, Shard, read_shard, versions
 
 __all__ = ["Job", "Outcome", "compute", "refusal", "transformer_of"]
@@ -94,8 +95,10 @@ def compute(job: Job) -> Outcome:
     except OrphanError:
         raise SystemExit(1) from None
     except Exception as error:
-        begun.unlink(missing_ok=True)
         what = "" if isinstance(error, GraphError) else f"{type(error).__name__}: "
+        with suppress(OSError):
+            failed_file(folder, job.number).write_text(sealed(f"{what}{error}"), encoding="utf-8")
+        begun.unlink(missing_ok=True)
         return Outcome(job.number, reason=f"{what}{error}", fate="failed")
     begun.unlink(missing_ok=True)
     return Outcome(job.number, record)
