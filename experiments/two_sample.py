@@ -26,7 +26,7 @@ from grnf.stats.two_sample import PooledTest, pooled_test
 
 OURS = "GRNF"
 PERMUTATIONS = 199
-DRAWS = {8: (1000, 200), 32: (1000, 200), 128: (1000, 100), 512: (40, 30), 2048: (5, 5), 4096: (2, 2)}
+DRAWS = {8: (1000, 200), 32: (1000, 200), 128: (1000, 100), 512: (40, 30), 2048: (40, 5), 4096: (20, 2)}
 """Graphs of each sample: draws for the level, and for the power."""
 LARGE = ("SBM",)
 """Families with samples of more than 512."""
@@ -272,7 +272,8 @@ def main():
         run_family(family, store, options.tiny)
     rank_correlations(store, options.tiny)
     speed(store, options.tiny)
-    found = store.found
+    order = [family.name for family in families(options.data)] + ["rewired"]
+    found = dict(sorted(store.found.items(), key=lambda item: order.index(item[0][0])))
     results = [{"key": list(key), **record} for key, record in found.items()]
     settings = {
         "permutations": PERMUTATIONS,
