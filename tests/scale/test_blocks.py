@@ -124,6 +124,8 @@ def test_with_duckdb(embed, table):
 @pytest.mark.filterwarnings("ignore")  # of its own
 def test_with_hugging_face_data_sets(embed, table):
     datasets = guest("datasets")
+    if not hasattr(datasets, "Dataset"):  # a folder of these tests has the same name
+        pytest.skip("could not import 'datasets' of Hugging Face")
     datasets.disable_progress_bars()
     plain = datasets.Dataset(table).map(embed, batched=True, batch_size=4)
     arrow = datasets.Dataset(table).with_format("arrow").map(embed, batched=True, batch_size=4)
