@@ -226,8 +226,8 @@ def measured(results: dict) -> list[str]:
     load = results["load_average"]
     text = (
         f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
-        f"{results['times_morgan_in_processor_time']} times by processor time. The two cores were shared "
-        f"with other work: the load average lay between {load['least']:.1f} and {load['most']:.1f}, "
+        f"{results['times_morgan_in_processor_time']} times by processor time, on 2 cores. The load "
+        f"average, 2 for these processes alone, lay between {load['least']:.1f} and {load['most']:.1f}, "
         f"{load['mean']:.1f} on average. Planning took {results['seconds_of_planning']} s."
     )
     return [
