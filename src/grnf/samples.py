@@ -15,7 +15,7 @@ from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.batch import RawBatch
 from grnf.io.doors import block_of_objects
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import graph_objects, is_edge_table, to_raw
+from grnf.io.objects import is_edge_table, listed_graphs, to_raw
 from grnf.io.raw import RawGraph
 from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray
@@ -223,12 +223,7 @@ def _encoded(
 def _collected(X: Any, on_error: str) -> Any:
     """Return the samples as a list, or as the batch that they are."""
     checked(on_error, "on_error", ON_ERROR)
-    objects = X if isinstance(X, list) else graph_objects(X)
-    if not isinstance(objects, GraphBatch | RawBatch):
-        objects = list(objects)
-    if len(objects) == 0:
-        raise GraphError("X is empty: at least one graph is wanted")
-    return objects
+    return X if isinstance(X, list) and X else listed_graphs(X)
 
 
 def _index(X: Any, objects: Any) -> Any:

@@ -170,7 +170,7 @@ Z = np.eye(3)
     ("act", "message"),
     [
         (lambda: GraphIndex().search(Z), "index is empty"),
-        (lambda: GraphIndex().add(np.empty((0, 3))), "X are empty"),
+        (lambda: GraphIndex().add(np.empty((0, 3))), "X is empty"),
         (lambda: GraphIndex(GRNF(8)).add([]), "empty"),
         (lambda: GraphIndex().add([Graph(2, [])]), "knows vectors only"),
         (lambda: GraphIndex().add(np.array([[1.0, np.nan]])), "row 0 holds NaN"),

@@ -16,12 +16,9 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import softmax
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -34,7 +31,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from grnf.estimators.described import Described, Distances
-from grnf.estimators.kernel_machine import grid_of, ranked, votes
+from grnf.estimators.kernel_machine import Calibrated, grid_of, ranked, votes
 from grnf.estimators.search import START, Config, Search, blended, config_of
 from grnf.typing import FloatArray, IntArray
 
@@ -186,7 +183,7 @@ class _Blend(BaseEstimator):  # type: ignore[misc]
         return _Ridge(cho_solve(cho_factor(K, overwrite_a=True), self._targets(y)), np.arange(len(K)))
 
 
-class BlendClassifier(ClassifierMixin, _Blend):  # type: ignore[misc]
+class BlendClassifier(Calibrated, _Blend):
     """Classification by two kernels, see the module.
 
     Parameters
@@ -204,34 +201,8 @@ class BlendClassifier(ClassifierMixin, _Blend):  # type: ignore[misc]
         Seed of the folds.
     """
 
-    def fit(self, X: Described, y: Any) -> Self:
-        """Choose the settings, then fit on all samples."""
-        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_.tolist()}; at least two are wanted")
-        left_out = self._fit(X, labels)
-        self.calibration_ = None
-        targets = np.concatenate([target for _, target in left_out] or [np.empty(0)])
-        shapes = {output.shape[1:] for output, _ in left_out}
-        if len(np.unique(targets)) == len(self.classes_) and len(shapes) == 1:
-            values = np.concatenate([output for output, _ in left_out]).reshape(len(targets), -1)
-            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets)
-        return self
-
-    def decision_function(self, X: Described) -> FloatArray:
-        """Return one number per sample (two classes) or one per sample and class."""
-        return self._output(X)
-
-    def predict(self, X: Described) -> npt.NDArray[Any]:
-        """Return the class of each sample."""
-        return np.asarray(self.classes_[votes(self._output(X))])
-
-    def predict_proba(self, X: Described) -> FloatArray:
-        """Return the probability of each class, calibrated on samples that were left out in choosing."""
-        output = self._output(X)
-        if self.calibration_ is not None:
-            return np.asarray(self.calibration_.predict_proba(output.reshape(len(output), -1)))
-        return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
+    def _choose(self, X: Described, labels: Any) -> list[tuple[FloatArray, Any]]:
+        return self._fit(X, labels)
 
     def _solver(self, few: bool) -> Callable[[FloatArray, Any, float], Any]:
         return partial(_Machine, n_classes=len(self.classes_)) if few else self._ridge

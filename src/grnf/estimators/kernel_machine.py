@@ -29,6 +29,7 @@ __all__ = [
     "FOR_SCALE",
     "GRID_C",
     "GRID_GAMMA",
+    "Calibrated",
     "KernelSVC",
     "KernelSVR",
     "column_scale",
@@ -171,7 +172,50 @@ class _KernelMachine(BaseEstimator):  # type: ignore[misc]
         return list(splitter.split(y, y))
 
 
-class KernelSVC(ClassifierMixin, _KernelMachine):  # type: ignore[misc]
+class Calibrated(ClassifierMixin):  # type: ignore[misc]
+    """A classifier whose probabilities are learnt from samples that were left out in choosing its settings.
+
+    A machine has `_choose`, which fits it to numbered classes and returns outputs for such samples with their
+    classes, and `_output`.
+    """
+
+    classes_: npt.NDArray[Any]
+    calibration_: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the settings, then fit on all samples."""
+        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_.tolist()}; at least two are wanted")
+        left_out = self._choose(X, labels)
+        self.calibration_ = None
+        targets = np.concatenate([target for _, target in left_out] or [np.empty(0)])
+        shapes = {output.shape[1:] for output, _ in left_out}
+        if len(np.unique(targets)) == len(self.classes_) and len(shapes) == 1:
+            values = np.concatenate([output for output, _ in left_out]).reshape(len(targets), -1)
+            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets)
+        return self
+
+    def _choose(self, X: Any, labels: Any) -> list[tuple[FloatArray, Any]]:
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return one number per sample (two classes) or one per sample and class."""
+        return np.asarray(self._output(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each sample."""
+        return np.asarray(self.classes_[votes(self._output(X))])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, calibrated on samples that were left out in choosing."""
+        output = self._output(X)
+        if self.calibration_ is not None:
+            return np.asarray(self.calibration_.predict_proba(output.reshape(len(output), -1)))
+        return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
+
+
+class KernelSVC(Calibrated, _KernelMachine):
     """Support vector classification with an RBF kernel in which all views have an equal say.
 
     Parameters
@@ -195,34 +239,8 @@ class KernelSVC(ClassifierMixin, _KernelMachine):  # type: ignore[misc]
         What was chosen and all that was tried, as in `GridSearchCV`; absent if a class has one sample.
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose C and gamma, then fit on all samples."""
-        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_.tolist()}; at least two are wanted")
-        left_out = self._fit(X, labels, _SVC())
-        self.calibration_ = None
-        targets = np.concatenate([target for _, target in left_out] or [np.empty(0)])
-        shapes = {output.shape[1:] for output, _ in left_out}
-        if len(np.unique(targets)) == len(self.classes_) and len(shapes) == 1:
-            values = np.concatenate([output for output, _ in left_out]).reshape(len(targets), -1)
-            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets)
-        return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return one number per sample (two classes) or one per sample and class."""
-        return self._output(X)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each sample."""
-        return np.asarray(self.classes_[votes(self._output(X))])
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, calibrated on samples that were left out in choosing C."""
-        output = self._output(X)
-        if self.calibration_ is not None:
-            return np.asarray(self.calibration_.predict_proba(output.reshape(len(output), -1)))
-        return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
+    def _choose(self, X: Any, labels: Any) -> list[tuple[FloatArray, Any]]:
+        return self._fit(X, labels, _SVC())
 
     def _score(self, machine: Any, output: FloatArray, y: Any) -> float:
         if self.scoring == "roc_auc":

@@ -41,7 +41,7 @@ class ReweightedGRNF(GraphTransformer):
     When not to use it: each feature is scored alone, so features that resemble each other are kept together.
     Where the best-aligned ones are alike (IMDB-BINARY: density and size say most), as many features drawn at
     random tell more, being more varied; there take `GRNF`. It pays where few of many channels matter. The
-    README has a table of both cases; ``cross_val_score`` of either tells for your data.
+    guide to learning has a table of both cases; ``cross_val_score`` of either tells for your data.
 
     The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
     for the law with mass p_m at w_m, so `distance` and `kernel` are exact: their standard error is 0. (With a

@@ -22,7 +22,7 @@ from grnf.io.from_tables import graphs_from_tables
 from grnf.io.from_torch import raw_from_pyg
 from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
 
-__all__ = ["graph_objects", "is_edge_table", "iter_raw", "to_raw"]
+__all__ = ["graph_objects", "is_edge_table", "iter_raw", "listed_graphs", "own_names", "to_raw"]
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
@@ -125,6 +125,32 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     if not isinstance(graphs, Iterable) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
         return (graphs[index] for index in range(len(graphs)))
     raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}")
+
+
+def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
+    """Return a collection as a list of graphs, or as the batch that it is; there must be some.
+
+    Examples
+    --------
+    >>> listed_graphs(iter(["CCO", "C"]))
+    ['CCO', 'C']
+    """
+    objects = graph_objects(graphs, caller=caller)
+    objects = objects if isinstance(objects, GraphBatch | RawBatch | list) else list(objects)
+    if not len(objects):
+        raise GraphError(f"{caller} is empty: at least one graph is wanted")
+    return objects
+
+
+def own_names(objects: Any) -> list[str] | None:
+    """Return what the graphs of `listed_graphs` call themselves; None if one has no name."""
+    if isinstance(objects, GraphBatch):
+        return None
+    if isinstance(objects, RawBatch):
+        names = list(objects.graph_ids)
+    else:
+        names = [getattr(graph, "graph_id", None) for graph in objects]
+    return None if None in names else [str(name) for name in names]
 
 
 def _roots(kind: type) -> frozenset[str]:

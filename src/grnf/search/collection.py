@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.graphs import GraphBatch
-from grnf.io.batch import RawBatch
-from grnf.io.objects import graph_objects, iter_raw
+from grnf.io.objects import iter_raw, listed_graphs, own_names
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray
 
@@ -54,14 +52,9 @@ def given_vectors(
                 f"{what} are graphs, and this index knows vectors only: give it a transformer, as in "
                 "GraphIndex(GRNF(random_state=0)), or pass the vectors that you made of them"
             )
-        objects = graph_objects(X, caller=what)
-        objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
-        if not len(objects):
-            raise GraphError(f"{what} are empty: at least one graph is wanted")
+        objects = listed_graphs(X, caller=what)
         Z = np.asarray(transformer.transform(objects))
-        own = [getattr(graph, "graph_id", None) for graph in objects]
-        if ids is None and None not in own:
-            ids = [str(name) for name in own]
+        ids = own_names(objects) if ids is None else ids
         if keep:
             graphs = list(iter_raw(objects, caller=what))
     _check(Z, what)
@@ -73,7 +66,7 @@ def given_vectors(
 
 def _check(Z: FloatArray, what: str) -> None:
     if len(Z) == 0 or Z.shape[1] == 0:
-        raise GraphError(f"{what} are empty (shape {Z.shape}): at least one vector is wanted")
+        raise GraphError(f"{what} is empty (shape {Z.shape}): at least one vector is wanted")
     for start in range(0, len(Z), 8192):
         some = Z[start : start + 8192]
         good = np.abs(some).max(axis=1) < LARGEST  # NaN is not

@@ -15,11 +15,9 @@ from sklearn.utils.validation import check_is_fitted, check_memory
 from grnf.estimators import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.files import write_json
-from grnf.graphs import GraphBatch
 from grnf.io import AttributeEncoder
-from grnf.io.batch import RawBatch
 from grnf.io.files.node_link import graph_of_line, write_json_lines
-from grnf.io.objects import graph_objects, to_raw
+from grnf.io.objects import listed_graphs, to_raw
 from grnf.lifts import Lift
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
@@ -63,8 +61,7 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn attributes, and what the lifts learn, from graphs."""
-        objects: Any = graph_objects(X, caller="GraphViews.fit")
-        objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
+        objects = listed_graphs(X)
         self.encoder_, samples = first_samples(objects, self._blank_encoder(), "raise")
         self.example_ = to_raw(objects[0])
         self.views_ = self._made(samples.batch)

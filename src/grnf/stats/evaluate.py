@@ -11,13 +11,14 @@ import numpy as np
 
 from grnf import __version__
 from grnf.errors import GraphError
+from grnf.io.objects import listed_graphs
 from grnf.rules import Int, OneOf, checked
 from grnf.search.sketch import principal_axes
 from grnf.stats.axes import rounding_variance
 from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.intervals import Interval, wilson
-from grnf.stats.samples import graph_batches, listed, pooled_samples
+from grnf.stats.samples import graph_batches, pooled_samples
 from grnf.stats.scores import halves, neighbour_scores, sample_distances
 from grnf.stats.tables import Row, table
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
@@ -173,7 +174,7 @@ def evaluate(
     graphs = None
     if not _are_vectors(generated):
         generated, reference = (
-            listed(side, name) for side, name in zip((generated, reference), names, strict=True)
+            listed_graphs(side, caller=name) for side, name in zip((generated, reference), names, strict=True)
         )
         graphs = generated
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)

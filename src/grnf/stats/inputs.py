@@ -10,9 +10,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.graphs import GraphBatch
-from grnf.io.batch import RawBatch
-from grnf.io.objects import graph_objects
+from grnf.io.objects import listed_graphs, own_names
 from grnf.search.collection import LARGEST, is_vectors
 from grnf.typing import FloatArray, IntArray
 
@@ -95,14 +93,16 @@ def taken(
         The number of the first graph, after which graphs without a name are called.
     """
     X = as_vectors(X)
-    X, own = (np.atleast_2d(X), None) if is_vectors(X) else _objects(X, what)
-    names = own if ids is None else [str(name) for name in ids]
-    if names is None:
+    X = np.atleast_2d(X) if is_vectors(X) else listed_graphs(X, caller=what)
+    names = None if is_vectors(X) else own_names(X)
+    if ids is not None:
+        names = [str(name) for name in ids]
+    elif names is None:
         names = [str(first + place) for place in range(len(X))]
     if len(names) != len(X):
         raise GraphError(f"{len(names)} ids for {len(X)} {what}")
     if len(X) == 0 or (is_vectors(X) and X.shape[1] == 0):
-        raise GraphError(f"{what}: empty; at least one graph is wanted")
+        raise GraphError(f"{what} is empty: at least one graph is wanted")
     Z, rows, errors = X, np.arange(len(X)), list[tuple[int, str]]()
     if not is_vectors(X):
         Z, rows, errors = _embedded(X, transformer, what)
@@ -117,17 +117,6 @@ def taken(
         raise GraphError(f"{what}, number {first + row} (id {names[row]!r}): {reason}")
     rows = rows[good]
     return Taken(np.asarray(Z, dtype=np.float64)[good], rows, [names[row] for row in rows], errors, names)
-
-
-def _objects(X: Any, what: str) -> tuple[Any, list[str] | None]:
-    """Return graphs as a list or as the batch that they are, and what they call themselves."""
-    objects = graph_objects(X, caller=what)
-    objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
-    if isinstance(objects, RawBatch):
-        own = list(objects.graph_ids)
-    else:
-        own = [getattr(graph, "graph_id", None) for graph in objects]
-    return objects, None if None in own or not own else [str(name) for name in own]
 
 
 def _embedded(X: Any, transformer: Any, what: str) -> tuple[FloatArray, IntArray, list[tuple[int, str]]]:

@@ -12,14 +12,13 @@ from grnf.errors import GraphError
 from grnf.graphs import Codes, GraphBatch
 from grnf.graphs.batch import offsets
 from grnf.io import AttributeEncoder
-from grnf.io.batch import RawBatch
-from grnf.io.objects import graph_objects
+from grnf.io.objects import listed_graphs, own_names
 from grnf.samples import encoded_samples, first_samples
 from grnf.search.collection import is_vectors
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.typing import FloatArray
 
-__all__ = ["Pooled", "graph_batches", "joined", "listed", "pooled_samples"]
+__all__ = ["Pooled", "graph_batches", "joined", "pooled_samples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,7 @@ def pooled_samples(
             "one transformer made"
         )
     if kinds[0] == "graphs":
-        objects = [listed(sample, name) for sample, name in zip(samples, names, strict=True)]
+        objects = [listed_graphs(sample, caller=name) for sample, name in zip(samples, names, strict=True)]
         batches = graph_batches(objects, names)
         views = descriptor.fit_transform_views(joined(batches))
         sizes = tuple(map(len, batches))
@@ -171,22 +170,9 @@ def _other(kinds: Sequence[str], names: Sequence[str]) -> str:
     return f"{names[place]} {kinds[place]}"
 
 
-def listed(sample: Any, name: str) -> Any:
-    """Return the graphs of a collection as a list, or as the batch that they are; there must be some."""
-    objects = graph_objects(sample, caller=name)
-    objects = objects if isinstance(objects, GraphBatch | RawBatch) else list(objects)
-    if not len(objects):
-        raise GraphError(f"{name} is empty: at least one graph is wanted")
-    return objects
-
-
 def _names(objects: Any) -> list[str]:
-    own = [None] * len(objects)
-    if not isinstance(objects, GraphBatch):
-        own = [getattr(graph, "graph_id", None) for graph in objects]
-    if None in own or len(set(own)) < len(own):
-        return [str(row) for row in range(len(own))]
-    return [str(name) for name in own]
+    own = own_names(objects)
+    return list(map(str, range(len(objects)))) if own is None or len(set(own)) < len(own) else own
 
 
 def _renamed(text: str, name: str) -> str:
