@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from grnf import Graph
+from grnf import Graph, GraphBatch
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
-from grnf.stats import evaluate
+from grnf.stats import copies, evaluate
 from grnf.stats.evaluate import in_space
-from grnf.stats.scores import frechet_distance, neighbour_scores, sample_distances
+from grnf.stats.scores import frechet_distance, in_their_span, neighbour_scores, sample_distances
+from grnf.symmetry import certificates
+from hard_graphs import rook, shrikhande
 
 GRAPHS, Y = make_sbm(80, random_state=0)
 ONE, TWO = ([g for g, label in zip(GRAPHS, Y, strict=True) if label == side] for side in (0, 1))
@@ -52,6 +54,17 @@ def test_frechet_is_its_definition():
     S, R = np.cov(X.T), np.cov(Y.T)
     wanted = ((X.mean(0) - Y.mean(0)) ** 2).sum() + np.trace(S + R - 2 * np.real(sqrtm(S @ R)))
     assert frechet_distance(X, Y) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("m", "n", "p"), [(10, 12, 300), (40, 30, 8), (2, 3, 5)])
+def test_frechet_in_the_span_of_few_rows(m, n, p):
+    random = np.random.default_rng(1)
+    scales = 0.5 ** np.arange(p)
+    X, Y = random.normal(size=(m, p)) * scales, random.normal(1, 2, size=(n, p)) * scales
+    found = in_their_span(X, Y)
+    assert found[0].shape[1] < min(m + n, p + 1)
+    assert frechet_distance(*found) == pytest.approx(frechet_distance(X, Y), rel=1e-6)
+    assert frechet_distance(*in_their_span(X[:1].repeat(4, 0), X[:1].repeat(3, 0))) < 1e-30
 
 
 def test_neighbours_are_their_definitions():
@@ -95,6 +108,22 @@ def test_copies_are_counted():
     assert result["uniqueness"].value == pytest.approx(11 / 12)
     assert result["novelty"].value == pytest.approx(11 / 12)
     assert result.undecided == 0
+
+
+def test_only_graphs_that_look_alike_are_searched_in_full(monkeypatch):
+    searched = []
+
+    def noted(batch, **options):
+        searched.append((len(batch), options))
+        return certificates(batch, **options)
+
+    monkeypatch.setattr(copies, "certificates", noted)
+    alike = [rook(), shrikhande(), shrikhande().permuted(np.arange(16)[::-1])]
+    others = [Graph(n, [(0, 1)]) for n in range(3, 9)]
+    found = copies.copies_among(GraphBatch.from_graphs([*others, *alike]), GraphBatch.from_graphs(others[:2]))
+    assert (found.distinct, found.novel, found.undecided) == (8, 7, 0)
+    assert [options for _, options in searched[:2]] == [{"depth": 0}, {"depth": 0}]
+    assert [n for n, options in searched[2:] if not options] == [2, 0]  # the leaves of the last two differ
 
 
 def test_tables(found):

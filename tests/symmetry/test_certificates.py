@@ -154,6 +154,17 @@ def test_a_limit_that_bites_leaves_a_pair_undecided():
         assert compare_graphs(join(pair[0], pair[0], swapped), join(*pair, False)) == "different"
 
 
+def test_large_graphs_end():
+    n = 100_000
+    path = Graph(n, np.column_stack([np.arange(n - 1), np.arange(1, n)]))  # n / 2 rounds of one node each
+    assert certificates([path])[0].finished
+    edges = np.random.default_rng(0).integers(20_000, size=(20_000, 2))  # thousands of equal twigs
+    sparse = Graph(20_000, np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0))
+    order = np.random.default_rng(1).permutation(20_000)
+    one, other = certificates([sparse, sparse.permuted(order)], depth=1)
+    assert (one.value, one.finished) == (other.value, other.finished)
+
+
 def join(one, other, swapped):
     first, second = (other, one) if swapped else (one, other)
     edges = np.concatenate([first.edges, second.edges + first.n_nodes])

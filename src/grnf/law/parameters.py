@@ -18,7 +18,14 @@ import numpy as np
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
 from grnf.law.coefficients import CoefficientLaw, Gaussian
-from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters, page_generator
+from grnf.law.draw import (
+    Draw,
+    OrderDraw,
+    channel_normals,
+    n_head_parameters,
+    n_parameters,
+    page_generator,
+)
 from grnf.law.orders import OrderLaw, as_order_law
 from grnf.rules import Instance, Int, Rule, checked
 from grnf.typing import FloatArray, IntArray, Keys
@@ -226,17 +233,18 @@ class ParameterLaw:
         linear = _Places([bell(int(k) + 2) * hidden for k in orders])
         rest = _Places([n_parameters(int(k), 0, hidden) for k in orders])
         more = _Places([n_head_parameters(int(k), hidden) for k in all_orders])
-        of_channels = np.empty((channels, linear.total))
-        for row, key in zip(of_channels, keys.tolist(), strict=True):
-            page_generator(seed, page, CHANNELS, key).standard_normal(out=row)
+        of_channels = np.ascontiguousarray(channel_normals(seed, page, CHANNELS, keys, linear.total).T)
         biases = generator.standard_normal(rest.total)
         heads_drawn = page_generator(seed, page, HEADS).standard_normal((heads - 1, more.total))
         groups = []
         for k in np.unique(orders):
             (members,) = np.nonzero(orders == k)
             scale = scales[members, np.newaxis]
-            equivariant = of_channels[:, linear.of(members)].transpose(1, 2, 0).reshape(len(members), -1)
-            theta = scale * np.concatenate([equivariant, biases[rest.of(members)]], axis=1)
+            places, others = linear.of(members), rest.of(members)
+            width = places.shape[1] * channels
+            theta = np.empty((len(members), width + others.shape[1]))
+            np.multiply(of_channels[places].reshape(len(members), width), scale, out=theta[:, :width])
+            np.multiply(biases[others], scale, out=theta[:, width:])
             drawn = heads_drawn[:, more.of(members)].swapaxes(0, 1)
             more_heads = scale[:, np.newaxis] * drawn if heads > 1 else None
             groups.append(OrderDraw(int(k), members, theta, channels, hidden, more_heads))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from grnf.graphs import GraphBatch
@@ -43,7 +44,7 @@ def copies_among(generated: GraphBatch, reference: GraphBatch) -> Copies:
     >>> copies_among(one, GraphBatch.from_graphs([triangle]))
     Copies(n=3, distinct=2, novel=2, undecided=0)
     """
-    made, known = certificates(generated), certificates(reference)
+    made, known = _certificates(generated, reference)
     forms = {certificate.form for certificate in known}
     unclear: dict[int, set[bytes]] = {}
     for certificate in (*made, *known):
@@ -56,3 +57,17 @@ def copies_among(generated: GraphBatch, reference: GraphBatch) -> Copies:
 def _in_doubt(certificate: Certificate, unclear: dict[int, set[bytes]]) -> bool:
     """Whether there is another form of the same value, and the tree was not finished."""
     return not certificate.finished and len(unclear[certificate.value]) > 1
+
+
+def _certificates(*batches: GraphBatch) -> list[list[Certificate]]:
+    """Return the certificates of the graphs of each batch, of as many levels as it takes.
+
+    Most graphs are told apart by level 0; only those that are not are looked at again.
+    """
+    found = [certificates(batch, depth=0) for batch in batches]
+    times = Counter(certificate.value for batch in found for certificate in batch)
+    for batch, firsts in zip(batches, found, strict=True):
+        again = [i for i, one in enumerate(firsts) if times[one.value] > 1 and not one.finished]
+        for i, certificate in zip(again, certificates(batch.take(again)), strict=True):
+            firsts[i] = certificate
+    return found

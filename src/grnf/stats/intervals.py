@@ -46,7 +46,8 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     share = successes / n
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return Interval(share, max(middle - half, 0.0), min(middle + half, 1.0))
+    low, high = (0.0 if successes == 0 else middle - half), (1.0 if successes == n else middle + half)
+    return Interval(share, low, high)
 
 
 def drawn_counts(n: int, resamples: int, random: np.random.Generator) -> FloatArray:

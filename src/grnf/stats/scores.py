@@ -8,7 +8,15 @@ from grnf.stats.intervals import Interval, drawn_counts, energy_distance, percen
 from grnf.stats.statistics import distances
 from grnf.typing import BoolArray, FloatArray
 
-__all__ = ["DISTANCES", "NEIGHBOURS", "frechet_distance", "halves", "neighbour_scores", "sample_distances"]
+__all__ = [
+    "DISTANCES",
+    "NEIGHBOURS",
+    "frechet_distance",
+    "halves",
+    "in_their_span",
+    "neighbour_scores",
+    "sample_distances",
+]
 
 MOST = 2000
 """Graphs of each side over which pairs are taken; more are sampled."""
@@ -40,6 +48,7 @@ def sample_distances(X: FloatArray, Y: FloatArray, resamples: int, seed: int) ->
     apart = inside[np.triu_indices(len(inside), 1)]
     width = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
     found["mmd2"] = _with_bars(-np.exp(-0.5 * (D / width) ** 2), *counts)
+    X, Y = in_their_span(X, Y)
     draws = [
         frechet_distance(X[random.integers(len(X), size=len(X))], Y[random.integers(len(Y), size=len(Y))])
         for _ in range(min(resamples, 100))
@@ -53,6 +62,20 @@ def sample_distances(X: FloatArray, Y: FloatArray, resamples: int, seed: int) ->
 def _with_bars(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> Interval:
     value = float(energy_distance(D, np.ones((len(of_x), 1)), np.ones((len(of_y), 1)))[0])
     return percentiles(value, energy_distance(D, of_x, of_y))
+
+
+def in_their_span(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows along the axes in which they differ at all: no more than there are rows.
+
+    Distances stay what they are; what is done to covariances takes the cube of the number of axes.
+    """
+    both = np.concatenate([X, Y])
+    both -= both.mean(axis=0)
+    few = len(both) < both.shape[1]
+    squares, axes = np.linalg.eigh(both @ both.T if few else both.T @ both)
+    kept = squares > np.finfo(np.float64).eps * len(squares) * squares[-1]
+    along = axes[:, kept] * np.sqrt(squares[kept]) if few else both @ axes[:, kept]
+    return along[: len(X)], along[len(X) :]
 
 
 def frechet_distance(X: FloatArray, Y: FloatArray) -> float:

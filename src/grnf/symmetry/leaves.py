@@ -89,12 +89,18 @@ def root_of(parent: Places, v: int) -> int:
 
 
 @inner
+def unite_pair(parent: Places, v: int, w: int) -> None:
+    """Unite two nodes."""
+    one, other = root_of(parent, v), root_of(parent, w)
+    if one != other:
+        parent[max(one, other)] = min(one, other)
+
+
+@inner
 def unite(parent: Places, images: Places) -> None:
     """Unite each node with its image."""
     for v in range(len(images)):
-        one, other = root_of(parent, v), root_of(parent, images[v])
-        if one != other:
-            parent[max(one, other)] = min(one, other)
+        unite_pair(parent, v, images[v])
 
 
 @inlined
@@ -207,10 +213,9 @@ def all_leaves_equal(
             if root_of(parent, node) == root_of(parent, first):
                 continue
             if are_twins(graph, first, node, key):
-                for v in range(n):
-                    image[v] = v
-                image[first] = node
-            elif not maps_to(graph, parts, above, leaf, node, traces, targets, scratch, work):
+                unite_pair(parent, first, node)
+            elif maps_to(graph, parts, above, leaf, node, traces, targets, scratch, work):
+                unite(parent, image)
+            else:
                 return -1
-            unite(parent, image)
     return leaf

@@ -65,12 +65,13 @@ def sort_by(items: Places, start: int, stop: int, key: Any) -> None:
 
 @inner
 def split(
-    part: Partition, start: int, stop: int, key: Keys, queue: Places, waiting: Any, tail: int
+    part: Partition, start: int, middle: int, stop: int, key: Keys, queue: Places, waiting: Any, tail: int
 ) -> tuple[Any, int, int]:
-    """Split a cell whose nodes are sorted by key into cells of equal keys; queue all but a largest one.
+    """Split a cell into cells of equal keys; queue all but a largest one.
 
-    A cell that waits already is replaced by all of its parts. Returns a hash of what was done, the number of
-    new cells, and the end of the queue.
+    The nodes before `middle` have one key, those from there on are sorted by larger ones. A cell that waits
+    already is replaced by all of its parts. Returns a hash of what was done, the number of new cells, and the
+    end of the queue.
     """
     lab, cell, length = part
     trace, new, all_of_them = np.uint64(0), 0, waiting[start]
@@ -78,7 +79,7 @@ def split(
     first = start
     while first < stop:
         value = key[lab[first]]
-        last = first + 1
+        last = max(first + 1, middle)
         while last < stop and key[lab[last]] == value:
             last += 1
         trace = joined(trace + value, (np.uint64(first) << np.uint64(32)) + np.uint64(last))
@@ -101,22 +102,29 @@ def split(
 
 
 @inlined
-def reached(graph: GraphArrays, cell: Places, nodes: Places, scratch: Scratch) -> int:
+def reached(graph: GraphArrays, part: Partition, nodes: Places, scratch: Scratch) -> int:
     """Add the labels of some nodes to the keys of their neighbours; return how many cells these are in.
 
-    The cells are left in `touched`, in order.
+    The cells are left in `touched`, in order; in each of them the neighbours are moved to the end, `hits` is
+    their number. So what is done next takes no longer than they are many, whatever the size of the cell.
     """
     ptr, nbr, label, _ = graph
-    _, _, key, mark, touched, _, _, places = scratch
+    lab, cell, length = part
+    _, _, key, hits, touched, _, place, places = scratch
     count = 0
     for u in nodes:
         for arc in range(ptr[u], ptr[u + 1]):
             v = nbr[arc]
             s = cell[v]
-            if not mark[s]:
+            if hits[s] == 0:
                 touched[count] = s
                 count += 1
-                mark[s] = True
+            last = s + length[s] - 1 - hits[s]
+            if place[v] <= last:
+                other = lab[last]
+                lab[place[v]], place[other] = other, place[v]
+                lab[last], place[v] = v, last
+                hits[s] += 1
             key[v] += label[arc]
     sort_by(touched, 0, count, places)
     return count
@@ -128,9 +136,11 @@ def refine(graph: GraphArrays, part: Partition, tail: int, scratch: Scratch) -> 
 
     Returns the trace, a hash of all that was done in its order, and the number of new cells.
     """
-    lab, cell, length = part
-    queue, waiting, key, mark, touched, members, _, _ = scratch
+    lab, _, length = part
+    queue, waiting, key, hits, touched, members, place, _ = scratch
     trace, new, head = np.uint64(len(lab)), 0, 0
+    for i in range(len(lab)):
+        place[lab[i]] = i
     while head < tail:
         start = queue[head % len(queue)]
         head += 1
@@ -138,20 +148,22 @@ def refine(graph: GraphArrays, part: Partition, tail: int, scratch: Scratch) -> 
         size = length[start]
         members[:size] = lab[start : start + size]
         trace = joined(trace, np.uint64(start))
-        for i in range(reached(graph, cell, members[:size], scratch)):
+        for i in range(reached(graph, part, members[:size], scratch)):
             s = touched[i]
-            mark[s] = False
             stop = s + length[s]
-            low, high = key[lab[s]], key[lab[s]]
-            for j in range(s + 1, stop):
+            middle = stop - hits[s]
+            hits[s] = 0
+            low, high = key[lab[middle]], key[lab[middle]]
+            for j in range(middle + 1, stop):
                 low, high = min(low, key[lab[j]]), max(high, key[lab[j]])
-            if low == high:
+            if middle == s and low == high:
                 trace = joined(trace + low, np.uint64(s))
             else:
-                sort_by(lab, s, stop, key)
-                more, added, tail = split(part, s, stop, key, queue, waiting, tail)
+                sort_by(lab, middle, stop, key)
+                more, added, tail = split(part, s, middle, stop, key, queue, waiting, tail)
                 trace, new = joined(trace, more), new + added
-            for j in range(s, stop):
+            for j in range(middle, stop):
+                place[lab[j]] = j
                 key[lab[j]] = 0
     return trace, new
 
@@ -167,7 +179,7 @@ def first_partition(graph: GraphArrays, part: Partition, scratch: Scratch) -> tu
         cell[v] = 0
     sort_by(lab, 0, n, graph[3])
     length[0], waiting[0], queue[0] = n, True, 0
-    trace, made, tail = split(part, 0, n, graph[3], queue, waiting, 1)
+    trace, made, tail = split(part, 0, 0, n, graph[3], queue, waiting, 1)
     more, new = refine(graph, part, tail, scratch)
     return joined(trace, more), 1 + made + new
 

@@ -28,6 +28,9 @@ MOST_DEPTH = 32
 MOST_ENTRIES = 2**23
 """Places of all partitions on one way: a bound on memory."""
 
+MOST_WORK = 2**31
+"""Places of all partitions on the ways to the nodes of a level: a bound on time, some 10 seconds a level."""
+
 KEPT = 64
 """Leaves that are kept to find automorphisms by."""
 
@@ -242,7 +245,7 @@ def search(
         Levels of the tree that are looked at in full, at most.
     limit : int
         Nodes of a level, at most: a level of more is not begun. Orbits count in full, so that the number does
-        not depend on which automorphisms were found.
+        not depend on which automorphisms were found. Of graphs with more than some 300 nodes it is lower.
     budget : int
         Work that a test of equal leaves may be.
     every : bool
@@ -265,6 +268,7 @@ def search(
     if n == 0:
         return codes, mixed(OPEN), np.empty(0, np.int32), True
     rows = min(n + 2, max(MOST_ENTRIES // n, 4))
+    limit = min(limit, max(MOST_WORK // (rows * n), 1))
     levels = min(depth, MOST_DEPTH, rows - 3 if rows > 3 else 0) + 2
     parts = (np.empty((rows, n), np.int32), np.empty((rows, n), np.int32), np.empty((rows, n), np.int32))
     work = (np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32))
@@ -272,7 +276,7 @@ def search(
         np.empty(n + 1, np.int32),  # queue
         np.zeros(n, np.bool_),  # waiting
         np.zeros(n, np.uint64),  # key
-        np.zeros(n, np.bool_),  # mark
+        np.zeros(n, np.int32),  # hits
         np.empty(n, np.int32),  # touched
         np.empty(n, np.int32),  # members
         np.empty(n, np.int32),  # place, image

@@ -178,6 +178,16 @@ def test_edge_lists_of_all_kinds(tmp_path):
     assert found.n_nodes == 0
 
 
+def test_names_and_targets_outside_of_graph(tmp_path):
+    lines = [
+        '{"id": "a", "y": 2, "nodes": [{"id": 0}], "edges": []}',
+        '{"name": "b", "graph": {}, "nodes": [{"id": 0}], "links": []}',
+        '{"id": "c", "y": 5, "graph": {"name": "d", "id": "e", "y": 6}, "nodes": [], "edges": []}',
+    ]
+    found = read_text(tmp_path, "g.jsonl", "\n".join(lines))
+    assert [(graph.graph_id, graph.y) for graph in found] == [("a", 2), ("b", None), ("e", 6)]
+
+
 def test_json_lines_go_on_after_a_bad_line(tmp_path):
     good = '{"graph": {"id": "x", "y": 1}, "nodes": [{"id": 0}], "edges": []}'
     row = '{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3, "y": [0.5]}'

@@ -3,7 +3,8 @@
     {"directed": false, "multigraph": false, "graph": {"id": "g1", "y": 0},
      "nodes": [{"id": 0, "element": "C"}, ...], "edges": [{"source": 0, "target": 1, "weight": 2.0}, ...]}
 
-Edges stand under "edges" or "links". Files with one graph a line may hold rows of Hugging Face sets too.
+Edges stand under "edges" or "links"; "id", "name" and "y" may stand outside "graph" too. Files with one graph
+a line may hold rows of Hugging Face sets too.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def _graph_values(document: Mapping[str, Any]) -> Mapping[str, Any]:
         values = {
             pair[0]: pair[1] for pair in values if isinstance(pair, list) and len(pair) == 2 and str(pair[0])
         }
-    return values if isinstance(values, dict) else {}
+    outside = {key: document[key] for key in ("id", "name", "y") if document.get(key) is not None}
+    return {**outside, **values} if isinstance(values, dict) else outside
 
 
 def _graph_id(document: Any) -> str | None:
