@@ -80,6 +80,14 @@ def test_a_graph_is_itself(graph):
     assert fitted.to_config() == encoder.to_config()
 
 
+def test_gaps_in_every_graph():
+    graphs = [raw({"x": np.array([1.0, np.nan, 2.0])}) for _ in range(3)]
+    encoder = AttributeEncoder().fit(graphs)
+    batch, rows, errors = encoder.encode_batch(graphs)
+    assert (len(batch), rows, [row for row, _ in errors]) == (0, [], [0, 1, 2])
+    assert "the node column 'x' is missing for node 1" in errors[0][1]
+
+
 def test_missing_attributes():
     encoder = AttributeEncoder().fit([raw(ATOMS)])
     gaps = {

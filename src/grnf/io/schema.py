@@ -267,7 +267,7 @@ class BlockEncoder:
         if given.categories is not None:  # nothing but missing values
             self._refuse_gaps(np.ones(count, np.bool_), given, count, field, item)
             return np.zeros((count, column.width))
-        matrix = given.values.reshape(count, -1).astype(np.float64)
+        matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
         if count and matrix.shape[1] != column.width:
             raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {column.width} in fit")
         if np.isfinite(matrix).all():

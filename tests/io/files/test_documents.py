@@ -188,6 +188,14 @@ def test_names_and_targets_outside_of_graph(tmp_path):
     assert [(graph.graph_id, graph.y) for graph in found] == [("a", 2), ("b", None), ("e", 6)]
 
 
+def test_vectors_of_several_lengths_are_refused(tmp_path):
+    text = '{"nodes": [{"id": 0, "v": [1, 2]}, {"id": 1, "v": [3]}, {"id": 2}], "edges": []}'
+    with pytest.raises(GraphError, match=r"line 1: node column 'v' holds vectors of 1 and of 2 numbers"):
+        read_text(tmp_path, "g.jsonl", text)
+    (found,) = read_text(tmp_path, "g.jsonl", text.replace("[3]", '["a"]'))  # not vectors: categories
+    assert found.node_columns["v"].tolist() == ["[1, 2]", '["a"]', None]
+
+
 def test_json_lines_go_on_after_a_bad_line(tmp_path):
     good = '{"graph": {"id": "x", "y": 1}, "nodes": [{"id": 0}], "edges": []}'
     row = '{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3, "y": [0.5]}'

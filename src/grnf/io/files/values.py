@@ -53,6 +53,7 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
     except OverflowError:
         raise GraphError(f"{title} holds a number that does not fit in 64 bits") from None
     if array.dtype == object:
+        _refuse_ragged(array.tolist(), title)
         array[:] = [_category(value) for value in array]
     elif array.ndim == 2 and _all_whole(values):
         return array.astype(np.int64)
@@ -70,6 +71,18 @@ def _nan_for_none(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [math.nan if entry is None else entry for entry in value]
     return value
+
+
+def _refuse_ragged(values: list[Any], title: str) -> None:
+    """Vectors of several lengths are a mistake, not categories."""
+    vectors = [value for value in values if isinstance(value, list)]
+    if vectors and all(isinstance(entry, (int, float)) for value in vectors for entry in value):
+        lengths = sorted({len(value) for value in vectors})
+        if len(lengths) > 1:
+            raise GraphError(
+                f"{title} holds vectors of {lengths[0]} and of {lengths[-1]} numbers; they must be of one "
+                "length: fill them up, or leave the column out"
+            )
 
 
 def _category(value: Any) -> Any:
