@@ -15,7 +15,15 @@ from grnf.engine.alike import Alike, count_alike
 from grnf.graphs import GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["estimated_seconds", "estimated_terms", "met_along_edges", "most_types", "tuples_cost", "walked"]
+__all__ = [
+    "EDGE_STEP",
+    "estimated_seconds",
+    "estimated_terms",
+    "met_along_edges",
+    "most_types",
+    "tuples_cost",
+    "walked",
+]
 
 SORTED_FROM = 384
 """Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
@@ -28,6 +36,9 @@ MOST_TYPES, FEW_TUPLES = 2**22, 1000
 
 COUNTED = 40
 """What counting costs for each step of the walk and each type, beside a term of a channel."""
+
+EDGE_STEP = 0.25
+"""What a step along edges costs beside one of the walk."""
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
 """Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of

@@ -121,9 +121,10 @@ def low(
     rho: Activation,
     large: BoolArray,
     scale: FloatArray,
+    bias: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 + head u^2 U_2; scale[g] = u.
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2; scale[g] = u.
 
     U_2 of `large` graphs is left out, and of all of them where it has no channels.
     """
@@ -134,6 +135,7 @@ def low(
         tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
     for first in range(0, len(scale), GRAPHS):  # so few that their sums stay in the cache
         last = min(first + GRAPHS, len(scale))
+        out[first:last] = bias
         _u1(rho, *nodes, c1.nodes, c1.totals, c1.bias, c1.head, c1.segments, TILE, scale, first, last, U, out)
         if c2 is not None and edges is not None:
             _u2(

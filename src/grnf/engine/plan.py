@@ -20,7 +20,7 @@ import numpy as np
 
 from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
-from grnf.engine.costs import met_along_edges, most_types, tuples_cost, walked
+from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
 from grnf.engine.grouping import class_numbers
 from grnf.engine.low import grouped, low, neighbours, statistics
 from grnf.engine.neighbours import SEARCHED, Neighbours
@@ -90,12 +90,12 @@ class Engine(NamedTuple):
             s = folded(s)
         given, scale = channels_of(s.directed), self._scale(s.sizes)
         by_slots = given.by_slots
-        sums = np.tile(given.bias, (len(scale), 1))
+        sums = np.empty((len(scale), len(given.bias)))
         few = grouped(s, self._bits) if self.group else s
         if max(by_slots) < 3:
             s = few  # what it was is let go: memory that is used again at once need not be fetched again
         large = self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM)
-        low(few, by_slots[1], by_slots.get(2), self._rho, large, scale, sums)
+        low(few, by_slots[1], by_slots.get(2), self._rho, large, scale, given.bias, sums)
         if 2 in by_slots:
             self._sorted_pairs(few, by_slots[2], scale, np.flatnonzero(large), sums)
         if max(by_slots) > 2:
@@ -212,20 +212,21 @@ class Engine(NamedTuple):
         """Let a loop count types where that is cheaper: along edges, or among twins. Returns what is left."""
         steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
         along = (steps < walked(B, *_counts(s))) & (B == 3)
-        left = np.full(len(scale), True)
-        for on in (True, False):
-            if not (along == on).any():
-                continue
-            rows, few, beside, of = self._classes(s, near, twins=not on)
-            cost, _ = self._tuples(B, s)
-            most = most_types(cost, steps if on else walked(B, *_counts(rows)), len(c.bias))
-            most[along != on] = 0
-            first = 0
-            while first < len(scale):
-                types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
-                left[first : first + len(types.done)] &= ~types.done
-                loop(few, beside, types, c, self._rho, schedule.TYPES_TILE, scale, first)
-                first += len(types.done)
+        left, (cost, _) = np.full(len(scale), True), self._tuples(B, s)
+        for on in (False, True):
+            if (along if on else ~along).any():
+                rows, few, beside, of = self._classes(s, near, twins=not on)
+                if not on:
+                    walk = walked(B, *_counts(rows))
+                    along &= EDGE_STEP * steps < walk
+                most = most_types(cost, steps if on else walk, len(c.bias))
+                most[along != on] = 0
+                first = 0
+                while first < len(scale):
+                    types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
+                    left[first : first + len(types.done)] &= ~types.done
+                    loop(few, beside, types, c, self._rho, schedule.TYPES_TILE, scale, first)
+                    first += len(types.done)
         return left
 
     def _by_tuples(
@@ -260,7 +261,8 @@ class Engine(NamedTuple):
         ptr = np.zeros_like(rows.node_ptr)
         np.maximum.at(ptr[1:], graph_of, class_of + 1)
         n_classes, ptr = ptr[1:].copy(), np.cumsum(ptr)
-        _, first = np.unique(ptr[graph_of] + class_of, return_index=True)
+        first = np.empty(ptr[-1], np.int64)
+        first[(ptr[graph_of] + class_of)[::-1]] = np.arange(len(class_of))[::-1]
         few = rows._replace(
             node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
         )

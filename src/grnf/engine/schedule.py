@@ -46,7 +46,7 @@ TRIPLES_TILE = 256
 TYPES_TILE = 4096
 """Hidden channels treated at once where types of tuples are counted, if their rows fit the cache."""
 
-TYPES_HELD = 2**19
+TYPES_HELD = 2**14
 """Types of tuples of a few graphs that are held at once; those of a single graph may be more."""
 
 TUPLES_TILE, TUPLE_SLOPES_TILE = 256, 16
@@ -223,8 +223,11 @@ class Schedule:
         The most that it can take costs nothing to say; only if that is long are equal nodes looked for.
         """
         sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
-        k, largest = int(sample.max()), float(batch.sizes.max(initial=1))
-        if len(batch) * largest**k * n_hidden * law.hidden_channels * bell(k) < LONG * SMOOTH_PER_SECOND:
+        k = int(sample.max())
+        if (
+            np.sum(batch.sizes.astype(float) ** k) * n_hidden * law.hidden_channels * bell(k)
+            < LONG * SMOOTH_PER_SECOND
+        ):
             return
         for looked_at in (0, LOOKED_AT):
             seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)

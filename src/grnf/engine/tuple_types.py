@@ -19,10 +19,21 @@ import numpy as np
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inlined, inner
 from grnf.engine.tables import add_to, grown, merged, place_of
-from grnf.engine.triple_types import Form, Members, order_triples, slot_bits, triples_along_edges
+from grnf.engine.triple_types import (
+    Form,
+    Members,
+    order_triples,
+    slot_bits,
+    triples_along_edges,
+    triples_of_rows,
+)
 from grnf.typing import IntArray
 
 __all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols", "read"]
+
+
+FEW_ROWS = 8
+"""Rows of a graph up to which its triples are listed as they are."""
 
 
 class Types(NamedTuple):
@@ -88,7 +99,11 @@ def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -
 
     Triples of single nodes may be counted along edges, see `triple_types`.
     """
-    n_orders = _factorial(form.slots)
+    n_orders, n_rows = _factorial(form.slots), of.node_ptr[g + 1] - of.node_ptr[g]
+    if form.slots == 3 and n_rows <= FEW_ROWS and n_rows**3 <= most:
+        keys, counts = triples_of_rows(of, g, form)
+        keys, counts = merged(keys, counts, key_bits(form))
+        return Types(keys, counts)
     if along_edges and form.slots == 3:
         keys, counts = triples_along_edges(of, g, form, most // n_orders)
     else:
