@@ -171,6 +171,7 @@ def main():
     try:
         own, about = own_index(Z, folder)
         own.n_jobs = os.cpu_count()
+        about["opened_over_vectors"] = round(1e6 * peak_memory(lambda: own.search(Q, 10)) / Z.nbytes, 3)
         result = {"vectors": list(Z.shape), "queries": len(Q), "cores": os.cpu_count(), "index": about}
         print(json.dumps(result), flush=True)
         flat = faiss.IndexFlatL2(Z.shape[1])

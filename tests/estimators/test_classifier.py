@@ -9,9 +9,10 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_info
 
 from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
 from grnf.datasets import make_delaunay, make_sbm
@@ -319,3 +320,26 @@ def test_mutag(shared):
     data = read_tu(shared / "data" / "tu" / "MUTAG.zip")
     accuracy = cross_val_score(GRNFClassifier(256), data.graphs, data.y, cv=5).mean()
     assert accuracy > 0.8  # 0.66 are in the larger class
+
+
+class Watched(LogisticRegression):
+    """Notes how many threads BLAS may use."""
+
+    def fit(self, X, y):
+        self.threads_ = blas_threads()
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.threads_ = self.threads_ + blas_threads()
+        return super().predict(X)
+
+
+def blas_threads():
+    return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
+
+
+def test_blas_keeps_to_the_threads_of_n_jobs():
+    graphs, y = make_sbm(20, random_state=0)
+    model = GRNFClassifier(16, estimator=Watched()).fit(graphs, y)
+    model.predict(graphs)
+    assert set(model.estimator_.threads_) == {1}

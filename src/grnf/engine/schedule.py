@@ -32,6 +32,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = [
     "Piece",
     "Schedule",
+    "blas_threads",
     "fitting_tile",
     "n_workers",
     "run",
@@ -290,12 +291,17 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
 
     Meanwhile BLAS keeps to one thread: the threads here are enough to keep the cores busy.
     """
-    with _blas().limit(limits=1, user_api="blas"):
+    with blas_threads(1):
         if workers == 1 or len(tasks) < 2:
             for task in tasks:
                 task()
         else:
             _run_threads(tasks, workers)
+
+
+def blas_threads(most: int) -> AbstractContextManager[Any]:
+    """Let BLAS use so many threads while this is entered; idle ones would keep the cores busy."""
+    return _blas().limit(limits=most, user_api="blas")  # type: ignore[no-any-return]
 
 
 @cache

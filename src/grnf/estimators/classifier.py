@@ -57,7 +57,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     random_state : int, default=0
         Seed of the features. It is fixed by default, so that vectors can be used again.
     n_jobs : int, optional
-        Threads that embed.
+        Threads that embed, and that BLAS may use.
     unseen, missing : as in `GRNF`, default=None, "error"
         None: in the default recipe every category is a channel of its own, also one that was not there in
         `fit`; with other lifts such a category is ignored.

@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
+from grnf.estimators.shared_loops import count_shared, count_shared_among
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.base import arcs
@@ -28,7 +29,6 @@ MOST_DEGREE = 24
 """Degrees from here on are counted together."""
 MOST_KINDS = 256
 """Categories of a column that are counted: those that most graphs have."""
-ROWS_AT_ONCE = 512
 SKETCH_SEED = np.uint64(0x5851F42D4C957F2D)
 
 
@@ -224,9 +224,8 @@ class SetsKernel:
         kernels: list[FloatArray] = []
         for level, (theirs, own) in enumerate(zip(columns, self.columns, strict=True)):
             K = np.zeros((len(sizes), len(self.sizes)), dtype=np.float32)
-            turned = own.T.tocsr()
-            for start in range(0, len(K), ROWS_AT_ONCE):
-                K[start : start + ROWS_AT_ONCE] = (theirs[start : start + ROWS_AT_ONCE] @ turned).toarray()
+            turned, count = own.tocsc(), count_shared_among if sets is None else count_shared
+            count(theirs.indptr, theirs.indices, turned.indptr, turned.indices, K)
             kernels.append(K + kernels[0] if level == 1 else K)
         for level, K in enumerate(kernels):
             K /= np.sqrt(sizes[:, level], dtype=np.float32)[:, np.newaxis]

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
 from grnf.deprecation import UNSET, parameter, warn_renamed
+from grnf.engine.schedule import blas_threads, n_workers
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
 from grnf.estimators.cache import EmbeddingCache
@@ -126,18 +127,19 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         seen = self._seen(samples.batch)
         embedded = time.perf_counter()
         self.seed_ = next(iter(self.views_.values())).grnf.seed_
-        self.estimator_ = fitted_estimator(
-            estimator,
-            seen,
-            labels,
-            classify=self._classify,
-            views=self._widths(sketch=not self._described),
-            C=self.C,
-            gamma=self.gamma,
-            cv=self.cv,
-            scoring=self.scoring,
-            random_state=self.seed_ % 2**32,
-        )
+        with blas_threads(n_workers(self.n_jobs)):
+            self.estimator_ = fitted_estimator(
+                estimator,
+                seen,
+                labels,
+                classify=self._classify,
+                views=self._widths(sketch=not self._described),
+                C=self.C,
+                gamma=self.gamma,
+                cv=self.cv,
+                scoring=self.scoring,
+                random_state=self.seed_ % 2**32,
+            )
         for name in ("best_params_", "best_score_", "best_index_", "cv_results_"):
             self.__dict__.pop(name, None)  # of an earlier fit
             if hasattr(self.estimator_, "best_params_"):
@@ -250,7 +252,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         if not good.any():
             reason = embedding.errors[0][1]
             raise GraphError(f"none of the {len(good)} samples can be used; row 0: {reason}")
-        answers = np.asarray(getattr(self.estimator_, method)(seen(good)))
+        with blas_threads(n_workers(self.n_jobs)):
+            answers = np.asarray(getattr(self.estimator_, method)(seen(good)))
         if good.all():
             return answers
         number = answers.dtype.kind in "fiub"

@@ -87,13 +87,15 @@ class Segment:
         sketcher = Sketcher.of(rows, min(AXES, rows.shape[1] + 1))
         S = sketcher(rows)
         order = tree_order(S)
+        sketch = blocks_of(S, order)
+        del S  # the rows in order, as large as all that was given, come when nothing else is held
+        low, high = boxes_of(sketch)
+        names = Ids.of([ids[row] for row in order])
         ordered = np.empty(rows.shape, rows.dtype)
         for start in range(0, len(rows), ROWS):
             ordered[start : start + ROWS] = rows[order[start : start + ROWS]]
-        sketch = blocks_of(S[order])
-        low, high = boxes_of(sketch)
         return cls(
-            Ids.of([ids[row] for row in order]),
+            names,
             _fixed(ordered),
             _fixed(np.asarray(numbers, np.int64)[order]),
             _fixed(np.ones(len(rows), np.uint8)),

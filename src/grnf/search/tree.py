@@ -12,6 +12,9 @@ __all__ = ["blocks_of", "boxes_of", "tree_order"]
 
 Sketches = npt.NDArray[np.float32]
 
+BLOCKS = 1024
+"""Blocks that are filled at a time."""
+
 
 def tree_order(S: Sketches) -> IntArray:
     """Return an order of rows: halved again and again along the axis of the largest variance.
@@ -40,12 +43,16 @@ def tree_order(S: Sketches) -> IntArray:
     return order
 
 
-def blocks_of(S: Sketches) -> Sketches:
+def blocks_of(S: Sketches, order: IntArray) -> Sketches:
     """Return sketches in blocks, axis by axis: shape (n_blocks, d, WIDTH), filled up by infinity."""
-    n_blocks = -(-len(S) // WIDTH)
-    padded = np.full((n_blocks * WIDTH, S.shape[1]), np.inf, np.float32)
-    padded[: len(S)] = S
-    return np.ascontiguousarray(padded.reshape(n_blocks, WIDTH, S.shape[1]).transpose(0, 2, 1))
+    n_full, rest = divmod(len(order), WIDTH)
+    blocks = np.full((n_full + (rest > 0), S.shape[1], WIDTH), np.inf, np.float32)
+    for start in range(0, n_full, BLOCKS):
+        some = order[start * WIDTH : min(start + BLOCKS, n_full) * WIDTH]
+        blocks[start : start + len(some) // WIDTH] = S[some].reshape(-1, WIDTH, S.shape[1]).transpose(0, 2, 1)
+    if rest:
+        blocks[-1, :, :rest] = S[order[n_full * WIDTH :]].T
+    return blocks
 
 
 def boxes_of(blocks: Sketches) -> tuple[Sketches, Sketches]:
