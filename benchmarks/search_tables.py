@@ -51,8 +51,8 @@ def search():
         "",
         f"Building the index from vectors took {about['build_seconds']:.0f} s and",
         f"{about['build_peak_over_vectors']} times their memory, its folder is",
-        f"{about['disk_over_vectors']} times as large, it opens in {about['open_seconds']} s, and after the "
-        f"queries for k = 10 it held {about['opened_over_vectors']} of their memory.",
+        f"{about['disk_over_vectors']} times as large, it opens in {about['open_seconds']} s, and after",
+        f"the queries for k = 10 it held {about['opened_over_vectors']} of their memory.",
     ]
     return lines
 

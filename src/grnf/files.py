@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from grnf.errors import DiskFullError
 
-__all__ = ["Summed", "atomic_write", "is_pipe", "room_for", "write_json"]
+__all__ = ["Summed", "atomic_write", "is_pipe", "room_for", "write_array", "write_json"]
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -114,6 +114,21 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
     """Write plain values as JSON for people to read, all or nothing."""
     with atomic_write(path) as file:
         file.write(json.dumps(content, indent=2) + "\n")
+
+
+def write_array(file: IO[bytes], array: Any) -> None:
+    """Write an array as .npy to an open file. Given the file itself, numpy would not say that a disk is full.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryFile() as file:
+    ...     write_array(file, [1.5])
+    ...     file.tell()
+    136
+    """
+    import numpy as np
+
+    np.save(Summed(file), np.ascontiguousarray(array), allow_pickle=False)
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from grnf.files import atomic_write, write_json
+from grnf.files import atomic_write, write_array, write_json
 from grnf.progress import no_progress
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def demo(
         raise typer.BadParameter("at least 40 graphs are needed to cross-validate", param_hint="--n-graphs")
     if n_components < 1:
         raise typer.BadParameter("at least 1", param_hint="--n-components")
-    import numpy as np
     from rich.console import Console
 
     from grnf.datasets import make_delaunay, make_sbm
@@ -57,7 +56,7 @@ def demo(
             results[name], Z = _one_set(graphs, y, n_components, seed)
             _write_map(output / f"{name.lower()}.html", name, graphs, y, n_components, seed)
         with atomic_write(output / f"{name.lower()}.npy", "wb") as file:
-            np.save(file, Z, allow_pickle=False)
+            write_array(file, Z)
         shown[name] = graphs, y, Z
         _tell(console, name, results[name], y)
     pictures = importlib.util.find_spec("matplotlib") is not None

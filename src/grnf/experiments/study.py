@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grnf import __version__
-from grnf.files import atomic_write
+from grnf.files import atomic_write, write_array
 from grnf.typing import FloatArray
 
 __all__ = ["Study", "Table", "over_folds"]
@@ -86,7 +86,7 @@ class Study:
             return np.asarray(np.load(path, allow_pickle=False))
         array = compute()
         with atomic_write(path, "wb") as file:
-            np.save(file, array, allow_pickle=False)
+            write_array(file, array)
         return array
 
     def _place(self, what: dict[str, Any], suffix: str) -> Path:

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.files import room_for, write_json
+from grnf.files import room_for, write_array, write_json
 from grnf.io.vectors.lock import FolderInUseError, FolderLock
 from grnf.search.kept import StoredGraphs, write_graphs
 from grnf.search.maps import Plain, Whitened, restored_map
@@ -168,7 +168,7 @@ def _write_alive(segment: Segment, name: str, path: Path) -> str:
 
 def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
     with open(path, "wb") as file:
-        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+        write_array(file, array)
         file.flush()
         os.fsync(file.fileno())
 
