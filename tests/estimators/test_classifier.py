@@ -32,7 +32,8 @@ def sbm():
 
 
 @pytest.mark.parametrize(
-    "estimator", ["auto", "svm", "linear", "network", RandomForestClassifier(random_state=0)]
+    "estimator",
+    ["auto", "svm", "linear", "network", "forest", "boosted", RandomForestClassifier(random_state=0)],
 )
 def test_estimators_learn(sbm, estimator):
     graphs, y = sbm
@@ -92,7 +93,7 @@ def test_scikit_learn_manners(sbm):
     with pytest.raises(ValueError, match="continuous"):
         GRNFClassifier(**SMALL).fit(graphs, np.linspace(0, 1, 60))
     with pytest.raises(ValueError, match="estimator must be"):
-        GRNFClassifier(estimator="forest", **SMALL).fit(graphs, y)
+        GRNFClassifier(estimator="woods", **SMALL).fit(graphs, y)
     with pytest.raises(ValueError, match="lifts must be"):
         GRNFClassifier(lifts=[Ridge()], **SMALL).fit(graphs, y)
 

@@ -46,6 +46,8 @@ class EstimatorName(StrEnum):
     SVM = "svm"
     LINEAR = "linear"
     NETWORK = "network"
+    FOREST = "forest"
+    BOOSTED = "boosted"
 
 
 class LiftsName(StrEnum):

@@ -41,9 +41,10 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         P, as in `GRNF`.
     grnf_params : dict, optional
         Other parameters of `GRNF`.
-    estimator : "auto", "svm", "linear", "network" or estimator, default="auto"
-        "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer; or any
-        classifier of scikit-learn, which sees the vectors of all views side by side, see `transform`. "auto"
+    estimator : "auto", "svm", "linear", "network", "forest", "boosted" or estimator, default="auto"
+        "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer;
+        "forest", "boosted": trees, many at random or one after the other; or any classifier of scikit-learn.
+        But for "svm", they see the vectors of all views side by side, see `transform`. "auto"
         is "svm"; with `lifts` of your own, it is "linear" for more than 8,000 graphs. The machine of the
         default recipe takes any number: beyond 8,000 graphs, ridge regression on the kernel with 2,000.
     C, gamma : float or list of float, optional
@@ -145,7 +146,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
 
     Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "svm": a kernel machine
     (ridge regression in the default recipe, support vector regression with other lifts); "linear": ridge
-    regression; "network": a perceptron; or any regressor of scikit-learn.
+    regression; "network": a perceptron; "forest", "boosted": trees; or any regressor of scikit-learn.
 
     Examples
     --------

@@ -9,6 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -22,7 +28,10 @@ from grnf.estimators.kernel_machine import KernelSVC, KernelSVR
 
 __all__ = ["chosen", "fitted_estimator", "is_blend"]
 
-NAMES = ("auto", "svm", "linear", "network")
+NAMES = ("auto", "svm", "linear", "network", "forest", "boosted")
+
+TREES = 300
+"""Of a forest."""
 
 MOST_FOR_KERNELS = 8_000
 """Graphs up to which "auto" is the support vector machine, whose kernel takes 0.5 GB then."""
@@ -66,6 +75,11 @@ def fitted_estimator(
         made = machine(views, C=C, gamma=gamma, cv=cv, scoring=scoring, random_state=random_state)
     elif estimator == "network":
         made = _network(classify, y, random_state)
+    elif estimator == "forest":
+        made = _forest(classify, random_state)
+    elif estimator == "boosted":
+        boosted = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+        made = boosted(random_state=random_state)
     else:
         made = _linear(classify, y, cv, scoring, random_state)
     with warnings.catch_warnings():  # that a network could be trained for longer is no news
@@ -98,6 +112,12 @@ def _linear(classify: bool, y: Any, cv: Any, scoring: str | None, random_state: 
 
 def _scorer(scoring: str | None) -> str | None:
     return "roc_auc_ovr" if scoring == "roc_auc" else scoring  # for two classes it is the same
+
+
+def _forest(classify: bool, random_state: Any) -> Any:
+    if classify:
+        return RandomForestClassifier(TREES, random_state=random_state)
+    return RandomForestRegressor(TREES, max_features=1 / 3, random_state=random_state)
 
 
 def _network(classify: bool, y: Any, random_state: Any) -> Any:

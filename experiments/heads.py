@@ -1,0 +1,126 @@
+"""Would other machines behind the features pay, alone or chosen inside? On training parts alone.
+
+Of each set the training part of the first fold is cut three times into three quarters to learn from and one
+to judge by; no test fold is looked at. Machines: that of the recipe (two kernels), a forest, boosted trees,
+and a choice between kernels and forest by what is known inside: the score of the cross-validation of the one,
+that of the trees on samples they have not seen of the other. Run: python experiments/heads.py
+"""
+
+import time
+import warnings
+
+import numpy as np
+from common import HERE, fill, parser, save
+from peer_methods import score
+from peer_sets import MOLECULES, TU, load_set
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+from grnf import GRNFClassifier, GRNFRegressor
+from grnf.experiments.study import Table
+
+MOST = 1000
+"""Graphs of a training part that are used, so that boosted trees end."""
+CUTS = 3
+MACHINES = {"kernels": "auto", "forest": None, "boosted": "boosted"}
+
+
+def models(data):
+    """The models that are compared; they share vectors."""
+    kind = GRNFClassifier if data.classify else GRNFRegressor
+    trees = RandomForestClassifier if data.classify else RandomForestRegressor
+    options = {} if data.classify else {"max_features": 1 / 3}
+    forest = trees(300, oob_score=True, random_state=0, **options)
+    base = kind(scoring="roc_auc") if data.measure == "roc_auc" else kind()
+    return {
+        name: clone(base).set_params(estimator=forest if estimator is None else estimator)
+        for name, estimator in MACHINES.items()
+    }
+
+
+def known_inside(name, model, data, y):
+    """What the model knows of itself after fit, the higher the better."""
+    if name == "kernels":
+        return model.best_score_
+    forest = model.estimator_
+    if data.measure == "roc_auc":
+        return roc_auc_score(y, forest.oob_decision_function_[:, 1])
+    if data.classify:
+        return forest.oob_score_
+    return -float(np.mean((forest.oob_prediction_ - y) ** 2)) / float(np.var(y))  # kernels: of standardised y
+
+
+def judged(data, seed):
+    """Scores and processor seconds of all machines on one set."""
+    train = data.splits("random")[0][0]
+    if len(train) > MOST:
+        train = np.sort(np.random.default_rng(seed).permutation(train)[:MOST])
+    y = data.y[train]
+    cuts = (StratifiedShuffleSplit if data.classify else ShuffleSplit)(
+        CUTS, test_size=0.25, random_state=seed
+    )
+    scores, seconds, chosen = {name: [] for name in [*MACHINES, "chosen"]}, dict.fromkeys(MACHINES, 0.0), 0
+    for learn, judge in cuts.split(y, y):
+        inside, outside = {}, {}
+        for name, model in models(data).items():
+            start = time.process_time()
+            model.fit(data.raw.take(train[learn]), y[learn])
+            seconds[name] += time.process_time() - start
+            graphs = data.raw.take(train[judge])
+            rare = data.measure == "roc_auc"
+            values = model.predict_proba(graphs)[:, 1] if rare else model.predict(graphs)
+            outside[name] = score(data.measure, y[judge], values)
+            scores[name].append(outside[name])
+            if name != "boosted":
+                inside[name] = known_inside(name, model, data, y[learn])
+        best = "forest" if inside["forest"] > inside["kernels"] else "kernels"
+        chosen += best == "forest"
+        scores["chosen"].append(outside[best])
+    return {
+        "measure": data.measure,
+        "scores": {name: [round(value, 4) for value in values] for name, values in scores.items()},
+        "seconds": {name: round(value, 2) for name, value in seconds.items()},
+        "forest_chosen": chosen,
+    }
+
+
+def table(results):
+    """Means over the cuts, and what each machine costs beside the kernels."""
+    rows = []
+    for name, found in results.items():
+        means = {machine: float(np.mean(values)) for machine, values in found["scores"].items()}
+        digits = 2 if found["measure"] == "rmse" else 1
+        costs = [found["seconds"][other] / found["seconds"]["kernels"] for other in ("forest", "boosted")]
+        unit = {"accuracy": "", "roc_auc": " (AUC)", "rmse": " (RMSE)"}[found["measure"]]
+        rows.append(
+            [
+                name + unit,
+                *(f"{abs(mean):.{digits}f}" for mean in means.values()),
+                f"{found['forest_chosen']} of {CUTS}",
+                *(f"{cost:.1f}" for cost in costs),
+            ]
+        )
+    header = ["", *MACHINES, "kernels or forest", "forest chosen", "time: forest", "time: boosted"]
+    title = "Judged on a quarter of training parts; time over that of kernels"
+    return Table(title, header, rows)
+
+
+def main(arguments=None):
+    options = parser(__doc__).parse_args(arguments)
+    warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
+    warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+    names = ["MUTAG"] if options.tiny else [*TU, *MOLECULES]
+    results = {}
+    for name in names:
+        results[name] = judged(load_set(name, options.data.parent), seed=1)
+        print(name, results[name], flush=True)
+    settings = {"graphs, at most": MOST, "cuts": CUTS, "trees": 300, "seed": 1}
+    save("heads", options.output, settings, results)
+    if options.output == HERE and not options.tiny:
+        fill("heads", [table(results)])
+
+
+if __name__ == "__main__":
+    main()
