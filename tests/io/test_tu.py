@@ -177,3 +177,12 @@ def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
 def test_usual_lines_take_the_fast_way(table, comma, end):
     text = "".join(comma.join(map(str, row)) + end for row in table)
     assert _whole_numbers(text.encode()).tolist() == table
+
+
+def test_a_zip_that_was_cut_short(tmp_path):
+    path = tmp_path / "SOME.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("SOME_graph_indicator.txt", "1\n" * 1000)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(GraphError, match=r"SOME.zip begins as a zip file, but its end is missing"):
+        read_tu(path)

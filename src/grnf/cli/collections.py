@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from grnf.cli.options import check_format, make_transformer
 from grnf.cli.source import Source, open_source
-from grnf.cli.tell import progress
+from grnf.cli.tell import progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ def load_collections(
     like: Path | None,
     settings: dict[str, Any],
     quiet: bool,
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> list[Collection]:
     """Return both collections, or one where no second is named.
 
-    Graphs beside vectors are embedded by the transformer that made the vectors.
+    Graphs beside vectors are embedded by the transformer that made the vectors. With on_error="skip", graphs
+    that cannot be used are left out, and told.
     """
     from grnf.estimators import fit_stream
 
@@ -66,8 +68,9 @@ def load_collections(
         if grnf is not None and not hasattr(grnf, "n_components_"):
             for source in sources.values():
                 source.require_graphs()
-            fit_stream(grnf, chain.from_iterable(source.read() for source in sources.values()))
-        loaded = [_collection(name, files[name], sources.get(name), grnf, quiet) for name in names]
+            read = (source.read(yield_bad=on_error == "skip") for source in sources.values())
+            fit_stream(grnf, chain.from_iterable(read), on_error=on_error)
+        loaded = [_collection(name, files[name], sources.get(name), grnf, quiet, on_error) for name in names]
     one, two = loaded[0], loaded[-1]
     if one.Z.shape[1] != two.Z.shape[1]:
         raise GraphError(
@@ -107,7 +110,12 @@ def _transformer(
 
 
 def _collection(
-    name: str, vectors: Vectors | None, source: Source | None, grnf: GRNF | None, quiet: bool
+    name: str,
+    vectors: Vectors | None,
+    source: Source | None,
+    grnf: GRNF | None,
+    quiet: bool,
+    on_error: Literal["raise", "skip"],
 ) -> Collection:
     """Return vectors as they were read, or made from the graphs of a source."""
     import numpy as np
@@ -119,12 +127,15 @@ def _collection(
     if source is None or grnf is None:
         raise GraphError(f"{name} holds neither vectors nor graphs")
     ids: list[str] = []
-    rows = []
+    rows, bad = [], []
     with progress(f"embedding {source.name}", quiet) as advance:
-        for block, _ in embed_stream(grnf, source.read(), on_error="raise"):
+        read = source.read(yield_bad=on_error == "skip")
+        for block, failed in embed_stream(grnf, read, on_error=on_error):
             ids += block.ids
             rows.append(block.Z)
+            bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
             advance(len(block.ids))
-    if not rows:
-        raise GraphError(f"{source.name} holds no graphs")
+    tell_bad(bad, on_error, quiet)
+    if not ids:
+        raise GraphError(f"{source.name} holds no graphs" + (" that can be used" if bad else ""))
     return Collection(source.name, ids, np.concatenate(rows), grnf)

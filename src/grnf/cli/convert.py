@@ -24,7 +24,7 @@ from grnf.cli.options import (
     check_format,
     check_free,
 )
-from grnf.cli.source import Source, name_of, open_source
+from grnf.cli.source import Source, open_source
 from grnf.cli.tell import note, progress, tell_bad
 from grnf.errors import GraphError
 
@@ -97,14 +97,9 @@ def convert(
 
 def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any) -> Iterator[RawGraph]:
     """Yield the graphs that can be read, and list the others."""
-    from grnf.io import RawGraph
-
-    for index, item in enumerate(source.read(yield_bad=on_error == "skip")):
+    for _, graph in source.usable(on_error, bad):
         advance(1)
-        if isinstance(item, RawGraph):
-            yield item
-        else:
-            bad.append({"index": index, "graph_id": name_of(item, index), "reason": item.reason})
+        yield graph
 
 
 def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[str]:

@@ -17,12 +17,12 @@ from grnf.cli.options import (
     Orders,
     Quiet,
     Seed,
-    check_format,
     make_transformer,
     workers,
 )
+from grnf.cli.samples import OnError, graphs_of
 from grnf.cli.search import Table, check_table, write_answer
-from grnf.cli.source import name_of, open_source
+from grnf.cli.source import name_of
 from grnf.cli.tell import note
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def dedup(
         typer.Option(metavar="EPS", help="Pairs up to this distance too, said whether they are the same."),
     ] = None,
     output: Table = "-",
+    on_error: OnError = "raise",
     format: Format = None,
     n_components: NComponents = None,
     orders: Orders = None,
@@ -66,12 +67,13 @@ def dedup(
     check_table(output, force)
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
     with workers(n_jobs):
-        graphs, names = _read(source, format)
+        graphs, names = _read(source, format, on_error, quiet)
         transformer = make_transformer(like, settings)
         if other is None and near is None:
             columns, records, summary = _groups(graphs, names, transformer, quiet)
         else:
-            columns, records, summary = _pairs(graphs, names, transformer, other, near, format)
+            called = None if other is None else _read(other, format, on_error, quiet)
+            columns, records, summary = _pairs(graphs, names, transformer, called, near)
     write_answer(output, columns, records, as_json)
     if output != "-" and as_json:
         typer.echo(json.dumps({"output": output, **summary}))
@@ -84,15 +86,12 @@ def dedup(
 Answer = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
-def _read(source: str, format: str | None) -> tuple[list[RawGraph], list[str]]:
-    check_format(format, source)
-    with open_source(source, format) as where:
-        where.require_graphs()
-        graphs: list[Any] = list(where.read())
-    names = [name_of(graph, place) for place, graph in enumerate(graphs)]
+def _read(source: str, format: str | None, on_error: str, quiet: bool) -> tuple[list[RawGraph], list[str]]:
+    good, _ = graphs_of(source, format, on_error, quiet)
+    names = [name_of(graph, place) for place, graph in good]
     if len(set(names)) < len(names):
-        names = [str(place) for place in range(len(graphs))]
-    return graphs, names
+        names = [str(place) for place, _ in good]
+    return [graph for _, graph in good], names
 
 
 def _groups(graphs: list[RawGraph], names: list[str], transformer: Any, quiet: bool) -> Answer:
@@ -118,16 +117,15 @@ def _pairs(
     graphs: list[RawGraph],
     names: list[str],
     transformer: Any,
-    other: str | None,
+    other: tuple[list[RawGraph], list[str]] | None,
     near: float | None,
-    format: str | None,
 ) -> Answer:
     from grnf.search import leaked, near_duplicates
 
     if other is None:
         found = near_duplicates(graphs, transformer, near or 0.0, ids=names)
     else:
-        others, called = _read(other, format)
+        others, called = other
         found = leaked(graphs, others, transformer, eps=near, train_ids=names, test_ids=called)
     records = [
         {"id": pair.first, "other": pair.second, "distance": pair.distance, "answer": pair.answer}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,8 +23,9 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.source import open_source
-from grnf.cli.tell import progress
+from grnf.cli.samples import OnError, graphs_of
+from grnf.cli.source import Source, name_of, open_source
+from grnf.cli.tell import progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def index(
     shrinkage: Annotated[
         float, typer.Option(help="For whitened: share of the largest variance below which axes count less.")
     ] = 0.01,
+    on_error: OnError = "raise",
     format: Format = None,
     n_components: NComponents = None,
     orders: Orders = None,
@@ -81,7 +84,7 @@ def index(
     """Build an index of graphs for grnf search; add to it or remove from it.
 
     The index is a folder of plain arrays with checksums, mapped when it is opened. Graphs are called by their
-    ids, or by their numbers. A graph that cannot be used stops the run.
+    ids, or by their places in the file (numbers go on when more are added).
 
     Example: grnf index molecules.csv --keep-graphs --output molecules.index
     """
@@ -109,7 +112,7 @@ def index(
             made.remove(_ids(delete))
         removed = before - len(made)
         if source is not None:
-            _fill(made, source, format, like, settings, quiet)
+            _fill(made, source, format, like, settings, on_error, quiet)
         made.save(output)
     added = len(made) - before + removed
     if as_json:
@@ -140,6 +143,7 @@ def _fill(
     format: str | None,
     like: Path | None,
     settings: dict[str, Any],
+    on_error: str,
     quiet: bool,
 ) -> None:
     """Add what a source holds, vectors or graphs."""
@@ -158,17 +162,23 @@ def _fill(
         where = stack.enter_context(open_source(source, format))
         where.require_graphs()
         if made.transformer is None:
-            made.transformer = _fitted(make_transformer(like, settings), where)
+            made.transformer = _fitted(make_transformer(like, settings), where, on_error)
         advance = stack.enter_context(progress(f"indexing {where.name}", quiet))
-        waiting: list[Any] = []
-        for graph in where.read():
-            waiting.append(graph)
-            if len(waiting) == BLOCK:
-                advance(len(waiting))
-                made.add(waiting)
-                waiting = []
-        if waiting:
-            made.add(waiting)
+        begin, bad = _next_number(made), list[dict[str, Any]]()
+        graphs = where.usable(on_error, bad)
+        while some := list(islice(graphs, BLOCK)):
+            advance(len(some))
+            named = any(graph.graph_id is not None for _, graph in some)
+            names = None if named else [str(begin + place) for place, _ in some]
+            made.add([graph for _, graph in some], names)
+    tell_bad(bad, on_error, quiet)
+    if not len(made):
+        raise GraphError(f"{where.name} holds no graphs that can be used")
+
+
+def _next_number(made: GraphIndex) -> int:
+    """Return the number from which on graphs without ids are called, which no graph has yet."""
+    return 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
 
 
 def _vectors(sources: list[str]) -> Iterator[Vectors]:
@@ -198,24 +208,24 @@ def _together(vectors: list[Vectors]) -> Vectors:
     return Vectors(ids, None, np.concatenate([each.Z for each in vectors]))
 
 
-def _fitted(grnf: GRNF, where: Any) -> GRNF:
+def _fitted(grnf: GRNF, where: Source, on_error: str) -> GRNF:
     from grnf.estimators import fit_stream
 
-    return grnf if hasattr(grnf, "n_components_") else fit_stream(grnf, where.read())
+    if hasattr(grnf, "n_components_"):
+        return grnf
+    return fit_stream(grnf, (graph for _, graph in where.usable(on_error, [])))
 
 
-def queries_of(found: GraphIndex, source: str, format: str | None) -> tuple[Any, list[str] | None]:
+def queries_of(
+    found: GraphIndex, source: str, format: str | None, on_error: str, quiet: bool
+) -> tuple[Any, list[str] | None]:
     """Return what a source holds, as an index takes it, and the names."""
     from grnf.io.vectors import holds_vectors, read_vectors
 
     if format == "vectors" or (format is None and holds_vectors(source)):
         vectors = read_vectors(source)
         return vectors.Z, vectors.ids
-    check_format(format, source)
-    with open_source(source, format) as where:
-        graphs = list(where.read())
-    if not graphs:
-        raise GraphError(f"{source} holds no graphs")
+    good, _ = graphs_of(source, format, on_error, quiet)
     if found.transformer is None:
         raise GraphError(f"{source} holds graphs, and the index knows vectors only; build it from graphs")
-    return graphs, None
+    return [graph for _, graph in good], [name_of(graph, place) for place, graph in good]

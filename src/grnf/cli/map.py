@@ -175,16 +175,10 @@ def _all_columns(source: Source, keep: list[str] | None) -> Source:
 
 def _graphs(source: Source, on_error: str, quiet: bool) -> tuple[list[RawGraph], list[dict[str, Any]]]:
     """Read all graphs; records that cannot be read stop the run, or are told."""
-    from grnf.io import BadGraph
-
-    graphs: list[RawGraph] = []
     bad: list[dict[str, Any]] = []
     with progress(f"reading {source.name}", quiet) as advance:
-        for item in source.read(yield_bad=on_error == "skip"):
+        graphs = []
+        for _, graph in source.usable(on_error, bad):
+            graphs.append(graph)
             advance(1)
-            if isinstance(item, BadGraph):
-                name = item.index if item.graph_id is None else item.graph_id
-                bad.append({"graph_id": name, "reason": item.reason})
-            else:
-                graphs.append(item)
     return graphs, bad

@@ -28,6 +28,7 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
+from grnf.cli.samples import graphs_of
 from grnf.cli.source import open_source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
@@ -144,7 +145,7 @@ class _Watch:
         settings = {name: self.asked[name] for name in ("n_components", "orders", "seed")}
         alpha = 0.05 if self.asked["alpha"] is None else self.asked["alpha"]
         like = None if self.asked["like"] is None else Path(self.asked["like"])
-        X, transformer = _reference(reference, format, like, settings)
+        X, transformer = _reference(reference, format, like, settings, self.on_error, self.quiet)
         self.detector = ChangeDetector(
             transformer, alpha=alpha, mean_time=self.asked["mean_time"], random_state=self.asked["seed"] or 0
         ).fit(X)
@@ -241,7 +242,12 @@ def _alarm_record(alarm: Alarm) -> dict[str, Any]:
 
 
 def _reference(
-    source: str, format: str | None, like: Path | None, settings: dict[str, Any]
+    source: str,
+    format: str | None,
+    like: Path | None,
+    settings: dict[str, Any],
+    on_error: str,
+    quiet: bool,
 ) -> tuple[Any, Any]:
     """Return the reference, and what makes vectors of graphs."""
     from grnf.io.vectors import holds_vectors, read_vectors, side_file
@@ -253,10 +259,8 @@ def _reference(
         return read_vectors(source).Z, make_transformer(made, {})
     transformer = make_transformer(like, settings)
     known = None if source != "-" and Path(source).suffix else format
-    check_format(known, source)
-    with open_source(source, known) as where:
-        where.require_graphs()
-        return list(where.read()), transformer
+    good, _ = graphs_of(source, known, on_error, quiet)
+    return [graph for _, graph in good], transformer
 
 
 def _arriving(

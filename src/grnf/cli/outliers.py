@@ -21,6 +21,7 @@ from grnf.cli.options import (
     Seed,
     workers,
 )
+from grnf.cli.samples import OnError
 from grnf.cli.search import Table, check_table, write_answer
 from grnf.cli.tell import note
 
@@ -51,6 +52,7 @@ def outliers(
     ] = "whitened",
     only: Annotated[bool, typer.Option("--only-outliers", help="Rows of flagged graphs only.")] = False,
     output: Table = "-",
+    on_error: OnError = "raise",
     format: Format = None,
     n_components: NComponents = None,
     orders: Orders = None,
@@ -80,7 +82,8 @@ def outliers(
     settings: dict[str, Any] = {"n_components": n_components, "orders": orders, "seed": seed}
     first, second = (source, None) if reference is None else (reference, source)
     with workers(n_jobs):
-        loaded = load_collections(first, second, format=format, like=like, settings=settings, quiet=quiet)
+        where: dict[str, Any] = {"format": format, "like": like, "on_error": on_error}
+        loaded = load_collections(first, second, **where, settings=settings, quiet=quiet)
         share = "auto" if contamination is None else contamination
         how = {"n_neighbors": k, "space": space, "contamination": share, "random_state": seed or 0}
         found = _judged(loaded, fdr, how)

@@ -18,6 +18,7 @@ from grnf.cli.tell import tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf.io import RawGraph
     from grnf.typing import FloatArray
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "as_csv",
     "as_json",
     "check_output",
+    "graphs_of",
     "parse_numbers",
     "read_samples",
     "write_text",
@@ -67,27 +69,28 @@ def read_samples(names: Sequence[str], format: str | None, skip: bool, quiet: bo
 def _read(name: str, format: str | None, skip: bool, quiet: bool) -> Sample:
     import numpy as np
 
-    from grnf.io import BadGraph
     from grnf.io.vectors import holds_vectors, read_vectors
 
     if format == "vectors" or (format is None and holds_vectors(name)):
         vectors = read_vectors(name)
         Z = np.asarray(vectors.Z)
         return Sample(Z if Z.dtype.kind == "f" else Z.astype(np.float64), vectors.ids)
+    good, n_bad = graphs_of(name, format, "skip" if skip else "raise", quiet)
+    return Sample([graph for _, graph in good], [name_of(graph, place) for place, graph in good], n_bad)
+
+
+def graphs_of(
+    name: str, format: str | None, on_error: str, quiet: bool
+) -> tuple[list[tuple[int, RawGraph]], int]:
+    """Return the graphs of a file with their places, and how many were left out, which is told."""
     check_format(format, name)
+    bad: list[dict[str, Any]] = []
     with open_source(name, format) as where:
-        items = list(where.read(yield_bad=skip))
-    ids = [name_of(item, place) for place, item in enumerate(items)]
-    good = [place for place, item in enumerate(items) if not isinstance(item, BadGraph)]
-    bad = [
-        {"graph_id": ids[place], "reason": item.reason}
-        for place, item in enumerate(items)
-        if isinstance(item, BadGraph)
-    ]
-    tell_bad(bad, "skip", quiet)
+        good = list(where.usable(on_error, bad))
+    tell_bad(bad, on_error, quiet)
     if not good:
         raise GraphError(f"{name} holds no graphs" + (" that can be used" if bad else ""))
-    return Sample([items[place] for place in good], [ids[place] for place in good], len(bad))
+    return good, len(bad)
 
 
 def check_output(output: str, suffixes: Sequence[str], force: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from grnf.cli.index import queries_of
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, check_free, workers
+from grnf.cli.samples import OnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,7 @@ def search(
         ),
     ] = None,
     output: Table = "-",
+    on_error: OnError = "raise",
     format: Format = None,
     n_jobs: NJobs = 1,
     force: Force = False,
@@ -65,7 +67,7 @@ def search(
 
     with workers(n_jobs):
         found = GraphIndex.open(folder)
-        X, ids = queries_of(found, queries, format)
+        X, ids = queries_of(found, queries, format, on_error, quiet)
         if radius is not None:
             hits = found.within(X, radius, ids=ids, others=others, interval=interval)
         elif certified is not None:

@@ -62,6 +62,16 @@ class Source:
         except GraphError as error:
             raise GraphError(self._named(str(error))) from None
 
+    def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, RawGraph]]:
+        """Yield graphs and their places; with on_error="skip" list those that cannot be read in `bad`."""
+        from grnf.io import BadGraph
+
+        for index, item in enumerate(self.read(yield_bad=on_error == "skip")):
+            if isinstance(item, BadGraph):
+                bad.append({"index": index, "graph_id": name_of(item, index), "reason": item.reason})
+            else:
+                yield index, item
+
     def read_blocks(self, size: int, *, yield_bad: bool = False, n_jobs: int | None = None) -> Iterator[Any]:
         """Yield the graphs `size` at a time, column by column where the format is made of columns."""
         from grnf import io

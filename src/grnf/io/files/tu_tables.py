@@ -42,11 +42,20 @@ def open_files(source: Source) -> Iterator[Files]:
             raise GraphError(f"{source} does not exist")
         file = stack.enter_context(source.open_seekable())
         if not zipfile.is_zipfile(file):
-            what = "is empty (0 bytes)" if source.is_empty else "is neither a folder nor a zip file"
-            raise GraphError(f"{source} {what}")
+            raise GraphError(f"{source} {_no_zip(source, file)}")
         archive = stack.enter_context(open_archive(file, str(source)))
         members = {PurePosixPath(name).name: name for name in archive.namelist()}
         yield Files(source, members, archive, stack)
+
+
+def _no_zip(source: Source, file: IO[bytes]) -> str:
+    """Say what is wrong with a file that should be a zip."""
+    if source.is_empty:
+        return "is empty (0 bytes)"
+    file.seek(0)
+    if file.read(4) == b"PK\x03\x04":
+        return "begins as a zip file, but its end is missing: it was cut short; copy or download it again"
+    return "is neither a folder nor a zip file"
 
 
 class Files:
