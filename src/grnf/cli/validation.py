@@ -26,8 +26,8 @@ from grnf.estimators.baseline import structure_free
 from grnf.estimators.final import chosen, fitted_estimator
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.files import atomic_write
-from grnf.graphs import GraphBatch
 from grnf.io import AttributeEncoder, RawGraph
+from grnf.samples import encoded_samples
 
 __all__ = ["Validation", "draw_confusion", "draw_predictions"]
 
@@ -55,8 +55,8 @@ class Validation:
         self.graphs, self.settings = graphs, settings
         self.folds, self.repeats, self.seed = folds, repeats, seed
         self.models = {True: GRNFClassifier(**settings), False: GRNFRegressor(**settings)}
-        encoder = AttributeEncoder(missing="zero").fit(graphs)
-        self.numbers = structure_free(GraphBatch.from_graphs(encoder.transform(graphs)))
+        encoder = AttributeEncoder(unseen="open", missing="zero").fit(graphs)
+        self.numbers = structure_free(encoded_samples(graphs, encoder, "raise").batch)
 
     def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
         """Return scores of each method over all folds, and the predictions of the first repeat.

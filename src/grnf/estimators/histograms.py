@@ -21,7 +21,7 @@ from grnf.lifts.colours import Hashes, hashed_rows, mixed, refined_colours
 from grnf.lifts.columns import category_columns, indicator_columns
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["ColourSets", "Counts", "Sets", "SetsKernel"]
+__all__ = ["ColourSets", "Counts", "Sets", "SetsKernel", "counted_kinds", "frequent_kinds"]
 
 COARSE_DEPTHS, FINE_DEPTH = (2, 4), 2
 """Rounds of refinement."""
@@ -41,8 +41,8 @@ class Counts:
     def fit(self, batch: GraphBatch) -> Self:
         """Learn the categories of each column that most graphs have."""
         graph, edge_graph = _owners(batch)
-        self.node_kinds_ = [_frequent(keys, graph) for keys in _key_columns(batch.node_codes)]
-        self.edge_kinds_ = [_frequent(keys, edge_graph) for keys in _key_columns(batch.edge_codes)]
+        self.node_kinds_ = frequent_kinds(batch.node_codes, graph)
+        self.edge_kinds_ = frequent_kinds(batch.edge_codes, edge_graph)
         kinds = sum(map(len, [*self.node_kinds_, *self.edge_kinds_]))
         self.width = 2 + MOST_DEGREE + 1 + kinds + 3 * (batch.node_attr.shape[1] + batch.edge_attr.shape[1])
         return self
@@ -58,11 +58,7 @@ class Counts:
             (graph, batch.node_codes, self.node_kinds_, batch.node_attr),
             (edge_graph, batch.edge_codes, self.edge_kinds_, batch.edge_attr),
         ):
-            for keys, known in zip(_key_columns(codes), kinds, strict=True):
-                places = np.searchsorted(known, keys)
-                found = places < len(known)
-                found[found] = known[places[found]] == keys[found]
-                parts.append(_counted(places[found], owner[found], n, len(known)))
+            parts += counted_kinds(codes, kinds, owner, n)
             size = np.maximum(np.bincount(owner, minlength=n), 1)[:, np.newaxis]
             member = sp.csr_array(
                 (np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))
@@ -257,6 +253,22 @@ def _owners(batch: GraphBatch) -> tuple[IntArray, IntArray]:
 def _key_columns(codes: Codes) -> list[Keys]:
     keys = np.append(codes.keys, np.uint64(0))
     return [keys[places] for places in codes.values.T]
+
+
+def frequent_kinds(codes: Codes, owner: IntArray) -> list[Keys]:
+    """Return for each column the categories that most graphs have; `owner` is whose each row is."""
+    return [_frequent(keys, owner) for keys in _key_columns(codes)]
+
+
+def counted_kinds(codes: Codes, kinds: list[Keys], owner: IntArray, n_graphs: int) -> list[FloatArray]:
+    """Return for each column how often each graph has each of some categories."""
+    parts = []
+    for keys, known in zip(_key_columns(codes), kinds, strict=True):
+        places = np.searchsorted(known, keys)
+        found = places < len(known)
+        found[found] = known[places[found]] == keys[found]
+        parts.append(_counted(places[found], owner[found], n_graphs, len(known)))
+    return parts
 
 
 def _frequent(keys: Keys, owner: IntArray) -> Keys:
