@@ -259,7 +259,7 @@ def delays(pieces, thresholds, most):
 def tables(results):
     alphas = ["0.01", "0.05", "0.1", "0.2"]
     promise = [
-        [kind, f"{found['streams']:,}", *(f"{found['false_alarms'][a]:.3f}" for a in alphas)]
+        [kind, f"{found['streams']:,}", *(f"{found['false_alarms'][a]:.3f}" for a in alphas), _by_time(found)]
         for kind, found in results.items()
     ]
     rows = [
@@ -267,6 +267,7 @@ def tables(results):
             kind,
             change,
             f"{row['delay']:.1f} ± {row['delay_error']:.1f}",
+            f"{100 * row['found']:.0f}",
             f"{row['best']:.1f}",
             f"{row['delay'] / row['best']:.2f}",
             f"{row['cusum']:.1f}",
@@ -277,11 +278,19 @@ def tables(results):
         for kind, found in results.items()
         for change, row in found["delays"].items()
     ]
-    head = ["graphs", "change", "delay", "best CUSUM", "ratio", "CUSUM, 16 axes, slack 1", "best of windows"]
+    head = ["graphs", "change", "delay", "found, %", "best CUSUM", "ratio", "CUSUM, 16 axes, slack 1"]
+    head.append("best of windows")
+    by_alpha = ["graphs", "streams", *alphas, "mean_time=20000"]
     return [
-        Table("Share of quiet streams with a false alarm, by alpha", ["graphs", "streams", *alphas], promise),
+        Table("Share of quiet streams with a false alarm, by alpha", by_alpha, promise),
         Table("Delay in graphs", [*head, "error of the time, median", "interval holds it, %"], rows),
     ]
+
+
+def _by_time(found):
+    """The share of alarms where a mean time between them was asked for, of so many streams."""
+    asked = found.get("mean_time_20000")
+    return f"{asked['false_alarms']:.3f} of {asked['streams']}" if asked else ""
 
 
 def draw(results, output):
