@@ -11,6 +11,7 @@ from grnf.cli.shards import EmbedCommand
 from grnf.datasets import make_sbm
 from grnf.io import read_graphs, write_graphs
 from grnf.io.vectors import read_vectors
+from grnf.metric import pairwise_distances
 
 
 @pytest.fixture
@@ -44,6 +45,11 @@ def test_a_folder_of_shards_and_what_becomes_of_it(call, files, tmp_path):
     like = call("embed", files[0], "-o", tmp_path / "z.npy", "--like", folder / "_manifest.json")
     assert like.returncode == 0, like.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected[:12])
+    apart = call("distances", folder, files[0], "-o", tmp_path / "d.npy")  # files by what made the shards
+    assert apart.returncode == 0, apart.stderr
+    np.testing.assert_allclose(
+        np.load(tmp_path / "d.npy"), pairwise_distances(expected, expected[:12]), atol=1e-6
+    )
 
 
 def test_shards_set_aside_have_an_exit_code(call, files, tmp_path):
