@@ -75,7 +75,21 @@ def duplicates():
     return [*lines, "", f"None in {', '.join(without)}."]
 
 
+def copies():
+    """One sentence for the README."""
+    rows = stored("duplicates")
+    graphs, superfluous = (sum(row[what] for row in rows.values()) for what in ("graphs", "superfluous"))
+    most = max(rows, key=lambda name: rows[name]["superfluous"] / rows[name]["graphs"])
+    share = 100 * rows[most]["superfluous"] / rows[most]["graphs"]
+    return [
+        f"Copies (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,} graphs",
+        f"of {len(rows)} TU sets are copies of another one in their set, in {most} {share:.0f} %",
+        "([all counts](docs/guides/search.md)).",
+    ]
+
+
 if __name__ == "__main__":
     for table in (intervals, search, duplicates):
         if (HERE / "results" / f"{table.__name__}.json").exists():
             pages.fill(table.__name__, "\n".join(table()))
+    pages.fill("copies", "\n".join(copies()))
