@@ -21,13 +21,13 @@ from threadpoolctl import threadpool_limits
 
 from grnf.cli.measures import class_scores, decision_values, number_scores, over_folds
 from grnf.cli.targets import Target
+from grnf.errors import GraphError
 from grnf.estimators import GRNFClassifier, GRNFRegressor
 from grnf.estimators.baseline import structure_free
 from grnf.estimators.final import chosen, fitted_estimator
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.files import atomic_write
 from grnf.io import AttributeEncoder, RawGraph
-from grnf.samples import encoded_samples
 
 __all__ = ["Validation", "draw_confusion", "draw_predictions"]
 
@@ -56,7 +56,10 @@ class Validation:
         self.folds, self.repeats, self.seed = folds, repeats, seed
         self.models = {True: GRNFClassifier(**settings), False: GRNFRegressor(**settings)}
         encoder = AttributeEncoder(unseen="open", missing="zero").fit(graphs)
-        self.numbers = structure_free(encoded_samples(graphs, encoder, "raise").batch)
+        batch, _, errors = encoder.encode_batch(graphs)
+        if errors:
+            raise GraphError(f"graph {errors[0][0]}: {errors[0][1]}")
+        self.numbers = structure_free(batch)
 
     def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
         """Return scores of each method over all folds, and the predictions of the first repeat.
