@@ -4,6 +4,7 @@ Each benchmark runs in a process of its own: python benchmarks/run.py --only NAM
 """
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -247,48 +248,6 @@ def bench_workers():
     return rows
 
 
-def bench_authors():
-    """Ours and the authors' code taking turns, two threads each; needs GRNF_AUTHORS, a folder with theirs."""
-    import authors
-
-    return authors.bench_authors()
-
-
-def bench_first_call():
-    """The first call on a fresh machine: with an empty compile cache, and with a warm one."""
-    import first_call
-
-    return first_call.bench_first_call()
-
-
-def bench_doors():
-    """From files, objects and SMILES to vectors, beside the loops alone."""
-    import doors
-
-    return doors.bench_doors()
-
-
-def bench_pairwise():
-    """Distances between vectors of which many are equal, against distinct ones and scikit-learn."""
-    import pairwise
-
-    return pairwise.bench_pairwise()
-
-
-def bench_before_after():
-    """The version in GRNF_BEFORE, a checkout, and this one taking turns."""
-    import before_after
-
-    return before_after.bench_before_after()
-
-
-def bench_orders():
-    """Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2."""
-    import orders
-
-    return orders.bench_orders()
-
-
 def bench_triples():
     """Order 3 node by node against the bare triple loop, one thread."""
     rows = {}
@@ -339,18 +298,29 @@ def bench_crossing():
     return rows
 
 
-def bench_layer():
-    """A training step on 128 ENZYMES graphs, one thread: the layer, dense torch, GIN (5 layers of 64)."""
-    import layer  # torch is loaded for this one alone
-
-    return layer.bench_layer()
-
+ELSEWHERE = {
+    "authors": "Ours and the code of the authors, a folder in GRNF_AUTHORS, taking turns, two threads each.",
+    "first_call": "The first call on a fresh machine: with an empty compile cache, and with a warm one.",
+    "doors": "From files, objects and SMILES to vectors, beside the loops alone.",
+    "pairwise": "Distances between vectors of which many are equal, against distinct ones and scikit-learn.",
+    "before_after": "The version in GRNF_BEFORE, a checkout, and this one taking turns.",
+    "orders": "Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2.",
+    "layer": "A training step on 128 ENZYMES graphs, one thread: the layer, dense torch, GIN (5 layers).",
+}
+"""Benchmarks in files of their own, which are loaded for them alone."""
 
 BENCHMARKS = {
-    name.removeprefix("bench_"): function
+    name.removeprefix("bench_"): function.__doc__
     for name, function in list(globals().items())
     if name.startswith("bench_")
-}
+} | ELSEWHERE
+"""Name -> what it measures."""
+
+
+def measured(name):
+    """Run a benchmark and return its rows."""
+    room = vars(importlib.import_module(name)) if name in ELSEWHERE else globals()
+    return room[f"bench_{name}"]()
 
 
 def machine():
@@ -378,24 +348,23 @@ def main():
     if not measure.DATA.is_dir():
         sys.exit(f"the benchmarks need the TU sets in {measure.DATA}/tu (set GRNF_SHARED to its parent)")
     if arguments.only:
-        function = BENCHMARKS[arguments.only]
         if arguments.only != "afternoon":  # there dense numpy may use all cores
             threadpool_limits(1)
         result = {
             "benchmark": arguments.only,
-            "what": function.__doc__,
+            "what": BENCHMARKS[arguments.only],
             "command": f"python benchmarks/run.py --only {arguments.only}",
             "version": __version__,
             "machine": machine(),
             "components": M,
-            "rows": function(),
+            "rows": measured(arguments.only),
         }
         if result["rows"]:  # nothing where what it needs is not given
             (RESULTS / f"{arguments.only}.json").write_text(json.dumps(result, indent=2) + "\n")
         print(json.dumps(result["rows"], indent=1))
         return
     for name in BENCHMARKS:
-        print(f"--- {name}: {BENCHMARKS[name].__doc__}", flush=True)
+        print(f"--- {name}: {BENCHMARKS[name]}", flush=True)
         subprocess.run([sys.executable, __file__, "--only", name], check=True)
     from table import write_table
 

@@ -115,8 +115,18 @@ def table():
     return "\n".join(lines)
 
 
+def before_after():
+    lines = ["| before and after, taking turns in one run | ms before | ms after | after / before |"]
+    lines.append("|---|---|---|---|")
+    for name, row in rows("before_after").items():
+        before, after = (1e3 * row["seconds"][when] for when in ("before", "after"))
+        lines.append(f"| {name} | {before:.1f} | {after:.1f} | {row['after_over_before']:.2f} |")
+    return "\n".join(lines)
+
+
 def write_table():
     pages.fill("benchmarks", table())
+    pages.fill("before-after", before_after())
     print(table())
 
 
