@@ -109,10 +109,11 @@ def bench_layer():
     batch = Batch.from_data_list([as_data(graph) for graph in graphs])
     tensors = [torch.from_numpy(graph.tensor()).float() for graph in graphs]
     channels, labels = graphs.node_width, torch.randint(6, (N_GRAPHS,))
-    draw = ParameterLaw({1: 2 / 3, 2: 1 / 3}).sample(M, channels=channels + 1, seed=0)
+    draw = ParameterLaw({1: 2 / 3, 2: 1 / 3}).sample(M, channels=graphs.channels().all, seed=0)
+    grnf = GRNF(M, random_state=0).fit(graphs)
     models = {
-        "layer, frozen": (GRNFLayer(M, channels, random_state=0), batch, M),
-        "layer, trainable": (GRNFLayer(M, channels, random_state=0, trainable=True), batch, M),
+        "layer, frozen": (GRNFLayer.from_transformer(grnf), batch, M),
+        "layer, trainable": (GRNFLayer.from_transformer(grnf, trainable=True), batch, M),
         "dense, frozen": (Dense(draw, trainable=False), tensors, M),
         "dense, trainable": (Dense(draw, trainable=True), tensors, M),
         "GIN": (WithGIN(channels), batch, 64),
