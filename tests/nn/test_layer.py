@@ -180,3 +180,33 @@ def test_real_graphs(shared):
     by_index = GRNFLayer(64, graphs.node_width, 0, random_state=0)(batch_of(unnamed))
     np.testing.assert_allclose(by_index.numpy(), GRNF(64, random_state=0).fit_transform(unnamed), atol=1e-5)
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_in_one_go_or_step_by_step(dtype):
+    """Without gradients the layer runs as the transformer does: same numbers, whatever the order of arcs."""
+    layer = GRNFLayer(20, 2, 1, orders=ORDERS, random_state=0, dtype=getattr(torch, dtype))
+    batch = batch_of(some_graphs(2, 1))
+    frozen = layer(batch)
+    assert not frozen.requires_grad
+    x = batch.x.clone().requires_grad_()
+    traced = layer(x, batch.edge_index, batch.edge_attr, batch.batch, batch.num_graphs)
+    assert traced.requires_grad
+    assert traced.dtype == frozen.dtype
+    tolerance = {"rtol": 0, "atol": 1e-12 if dtype == "float64" else 1e-6}
+    torch.testing.assert_close(traced.detach(), frozen, **tolerance)
+    order = torch.randperm(batch.num_edges, generator=torch.Generator().manual_seed(0))
+    shuffled = layer(
+        batch.x, batch.edge_index[:, order], batch.edge_attr[order], batch.batch, batch.num_graphs
+    )
+    torch.testing.assert_close(shuffled, frozen, **tolerance)
+
+
+def test_fake_tensors_have_shapes_only():
+    from torch._subclasses import FakeTensorMode
+
+    layer = GRNFLayer(6, 2, random_state=0)
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    x, arcs = mode.from_tensor(torch.ones(3, 2)), mode.from_tensor(torch.tensor([[0, 1], [1, 0]]))
+    with mode:
+        assert layer(x, arcs).shape == (1, 6)

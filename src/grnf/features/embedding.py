@@ -13,8 +13,8 @@ import numpy as np
 
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
-from grnf.engine.rows import place
-from grnf.engine.schedule import MOST_CATEGORIES, OUTPUTS
+from grnf.engine.rows import place, place_outputs
+from grnf.engine.schedule import MOST_CATEGORIES
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
 from grnf.graphs import GraphBatch
@@ -285,19 +285,15 @@ class Chunk:
         return all(map(np.array_equal, self.keys, batch.channels(self.map.adjacency_channel)))
 
     def place_features(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
-        """Write the columns of z that belong to these features, for the graphs of a piece, to their rows.
-
-        Saturated features differ from the null graph's by little: that little would be lost if rho_i were
-        rounded before the difference is taken.
-        """
+        """Write the columns of z that belong to these features, for the graphs of a piece, to their rows."""
         heads, rho_i = self.map.heads, self.map.activation.function
         sums, columns = self._sums(batch, piece, hidden=heads > 1)
         places = columns if heads == 1 else np.arange(len(self._weight))
-        null, weight = self._null[places], self._weight[places]
-        for start in range(0, len(sums), OUTPUTS):
-            some = sums[start : start + OUTPUTS]
-            psi = rho_i(some if heads == 1 else self._through_heads(some, columns))
-            place(psi, null, weight, piece.members[start : start + OUTPUTS], places, out)
+
+        def outputs(some: FloatArray) -> FloatArray:
+            return rho_i(some if heads == 1 else self._through_heads(some, columns))
+
+        place_outputs(outputs, sums, self._null[places], self._weight[places], piece.members, places, out)
 
     def hidden_sums(self, batch: GraphBatch, pieces: list[Piece], schedule: Schedule) -> HiddenSums:
         """Return what the heads multiply, for all graphs."""

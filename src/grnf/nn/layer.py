@@ -17,7 +17,7 @@ from grnf.law import Law, draw_seed, importance_weights, parameter_law
 from grnf.law.draw import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
-from grnf.nn.sums import Settings, feature_sums
+from grnf.nn.sums import Settings, feature_sums, frozen_features
 from grnf.rules import Int, checked
 from grnf.typing import Keys
 
@@ -242,18 +242,21 @@ class GRNFLayer(nn.Module):
             self.adjacency_channel,
             self.heads > 1,
         )
-        order_of = self.orders[:: self.heads]
-        sums = feature_sums(inputs, [self.theta(k) for k in used], order_of, settings)
+        order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in used]
         place = torch.argsort(torch.argsort(order_of, stable=True))
+        weight = self._root_weights() / math.sqrt(self.out_features)
+        null = torch.zeros_like(weight)
+        if self.center:
+            sums = torch.cat([self._null_sums(k).double() for k in used])
+            null = rho(self._outer_code, sums.view(len(place), self.heads)[place].flatten())
+        rho_i = get_activation(self.activation).function
+        found = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
+        if found is not None:
+            return found
+        sums = feature_sums(inputs, thetas, order_of, settings)
         if self.heads > 1:
             sums = self._through_heads(sums, used).view(-1, len(place), self.heads)[:, place].flatten(1)
-        psi = rho(self._outer_code, sums)
-        if self.center:
-            null = torch.cat([self._null_sums(k).to(sums.dtype) for k in used])
-            null = null.view(len(place), self.heads)[place].flatten()
-            psi = psi - rho(self._outer_code, null)
-        weight = self._root_weights() / math.sqrt(self.out_features)
-        return (psi * weight).to(weight.dtype)
+        return ((rho(self._outer_code, sums) - null) * weight).to(weight.dtype)
 
     def extra_repr(self) -> str:
         """Return the numbers of features of each order, and the settings that are not the defaults."""

@@ -7,24 +7,26 @@ one node for `torch.compile`, and keeps nothing for the way back but its inputs:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from grnf.basis import bell
 from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_slopes
-from grnf.engine.rows import place
-from grnf.errors import GraphError
-from grnf.graphs import GraphBatch, edge_channels
+from grnf.engine.rows import place_outputs
+from grnf.graphs import edge_channels
 from grnf.law import OrderDraw
+from grnf.nn.batch import as_batch
 from grnf.nn.inputs import Inputs
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Settings", "feature_sums"]
+__all__ = ["Settings", "feature_sums", "frozen_features"]
+
+Rho = Callable[[FloatArray], FloatArray]
 
 KEPT = 8
 """Layers whose coefficients are kept in the form that the loops read, until their theta change."""
@@ -59,10 +61,40 @@ def feature_sums(inputs: Inputs, thetas: list[Tensor], order_of: Tensor, setting
     return _sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings)  # type: ignore[no-any-return]
 
 
-class _Work:
-    """One call: its graphs and its coefficients, as the engine takes them."""
+def frozen_features(
+    inputs: Inputs,
+    thetas: list[Tensor],
+    order_of: Tensor,
+    settings: Settings,
+    *,
+    rho_i: Rho,
+    null: Tensor,
+    weight: Tensor,
+) -> Tensor | None:
+    """Return (rho_i(sums) - null) * weight in one go, as in `grnf.GRNF`; None where torch must see each step.
 
-    def __init__(self, arguments: Sequence[Any]) -> None:
+    That is for gradients, for tensors on a device or of another kind, and while torch compiles.
+    """
+    x, arcs, values, batch, n_graphs = inputs
+    tensors = (*inputs[:4], order_of, *thetas, null, weight)
+    plain = all(type(one) in (Tensor, nn.Parameter) and one.device.type == "cpu" for one in tensors)
+    wanted = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
+    known = weight.dtype in (torch.float32, torch.float64)
+    if settings.hidden or wanted or not plain or not known or torch.compiler.is_compiling():
+        return None
+    arguments = x.detach(), arcs, values.detach(), batch, order_of, thetas, n_graphs, *settings
+    shift, factor = (one.detach().double().numpy() for one in (null, weight))
+    dtype = np.float32 if weight.dtype == torch.float32 else np.float64
+    return torch.from_numpy(_Work(arguments).features(rho_i, shift, factor, dtype))
+
+
+class _Work:
+    """One call: its graphs and its coefficients, as the engine takes them.
+
+    With `once`, edges that are given by two arcs are kept as one; for derivatives of its own each needs both.
+    """
+
+    def __init__(self, arguments: Sequence[Any], *, once: bool = True) -> None:
         x, arcs, values, batch, order_of, thetas, n_graphs, *more = arguments
         settings = Settings(*more)
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
@@ -74,7 +106,7 @@ class _Work:
             settings.adjacency_channel,
             np.float64 if double else np.float32,
         )
-        self.graphs, self.node_order, self.edge_order = _batch(x, arcs, values, batch, n_graphs)
+        self.graphs, self.node_order, self.edge_order = as_batch(x, arcs, values, batch, n_graphs, once)
         self.schedule = Schedule(n_jobs=torch.get_num_threads())
         self.pieces = self.schedule.pieces(self.graphs)
         channels = self.node_width + edge_channels(self.graphs.edge_width, settings.adjacency_channel)
@@ -90,16 +122,17 @@ class _Work:
 
     def sums(self) -> FloatArray:
         """Return the sums of all graphs."""
+        width = self.settings.width(self.thetas)
+        return self.features(lambda sums: sums, np.zeros(width), np.ones(width), np.float64)
+
+    def features(self, rho_i: Rho, null: FloatArray, weight: FloatArray, dtype: Any) -> FloatArray:
+        """Return (rho_i(sums) - null) * weight of all graphs."""
         columns = self.channels(True).columns
-        out, zeros, ones = (
-            np.empty((len(self.graphs), len(columns))),
-            np.zeros(len(columns)),
-            np.ones(len(columns)),
-        )
+        out = np.empty((len(self.graphs), len(columns)), dtype)
 
         def fill(piece: Piece) -> None:
             sums = self.engine.piece_sums(self.graphs, piece, self.channels)
-            place(sums, zeros, ones, piece.members, columns, out)
+            place_outputs(rho_i, sums, null[columns], weight[columns], piece.members, columns, out)
 
         self.schedule.run([partial(fill, piece) for piece in self.pieces])
         return out
@@ -127,8 +160,8 @@ class _Work:
         self.schedule.run([partial(fill, *task) for task in enumerate(self.pieces)])
         none = np.empty(0)
         return (
-            d_x[np.argsort(self.node_order)] if of_x and d_x is not None else none,
-            d_values[np.argsort(self.edge_order)] if d_values is not None else none,
+            _back(d_x, self.node_order) if of_x and d_x is not None else none,
+            _back(d_values, self.edge_order) if d_values is not None else none,
             self._theta_slopes(found, d) if of_theta else [none for _ in self.thetas],
         )
 
@@ -159,54 +192,9 @@ class _Work:
         return result
 
 
-def _batch(
-    x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, n_graphs: int
-) -> tuple[GraphBatch, IntArray, IntArray]:
-    """Return the graphs as the engine takes them, and the order in which their nodes and arcs stand there."""
-    number, ends = batch.cpu().numpy(), arcs.cpu().numpy()
-    graph = _checked_graphs(number, ends, n_graphs)
-    node_order, edge_order = np.arange(len(number)), np.arange(ends.shape[1])
-    if (number[1:] < number[:-1]).any():
-        node_order = np.argsort(number, kind="stable")
-        ends, number = np.argsort(node_order)[ends], number[node_order]
-    if (graph[1:] < graph[:-1]).any():
-        edge_order = np.argsort(graph, kind="stable")
-        ends, graph = ends[:, edge_order], graph[edge_order]
-    node_ptr = np.searchsorted(number, np.arange(n_graphs + 1))
-    edges = np.empty((len(graph), 2), np.int64)
-    np.subtract(ends.T, node_ptr[graph][:, np.newaxis], out=edges)
-    return (
-        GraphBatch(
-            node_ptr,
-            np.searchsorted(graph, np.arange(n_graphs + 1)),
-            edges,
-            x.double().cpu().numpy()[node_order],
-            values.double().cpu().numpy()[edge_order],
-            np.ones(n_graphs, dtype=np.bool_),
-        ),
-        node_order,
-        edge_order,
-    )
-
-
-def _checked_graphs(number: IntArray, ends: IntArray, n_graphs: int) -> IntArray:
-    """Return the graph of each arc; an error names what does not fit."""
-    n = len(number)
-    if n and (number.min() < 0 or number.max() >= n_graphs):
-        raise GraphError(
-            f"batch holds numbers from {number.min()} to {number.max()}, but there are {n_graphs} graphs "
-            "(batch_size)"
-        )
-    if ends.size and (ends.min() < 0 or ends.max() >= n):
-        raise GraphError(f"edge_index names nodes from {ends.min()} to {ends.max()}, but there are {n} nodes")
-    graph: IntArray = number[ends[0]]
-    across = np.flatnonzero(graph != number[ends[1]])
-    if len(across):
-        raise GraphError(
-            f"edge_index[:, {across[0]}] = {ends[:, across[0]].tolist()} joins nodes of two graphs; in a "
-            "batch the nodes of each graph are numbered on from those before it"
-        )
-    return graph
+def _back(d: FloatArray, order: IntArray | None) -> FloatArray:
+    """Return rows in the order in which they were given."""
+    return d if order is None else d[np.argsort(order)]
 
 
 _cache: OrderedDict[Any, tuple[list[Tensor], tuple[OrderDraw, ...], dict[bool, Channels]]] = OrderedDict()
@@ -247,7 +235,7 @@ def _forward(*arguments: Any) -> Tensor:
 
 def _backward(*arguments: Any) -> list[Tensor]:
     *given, d, of_x, of_values, of_theta = arguments
-    work = _Work(given)
+    work = _Work(given, once=not of_values)
     d_x, d_values, d_thetas = work.slopes(d.double().cpu().numpy(), of_x, of_values, of_theta)
     found, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
     return [torch.from_numpy(one).to(other) for one, other in zip(found, like, strict=True)]
