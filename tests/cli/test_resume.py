@@ -75,7 +75,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
 @pytest.mark.parametrize(
     ("module", "name", "kept"),
     [
-        ("grnf.io.vectors.write", "write_npy_header", True),
+        ("grnf.io.vectors.growing", "write_npy_header", True),
         ("grnf.cli.embed", "write_json", True),
         ("os", "rmdir", False),
         ("grnf.estimators", "fit_stream", False),
@@ -144,14 +144,48 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
+def test_vectors_are_written_once(run_patched, run, job, tu, tmp_path):
+    """A .npy is no copy of the parts: it is the file that they were written to, interrupted or not."""
+    run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job)
+    growing = (tmp_path / "z.npy.parts" / "vectors.npy").stat()
+    assert growing.st_size == 128 + 20 * 8 * 4
+    assert run(*job, "--resume").returncode == 0
+    assert (tmp_path / "z.npy").stat().st_ino == growing.st_ino
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+
+
+def test_killed_between_the_output_and_the_end(run, run_patched, job, tu, tmp_path):
+    """The rows have become the output, and the folder of parts is still there: nothing is computed again."""
+    kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{module}", "grnf.io.vectors.parts.Parts")
+    kill = kill.replace("import grnf.io.vectors.parts.Parts as", "from grnf.io.vectors.parts import Parts as")
+    result = run_patched(kill.replace("{name}", "remove"), *job)
+    assert result.returncode == -9
+    assert (tmp_path / "z.npy").exists()
+    assert not (tmp_path / "z.npy.parts" / "vectors.npy").exists()
+    result = run_patched(COUNT, *job, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert "is finished: there is nothing to resume" in result.stderr
+    assert "computed 0" in result.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+    assert not (tmp_path / "z.npy.parts").exists()
+
+
 def cut_off(path):
     path.write_bytes(path.read_bytes()[:-7])
 
 
-def change_a_byte(path):
+def change_a_byte(path, at=-20):
     data = bytearray(path.read_bytes())
-    data[-20] ^= 1
+    data[at] ^= 1
     path.write_bytes(data)
+
+
+def change_the_first_block(path):
+    change_a_byte(path, 128)
+
+
+def change_the_second_block(path):
+    change_a_byte(path, 128 + 10 * 8 * 4)
 
 
 def empty(path):
@@ -165,13 +199,15 @@ def another_id(path):
 @pytest.mark.parametrize(
     ("name", "damage", "said"),
     [
+        ("vectors.npy", cut_off, "block 2 is computed again: vectors.npy has 921 bytes, not 928"),
+        ("vectors.npy", change_a_byte, "block 2 is computed again: vectors.npy is not as"),
+        ("vectors.npy", change_the_first_block, "block 0 is computed again: vectors.npy is not as"),
+        ("vectors.npy", change_the_second_block, "block 1 is computed again: vectors.npy is not as"),
         *(
-            (name, damage, said)
-            for name in ("000000.npy", "000001.npy")
-            for damage, said in ((cut_off, "bytes, not"), (empty, "bytes, not"), (change_a_byte, "is not as"))
+            ("000001.json", damage, "block 1 is computed again: 000001.json is not as")
+            for damage in (cut_off, empty, change_a_byte, another_id)
         ),
-        *(("000001.json", damage, "is not as") for damage in (cut_off, empty, change_a_byte, another_id)),
-        *((name, Path.unlink, "is missing") for name in ("000000.npy", "000001.npy", "000001.json")),
+        ("000001.json", Path.unlink, "block 1 is computed again: 000001.json is missing"),
     ],
 )
 def test_a_damaged_block_is_computed_again_and_the_others_kept(
@@ -181,19 +217,28 @@ def test_a_damaged_block_is_computed_again_and_the_others_kept(
     damage(file)
     result = call(*job, "--resume")
     assert result.returncode == 0, result.stderr
-    assert f"block {int(file.stem)} is computed again: {name}" in result.stderr
     assert said in result.stderr
+    assert result.stderr.count("is computed again") == 1
     assert "2 finished blocks found" in result.stderr
-    assert run_full == [10]
+    assert run_full == [5 if "block 2" in said else 10]
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
 def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
-    for name in ("000000.npy", "000002.json"):
-        cut_off(tmp_path / "z.npy.parts" / name)
+    change_the_first_block(tmp_path / "z.npy.parts" / "vectors.npy")
+    cut_off(tmp_path / "z.npy.parts" / "000002.json")
     result = call(*job, "--resume")
     assert result.returncode == 0, result.stderr
     assert run_full == [10, 5]
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
+
+
+@pytest.mark.parametrize("damage", [empty, Path.unlink])
+def test_without_any_vectors_all_are_computed_again(run_full, call, job, tu, tmp_path, damage):
+    damage(tmp_path / "z.npy.parts" / "vectors.npy")
+    result = call(*job, "--resume", "--force")
+    assert result.returncode == 0, result.stderr
+    assert run_full == [10, 10, 5]
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
@@ -215,7 +260,7 @@ def run_full(call, job, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("grnf.cli.embed.write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
         assert call(*job).returncode == 1
-    (tmp_path / "z.npy").unlink()
+    assert not (tmp_path / "z.npy").exists()
     add, added = Parts.add, []
 
     def add_and_count(self, block, *rest):

@@ -215,24 +215,24 @@ class _Run:
         return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
 
     def to_file(self, source: Source, output: Path) -> dict[str, Any]:
-        """Embed block by block into parts, join them, and write the settings beside."""
-        from grnf.io.vectors import Parts, side_file, write_vectors
+        """Embed block by block into parts, make them the output, and write the settings beside."""
+        from grnf.io.vectors import Parts, side_file, vector_format, vectors_written
 
         if not output.parent.is_dir():
             raise GraphError(f"the folder {output.parent} does not exist")
         run = self._manifest(source)
         with Parts(output, run, resume=self.resume) as parts:  # no other run writes this output meanwhile
             try:
-                begun = len(parts) or parts.damaged
-                side = None if begun else self._finished(output, parts.run)
+                side = None if parts.has_vectors else self._finished(output, parts.run)
                 if side is None:
                     self._fill(parts, source)
-                    n_rows = write_vectors(output, parts)
-                    side = self._side(output, n_rows, parts.bad())
-                    side["input"] = {"name": source.name, **run["input"]}
-                    side["run"] = parts.run
-                    side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-                    write_json(side_file(output), side)
+                    npy = vector_format(output) == "npy"
+                    with parts.becoming_npy(output) if npy else vectors_written(output, parts) as n_rows:
+                        side = self._side(output, n_rows, parts.bad())
+                        side["input"] = {"name": source.name, **run["input"]}
+                        side["run"] = parts.run
+                        side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
+                        write_json(side_file(output), side)
             except BaseException as error:
                 self._give_up(parts, error)
                 if isinstance(error, KeyboardInterrupt):

@@ -265,9 +265,33 @@ def test_parts_of_an_older_version_are_made_again(tmp_path):
         parts.add(VectorBlock(["a"], [None], Z[:1]), [])
     file = parts.folder / "000000.json"
     notes = json.loads(file.read_text())["notes"]
-    del notes["columns"], notes["cells"]
+    del notes["rows"]
     sha256 = hashlib.sha256(json.dumps(notes).encode()).hexdigest()
     file.write_text(json.dumps({"sha256": sha256, "notes": notes}))
     with Parts(tmp_path / "z.npy", {}, resume=True) as again:
         assert len(again) == 0
         assert "older version" in again.damaged[0]
+
+
+def test_rows_of_a_block_must_fit_those_around(tmp_path):
+    Z, (first, second) = blocks()
+    with Parts(tmp_path / "z.npy", {}) as parts:
+        parts.add(first, [])
+        parts.add(second, [])
+        with pytest.raises(ValueError, match=r"one length and type; got lengths \[.*\], types"):
+            parts.add(VectorBlock(["d"], [None], np.zeros((1, 9))), [])
+        with pytest.raises(ValueError, match=r"block 0 has 1 rows now, other than before: .* Remove "):
+            parts.add(VectorBlock(["a"], [None], Z[:1]), [], 0)
+        np.testing.assert_array_equal(np.concatenate([block.Z for block in parts]), Z)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 4096)])
+def test_npy_of_any_shape_is_as_numpy_writes_it(tmp_path, shape):
+    Z = np.arange(np.prod(shape), dtype="f4").reshape(shape)
+    with Parts(tmp_path / "z.npy", {}) as parts:
+        parts.add(VectorBlock(["a"] * len(Z), [None] * len(Z), Z), [])
+        with parts.becoming_npy(tmp_path / "z.npy") as n_rows:
+            assert n_rows == len(Z)
+        parts.remove()
+    np.save(tmp_path / "y.npy", Z)
+    assert (tmp_path / "z.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()

@@ -4,7 +4,14 @@ from grnf.io.vectors.blocks import VectorBlock
 from grnf.io.vectors.parts import Parts
 from grnf.io.vectors.read import Vectors, holds_vectors, read_vectors
 from grnf.io.vectors.shards import shard_files
-from grnf.io.vectors.write import VECTOR_FORMATS, side_file, vector_format, write_csv, write_vectors
+from grnf.io.vectors.write import (
+    VECTOR_FORMATS,
+    side_file,
+    vector_format,
+    vectors_written,
+    write_csv,
+    write_vectors,
+)
 
 __all__ = [
     "VECTOR_FORMATS",
@@ -16,6 +23,7 @@ __all__ = [
     "shard_files",
     "side_file",
     "vector_format",
+    "vectors_written",
     "write_csv",
     "write_vectors",
 ]

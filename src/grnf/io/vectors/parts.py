@@ -1,11 +1,12 @@
 """Finished blocks of a run, kept beside its output until the last one is there: what makes a run resumable.
 
-OUTPUT.parts/ holds manifest.json (all that the blocks depend on), and for each finished block its vectors
-(000000.npy, ...) and then its ids, labels, columns and bad graphs (000000.json, ...). Each file is written
-whole or not at all, and a block counts as finished once its .json is there; so the folder is sound at every
-moment. The folder is locked as long as a run works in it (see lock.py). Disks fail and people edit: the notes
-in a .json carry checksums of themselves, of the vectors and of the transformer, and a block that does not fit
-them is computed again.
+OUTPUT.parts/ holds manifest.json (all that the blocks depend on), vectors.npy, to which each block adds its
+rows, and for each finished block notes: its ids, labels, columns and bad graphs (000000.json, ...). These are
+written whole or not at all once the rows are on the disk, and a block counts as finished once they are there;
+so the folder is sound at every moment. The folder is locked as long as a run works in it (see lock.py). Disks
+fail and people edit: notes carry checksums of themselves, of the rows and of the transformer, and a block
+that does not fit them is computed again. At the end vectors.npy becomes the output, if that is a .npy, as it
+is; other formats are written from it, since their tables of contents are made when all rows are known.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from grnf.files import Summed, atomic_write, write_json
+from grnf.files import atomic_write, write_json
 from grnf.io.cells import Cell
 from grnf.io.vectors.blocks import VectorBlock, plain
+from grnf.io.vectors.growing import HEAD, GrowingArray, Place
 from grnf.io.vectors.lock import LOCK, FolderLock
+from grnf.typing import FloatArray
 
 __all__ = ["Parts", "differences"]
 
 MANIFEST = "manifest.json"
-OURS = r"manifest\.json|\d{6,}\.(npy|json)|transformer\.json|\..*\.part"
+OURS = r"manifest\.json|\d{6,}\.(npy|json)|(transformer|vectors)\.(json|npy)|\..*\.part"
 
 
 class Parts:
@@ -49,6 +50,7 @@ class Parts:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> output = Path(tempfile.mkdtemp()) / "z.npy"
     >>> with Parts(output, {"seed": 0}) as parts:
     ...     parts.add(VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
@@ -78,7 +80,8 @@ or remove the folder to start afresh
     ) -> None:
         self.folder = self.folder_of(output)
         self.transformer = self.folder / "transformer.json"
-        self._finished: set[int] = set()
+        self._rows = GrowingArray(self.folder / "vectors.npy")
+        self._finished: dict[int, Place] = {}
         self.damaged: dict[int, str] = {}
         self.run: dict[str, Any] = json.loads(json.dumps(run, default=plain))
         self._lock = FolderLock(self.folder)
@@ -120,15 +123,16 @@ or remove the folder to start afresh
         for number in range(count):
             try:
                 notes = self._notes(number)
-                if "columns" not in notes:
+                if "rows" not in notes:
                     raise ValueError("an older version of grnf made it")
-                _check_vectors(self._vectors_file(number), notes["vectors"])
+                place = Place(*notes["rows"])
+                self._rows.check(place)
             except FileNotFoundError as error:
                 self.damaged[number] = f"{Path(error.filename).name} is missing"
             except (OSError, ValueError) as error:
                 self.damaged[number] = str(error)
             else:
-                self._finished.add(number)
+                self._finished[number] = place
                 made_by.add(notes["transformer"])
         if made_by - {transformer}:
             raise ValueError(
@@ -151,10 +155,9 @@ or remove the folder to start afresh
     def __iter__(self) -> Iterator[VectorBlock]:
         """Yield the finished blocks; their vectors are mapped, not loaded."""
         self._lock.check()
-        for number in sorted(self._finished):
+        for number, place in sorted(self._finished.items()):
             notes = self._notes(number)
-            Z = np.load(self._vectors_file(number), mmap_mode="r", allow_pickle=False)
-            columns = notes["columns"]
+            Z, columns = self._rows.rows(place), notes["columns"]
             for name in notes["cells"]:
                 columns[name] = [Cell(value) if isinstance(value, str) else value for value in columns[name]]
             yield VectorBlock(notes["ids"], notes["y"], Z, columns)
@@ -172,23 +175,32 @@ or remove the folder to start afresh
         """Keep a block, by default the next one, with the list of graphs in it that could not be used."""
         self._lock.check()
         number = max(self._finished, default=-1) + 1 if number is None else number
+        self._check_fit(block.Z, number)
         self._notes_file(number).unlink(missing_ok=True)  # of a damaged block
-        with atomic_write(self._vectors_file(number), "wb", block.Z.nbytes) as file:
-            summed = Summed(file)
-            np.save(summed, block.Z, allow_pickle=False)
+        place = self._rows.write(self._first(number), block.Z)
         notes = {
             "ids": list(block.ids),
             "y": list(block.y),
             "columns": {name: list(values) for name, values in block.columns.items()},
             "cells": [name for name, own in block.columns.items() if any(isinstance(v, Cell) for v in own)],
             "bad": bad,
-            "vectors": {"size": summed.size, "sha256": summed.sha256()},
+            "rows": list(place),
             "transformer": self._transformer_checksum(),
         }
         text = json.dumps(notes, default=plain)
         with atomic_write(self._notes_file(number)) as file:
             file.write(f'{{"sha256": "{_sha256(text)}", "notes": {text}}}\n')
-        self._finished.add(number)
+        self._finished[number] = place
+
+    def becoming_npy(self, output: Path) -> AbstractContextManager[int]:
+        """Make the rows the output at the end of a with statement, which is given their number."""
+        self._lock.check()
+        return self._rows.becoming(output, [place for _, place in sorted(self._finished.items())])
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the rows are here: not if none were written, or they have become the output."""
+        return self._rows.path.exists()
 
     def bad(self) -> list[dict[str, Any]]:
         """Return the graphs of all blocks that could not be used."""
@@ -246,20 +258,26 @@ or remove the folder to start afresh
         except FileNotFoundError:
             return None
 
-    def _vectors_file(self, number: int) -> Path:
-        return self.folder / f"{number:06d}.npy"
+    def _first(self, number: int) -> int:
+        """Return where the rows of a block begin: where those of the block before end."""
+        return self._finished[number - 1].end if number else HEAD
+
+    def _check_fit(self, Z: FloatArray, number: int) -> None:
+        """Refuse rows that are of another kind than the others, or more than there is room for."""
+        for other, place in self._finished.items():
+            if place.shape[1] != Z.shape[1] or place.dtype != Z.dtype.str:
+                found = f"lengths {sorted({place.shape[1], Z.shape[1]})}, types {place.dtype}, {Z.dtype.str}"
+                raise ValueError(
+                    f"blocks of one embedding must have vectors of one length and type; got {found}"
+                )
+            if other == number + 1 and place.first != self._first(number) + Z.nbytes:
+                raise ValueError(
+                    f"block {number} has {len(Z)} rows now, other than before: the input or the library has "
+                    f"changed. Remove {self.folder} to start afresh"
+                )
 
     def _notes_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
-
-
-def _check_vectors(path: Path, expected: Mapping[str, Any]) -> None:
-    size = path.stat().st_size
-    if size != expected["size"]:
-        raise ValueError(f"{path.name} has {size:,} bytes, not {expected['size']:,}")
-    with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != expected["sha256"]:
-            raise ValueError(f"{path.name} is not as it was written")
 
 
 def _sha256(text: str) -> str:

@@ -6,7 +6,8 @@ import csv
 import io
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,15 @@ from grnf.io.vectors.arrow import arrow, parquet_writer, schema_of_vectors, tabl
 from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey
 from grnf.io.vectors.shards import MANIFEST, is_shard_folder
 
-__all__ = ["VECTOR_FORMATS", "side_file", "vector_format", "write_csv", "write_vectors"]
+__all__ = [
+    "VECTOR_FORMATS",
+    "side_file",
+    "vector_format",
+    "vectors_written",
+    "write_csv",
+    "write_npy_header",
+    "write_vectors",
+]
 
 VECTOR_FORMATS = ("parquet", "npy", "npz", "csv")
 
@@ -80,12 +89,21 @@ def write_vectors(
     """
     if iter(blocks) is blocks:
         raise TypeError("blocks are passed over more than once: give a list, not a generator")
+    with vectors_written(path, blocks, format=format) as n_rows:
+        return n_rows
+
+
+@contextmanager
+def vectors_written(
+    path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
+) -> Iterator[int]:
+    """Do the same around what else belongs to the file: it takes its place at the end of the block."""
     write = _WRITERS[format or vector_format(path)]
     found = survey(blocks)
     needed = found.n_rows * found.n_components * found.dtype.itemsize
     with atomic_write(path, "wb", needed) as file:
         write(file, blocks, found)
-    return found.n_rows
+        yield found.n_rows
 
 
 def write_csv(file: IO[str], blocks: Iterable[VectorBlock]) -> int:
