@@ -24,7 +24,7 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["add_run", "ub_typed", "ub_typed_slopes"]
 
-SUMMED = 16
+SUMMED = 64
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
 
 
@@ -148,13 +148,16 @@ def _set_prefix(
     B = len(nodes)
     read(Form(B - 1, form.class_bits, form.value_bits), prefix, classes, values)
     node = nodes[0, classes[0]]
-    for h in range(len(row)):
-        row[h] = node[h]
     for q in range(1, B - 1):
-        node = nodes[q, classes[q]]
-        for h in range(len(row)):
-            row[h] += node[h]
-        for p in range(q):
+        before, node = (node if q == 1 else row), nodes[q, classes[q]]
+        if values[0, q]:
+            edge = edges[_slot(0, q, B), values[0, q] - 1]
+            for h in range(len(row)):
+                row[h] = (before[h] + node[h]) + edge[h]
+        else:
+            for h in range(len(row)):
+                row[h] = before[h] + node[h]
+        for p in range(1, q):
             if values[p, q]:
                 edge = edges[_slot(p, q, B), values[p, q] - 1]
                 for h in range(len(row)):
@@ -220,6 +223,12 @@ def add_run(
                     low = (low + w1 * min(max(x + r1[h], zero), top)) + w2 * min(max(x + r2[h], zero), top)
                     partial[h] = low + w3 * min(max(x + r3[h], zero), top)
             item += 4
+        if item + 2 <= n_types and len(rho) == RELU:
+            w0, w1, r0, r1 = count[item], count[item + 1], rows[last[item]], rows[last[item + 1]]
+            for h in range(width):
+                x = base[h]
+                partial[h] = (partial[h] + w0 * max(x + r0[h], zero)) + w1 * max(x + r1[h], zero)
+            item += 2
     while item < n_types:
         source, w = rows[last[item]], count[item]
         if len(rho) == RELU:
