@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import comb, prod
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import gammaincc, logsumexp
 
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -99,7 +99,7 @@ class PValues:
     Parameters
     ----------
     p_value : float
-        Of the harmonic mean of all p-values, calibrated by the same shuffles.
+        Of the mean of all p-values to the power -1/2, calibrated by the same shuffles.
     p_values : array
         Of each statistic by itself.
     loudest : int
@@ -111,32 +111,35 @@ class PValues:
     loudest: int
 
 
-def p_values_of(T: FloatArray, rounding: FloatArray) -> PValues:
+def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> PValues:
     """Return p-values of statistics T, shape (statistics, 1 + B), what was seen first.
 
-    Together they are the harmonic mean of their p-values, to which the smallest give nearly all. P-values
-    that are counted have many ties, so here each is taken from the gamma law that has the mean and the
-    variance of its row (statistics are sums of squares of Gaussians, nearly). How well that law fits does not
-    matter to the level: the mean is compared with those of the shuffles, which are found in the same way.
+    Together they are the mean of p^(-1/2): small ones count most, and several together count more than the
+    smallest by itself (Vovk and Wang, Combining p-values via averaging, 2020). P-values that are counted have
+    many ties, so here each is taken from the gamma law that has the mean and the variance of its row
+    (statistics are sums of squares of Gaussians, nearly). How well that law fits does not matter to the
+    level: the mean is compared with those of the shuffles, which are found in the same way.
 
     Parameters
     ----------
     T : array
     rounding : array, shape (statistics,)
         By how much values of T that are equal may differ.
+    weights : array, shape (statistics,)
+        In the mean.
 
     Examples
     --------
     >>> T = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    >>> found = p_values_of(T, np.full(2, 1e-9))
+    >>> found = p_values_of(T, np.full(2, 1e-9), np.full(2, 0.5))
     >>> found.p_value, found.p_values, found.loudest
     (0.25, array([0.25, 1.  ]), 0)
     """
     T = np.where(np.abs(T - T[:, :1]) <= rounding[:, np.newaxis], T[:, :1], T)
     logs = _log_p(T)
-    smallest = logs.min(axis=0)
+    together = logsumexp(-logs / 2, b=weights[:, np.newaxis], axis=0)
     by_itself = (T[:, :1] <= T).mean(axis=1)
-    return PValues(float((smallest <= smallest[0]).mean()), by_itself, int(logs[:, 0].argmin()))
+    return PValues(float((together >= together[0]).mean()), by_itself, int(logs[:, 0].argmin()))
 
 
 def _log_p(T: FloatArray) -> FloatArray:
