@@ -13,7 +13,7 @@ All of them are at least 0, and 0 where both samples hold the same graphs equall
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from grnf.stats.axes import PooledRows
 from grnf.typing import FloatArray
 
-__all__ = ["STATISTICS", "Member", "distances", "members", "pooled_statistics", "weights_of"]
+__all__ = ["STATISTICS", "Member", "distances", "members", "pooled_statistics"]
 
 STATISTICS = ("energy", "mmd", "linear")
 WIDTHS = (0.5, 1.0, 2.0)
@@ -65,23 +65,6 @@ def members(view: str, rows: PooledRows, statistic: str) -> list[Member]:
     widths: tuple[float | None, ...] = WIDTHS if statistic == "mmd" else (None,)
     sets = (*((None,) if rows.as_it_is else ()), *rows.numbers)
     return [Member(view, axes, width) for axes in sets for width in widths]
-
-
-def weights_of(found: Sequence[Member]) -> FloatArray:
-    """Return how much each statistic counts: of vectors as they are half, all along axes the other half.
-
-    Axes are learnt from the samples, and of few graphs not well.
-
-    Examples
-    --------
-    >>> weights_of([Member("roles", None), Member("roles", 8), Member("plain", 8)])
-    array([0.5 , 0.25, 0.25])
-    >>> weights_of([Member("roles", 8), Member("plain", 8)])
-    array([0.5, 0.5])
-    """
-    along = np.array([member.axes is not None for member in found])
-    weights = 1.0 / np.where(along, along.sum(), (~along).sum())
-    return np.asarray(weights / weights.sum())
 
 
 def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

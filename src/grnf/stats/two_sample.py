@@ -17,7 +17,7 @@ from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
 from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
 from grnf.stats.samples import Pooled, pooled_samples
-from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics, weights_of
+from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
 from grnf.typing import FloatArray
 
 __all__ = [
@@ -276,7 +276,7 @@ class PooledTest:
             member for name, rows in self.rows.items() for member in members(name, rows, statistic)
         ]
         T, rounding = self._values(statistic)
-        values = p_values_of(T, rounding, weights_of(self.members))
+        values = p_values_of(T, rounding)
         settings = {"statistic": statistic, "axes": axes, "paired": paired, "random_state": seed}
         self.found = self._results(T, values, pooled, permutations) | {
             "protocol": {
