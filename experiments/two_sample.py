@@ -100,7 +100,7 @@ def rejected(vectors, unchanged, changed, share, n, draws):
             start = time.process_time()
             how = {} if name == OURS else {"statistic": "mmd", "axes": ()}
             stacked = {view: Z[np.concatenate([first, second])] for view, Z in views.items()}
-            only = frozenset({"plain", "size"} if name == OURS else ())
+            only = frozenset({"plain", "size", "patterns"} if name == OURS else ())
             pooled = Pooled(stacked, (n, n), [], {}, only)
             test = PooledTest(pooled, permutations=permutations, random_state=number, **how)
             seconds[name] += time.process_time() - start

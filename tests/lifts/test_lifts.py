@@ -26,6 +26,7 @@ from grnf.lifts import (
     WeisfeilerLehman,
 )
 from grnf.lifts.base import pieces
+from grnf.lifts.nodes import degrees_and_triangles
 from random_graphs import cycle, graphs, random_graph, two_triangles
 
 LIFTS = [
@@ -335,3 +336,20 @@ def test_policies_of_encode():
         Encode().fit([path]).transform([other])
     lifted = Encode(unseen="ignore").fit([path]).transform([other])
     np.testing.assert_array_equal(lifted.node_attr, [[1, 0], [0, 0]])
+
+
+def test_triangles_of_large_graphs_are_counted_from_the_least_degrees(monkeypatch):
+    """As the dense product gives them; and a hub of 10^5 edges takes neither its pairs in memory nor time."""
+    graphs = [
+        random_graph(np.random.default_rng(seed), 12, 0, 0, directed=seed % 2 == 1) for seed in range(20)
+    ]
+    batch = GraphBatch.from_graphs([*graphs, Graph(0, []), Graph(5, [])])
+    dense = degrees_and_triangles(batch)
+    assert dense[1].sum() > 100
+    monkeypatch.setattr("grnf.lifts.dense.LARGEST_DENSE", 0)
+    np.testing.assert_array_equal(degrees_and_triangles(batch), dense)
+    n = 100_001
+    hub = Graph(n, np.array([*((0, i) for i in range(1, n)), (1, 2)]))
+    degree, triangles = degrees_and_triangles(GraphBatch.from_graphs([hub]))
+    assert degree[:4].tolist() == [n - 1, 2, 2, 1]
+    assert triangles.sum() == 3

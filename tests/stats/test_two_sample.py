@@ -14,6 +14,7 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.io import RawGraph
 from grnf.stats import GraphDescriptor, k_sample_test, two_sample_test
 from grnf.stats.axes import PooledRows, pooled_rows
+from grnf.stats.descriptor import SCALE_OF_SIZES, Patterns
 from grnf.stats.intervals import energy_distance, wilson
 from grnf.stats.permutations import Shuffled, p_values_of, smallest_possible
 from grnf.stats.statistics import pooled_statistics
@@ -99,7 +100,7 @@ def test_p_values_hold():
     """P(p <= alpha) = alpha for exchangeable rows: 4,000 tests, whatever the statistic."""
     random = np.random.default_rng(0)
     rows = [random.gamma([[0.5], [5.0]], size=(2, 20)) for _ in range(4000)]
-    p = np.array([p_values_of(row, np.zeros(2)).p_value for row in rows])
+    p = np.array([p_values_of(row, np.zeros(2), np.array([2.0, 1.0])).p_value for row in rows])
     for alpha in (0.05, 0.1, 0.25, 0.5):
         assert abs((p <= alpha).mean() - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / 4000)
 
@@ -169,7 +170,13 @@ def test_attributes_alone_are_found():
     names = [RawGraph(2, np.array([[0, 1]]), {"a": np.array(list(text), object)}) for text in ("CO", "CN")]
     result = two_sample_test([names[0]] * 10, [names[0]] * 3 + [names[1]] * 7, n_components=64)
     assert result.p_value < 0.05
-    assert {member.view for member, _, _ in result.statistics} == {"plain", "roles", "size", "around"}
+    assert {member.view for member, _, _ in result.statistics} == {
+        "plain",
+        "roles",
+        "size",
+        "patterns",
+        "around",
+    }
 
 
 def test_result():
@@ -341,7 +348,7 @@ def test_descriptor():
     graphs = make_sbm(10, random_state=0)[0]
     descriptor = GraphDescriptor(16)
     first = descriptor(graphs)
-    assert first.shape == (10, 34)
+    assert first.shape == (10, 36)
     assert np.array_equal(descriptor(graphs[3:5]), first[3:5])
     own = GraphDescriptor(views={"a": GRNF(8, random_state=0), "b": GRNF(4, random_state=1)})
     assert own(graphs).shape == (10, 12)
@@ -355,3 +362,15 @@ def test_expensive_orders_are_left_out():
     with pytest.warns(GrnfWarning, match="order"):
         descriptor = GraphDescriptor(512).fit([graph])
     assert descriptor.views_["plain"][-1].orders_.max() == 2
+
+
+def test_patterns_are_counted_and_seen():
+    """Pairs of edges that meet and triangles, with direction, repetition and self-loops ignored."""
+    kite = [(0, 1), (1, 2), (2, 0), (2, 3)]
+    odd = Graph(4, [*kite, (1, 0), (3, 3), (0, 1)], directed=True)
+    found = np.expm1(Patterns().fit_transform([Graph(4, kite), odd, Graph(0, [])]) / SCALE_OF_SIZES)
+    np.testing.assert_allclose(found, [[5, 1], [5, 1], [0, 0]], atol=1e-9)
+    ring = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
+    triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    result = two_sample_test([ring] * 8, [triangles] * 8, n_components=32)
+    assert min(p for member, _, p in result.statistics if member.view == "patterns") < 0.01

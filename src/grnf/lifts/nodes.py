@@ -13,7 +13,7 @@ from grnf.lifts.dense import dense_blocks
 from grnf.rules import Bool, Int, OneOf, Table
 from grnf.typing import FloatArray
 
-__all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles"]
+__all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles", "degrees_and_triangles"]
 
 Direction = Literal["any", "out", "in"]
 
@@ -160,10 +160,32 @@ class Triangles(NodeLift):
     """
 
     def _columns(self, batch: GraphBatch) -> FloatArray:
-        columns = np.zeros((batch.node_ptr[-1], 2))
-        for rows, A in dense_blocks(batch, simple=True):
-            degree = A.sum(axis=1)
-            triangles = (A * (A @ A)).sum(axis=1) / 2
-            columns[rows, 0] = np.log1p(triangles)
-            columns[rows, 1] = 2 * triangles / np.maximum(degree * (degree - 1), 1)
-        return columns
+        degree, triangles = degrees_and_triangles(batch)
+        clustering = 2 * triangles / np.maximum(degree * (degree - 1), 1)
+        return np.column_stack([np.log1p(triangles), clustering])
+
+
+def degrees_and_triangles(batch: GraphBatch) -> tuple[FloatArray, FloatArray]:
+    """Return the degree of each node and how many triangles it is in; no direction, repetition, self-loops.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> degrees_and_triangles(GraphBatch.from_graphs([Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])]))
+    (array([2., 2., 3., 1.]), array([1., 1., 1., 0.]))
+    """
+    degree, triangles = np.zeros((2, batch.node_ptr[-1]))
+    for rows, A in dense_blocks(batch, simple=True):
+        degree[rows] = A.sum(axis=1)
+        triangles[rows] = _sparse_triangles(A) if sp.issparse(A) else (A * (A @ A)).sum(axis=1) / 2
+    return degree, triangles
+
+
+def _sparse_triangles(A: Any) -> FloatArray:
+    """Count triangles from the node of least degree on: hubs come last, and their pairs are never listed."""
+    degree = np.diff(A.indptr)
+    i, j = np.repeat(np.arange(len(degree)), degree), A.indices
+    up = (degree[i] < degree[j]) | ((degree[i] == degree[j]) & (i < j))
+    later = sp.csr_array((A.data[up], (i[up], j[up])), shape=A.shape)
+    ends, middle = (later @ later).multiply(later), (later.T.tocsr() @ later).multiply(later)
+    return np.asarray(ends.sum(axis=1) + ends.sum(axis=0) + middle.sum(axis=1))

@@ -2,7 +2,8 @@
 
 No one view is best at all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their attributes.
 Degrees as categories, with triangles beside them, are about as sharp as histograms of either. Where there are
-attributes, so is what stands around each node. All of these are means over nodes, so sizes are a view too.
+attributes, so is what stands around each node. All of these are means over nodes, so sizes are a view too;
+and numbers of pairs and triangles of edges, two numbers, of which few graphs tell the most.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from grnf.io import AttributeEncoder
 from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, WeisfeilerLehman
 from grnf.lifts.base import adjacency
 from grnf.lifts.columns import indicator_columns
+from grnf.lifts.nodes import degrees_and_triangles
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
-__all__ = ["GraphDescriptor", "Sizes", "with_degrees"]
+__all__ = ["GraphDescriptor", "Patterns", "Sizes", "with_degrees"]
 
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
@@ -47,9 +49,10 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         Features of each view.
     views : "auto", transformer, or dict of transformers, default="auto"
         "auto": "plain" (GRNF of orders 1, 2 and 3); "roles" (of order 1, structure alone: degrees as
-        categories, and triangles); "size" (numbers of nodes and edges); and "around" where there are
-        attributes (of order 1: categories as Weisfeiler-Lehman colours of depth 1, numbers with their means
-        over neighbours). A transformer has `fit` and `transform` from graphs to an array.
+        categories, and triangles); "size" (numbers of nodes and edges); "patterns" (numbers of pairs of edges
+        that meet, and of triangles); and "around" where there are attributes (of order 1: categories as
+        Weisfeiler-Lehman colours of depth 1, numbers with their means over neighbours). A transformer has
+        `fit` and `transform` from graphs to an array.
     random_state : int, default=0
 
     Attributes
@@ -66,7 +69,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     >>> graphs, _ = make_sbm(10, random_state=0)
     >>> descriptor = GraphDescriptor(64)
     >>> descriptor(graphs).shape, list(descriptor.views_)
-    ((10, 130), ['plain', 'roles', 'size'])
+    ((10, 132), ['plain', 'roles', 'size', 'patterns'])
     """
 
     def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
@@ -134,8 +137,9 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
             "plain": make_pipeline(*scaled, self._grnf(**high)),
             "roles": make_pipeline(Triangles(), self._grnf(**low)),
             "size": Sizes(),
+            "patterns": Patterns(),
         }
-        self.of_structure_, self.axes_only_ = {"roles"}, {"plain", "size"}
+        self.of_structure_, self.axes_only_ = {"roles"}, {"plain", "size", "patterns"}
         if numbers or categories:
             around: list[Lift] = [*scaled]
             if categories:
@@ -173,7 +177,27 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
         return found
 
 
-class Sizes(BaseEstimator):  # type: ignore[misc]
+class _Counts(BaseEstimator):  # type: ignore[misc]
+    """Logarithms of numbers that are counted, on the scale of vectors of GRNF."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return two numbers for each graph."""
+        batch = X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X)
+        return np.asarray(SCALE_OF_SIZES * np.log1p(np.column_stack(self._counted(batch))))
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
+        """Return two numbers for each graph."""
+        return self.transform(X)
+
+    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+
+class Sizes(_Counts):
     """Logarithms of the numbers of nodes and edges, on the scale of vectors of GRNF.
 
     Examples
@@ -183,19 +207,26 @@ class Sizes(BaseEstimator):  # type: ignore[misc]
     array([[0.11 , 0.069]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn nothing."""
-        return self
+    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
+        return batch.sizes, np.diff(batch.edge_ptr)
 
-    def transform(self, X: Any) -> FloatArray:
-        """Return two numbers for each graph."""
-        batch = X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X)
-        counts = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
-        return np.asarray(SCALE_OF_SIZES * np.log1p(counts))
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
-        """Return two numbers for each graph."""
-        return self.transform(X)
+class Patterns(_Counts):
+    """Logarithms of the numbers of pairs of edges that meet in a node, and of triangles.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> Patterns().fit_transform([Graph(3, [(0, 1), (1, 2)]), Graph(0, [])]).round(3)
+    array([[0.069, 0.   ],
+           [0.   , 0.   ]])
+    """
+
+    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
+        degree, triangles = degrees_and_triangles(batch)
+        of_nodes = np.stack([degree * (degree - 1) / 2, triangles / 3])
+        running = np.concatenate([np.zeros((2, 1)), np.cumsum(of_nodes, axis=1)], axis=1)
+        return tuple(np.round(np.diff(running[:, batch.node_ptr], axis=1)))
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:

@@ -111,7 +111,7 @@ class PValues:
     loudest: int
 
 
-def p_values_of(T: FloatArray, rounding: FloatArray) -> PValues:
+def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> PValues:
     """Return p-values of statistics T, shape (statistics, 1 + B), what was seen first.
 
     Together they are the mean of p^(-1/2): small ones count most, and several together count more than the
@@ -125,17 +125,19 @@ def p_values_of(T: FloatArray, rounding: FloatArray) -> PValues:
     T : array
     rounding : array, shape (statistics,)
         By how much values of T that are equal may differ.
+    weights : array, shape (statistics,)
+        In the mean.
 
     Examples
     --------
     >>> T = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    >>> found = p_values_of(T, np.full(2, 1e-9))
+    >>> found = p_values_of(T, np.full(2, 1e-9), np.ones(2))
     >>> found.p_value, found.p_values, found.loudest
     (0.25, array([0.25, 1.  ]), 0)
     """
     T = np.where(np.abs(T - T[:, :1]) <= rounding[:, np.newaxis], T[:, :1], T)
     logs = _log_p(T)
-    together = logsumexp(-logs / 2, axis=0)
+    together = logsumexp(-logs / 2, b=weights[:, np.newaxis], axis=0)
     by_itself = (T[:, :1] <= T).mean(axis=1)
     return PValues(float((together >= together[0]).mean()), by_itself, int(logs[:, 0].argmin()))
 

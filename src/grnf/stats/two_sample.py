@@ -29,6 +29,9 @@ __all__ = [
     "two_sample_test",
 ]
 
+AS_IT_IS = 2.0
+"""How much vectors as they are count beside those along axes, which few graphs do not show well."""
+
 
 @dataclass(frozen=True)
 class KSampleResult:
@@ -276,7 +279,8 @@ class PooledTest:
             member for name, rows in self.rows.items() for member in members(name, rows, statistic)
         ]
         T, rounding = self._values(statistic)
-        values = p_values_of(T, rounding)
+        weights = np.array([AS_IT_IS if member.axes is None else 1.0 for member in self.members])
+        values = p_values_of(T, rounding, weights)
         settings = {"statistic": statistic, "axes": axes, "paired": paired, "random_state": seed}
         self.found = self._results(T, values, pooled, permutations) | {
             "protocol": {
