@@ -12,11 +12,10 @@ import warnings
 import numpy as np
 from common import HERE, fill, parser, save
 from peer_methods import score
-from peer_sets import MOLECULES, TU, load_set
+from peer_sets import MOLECULES, TU, cuts_inside, load_set
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from grnf import GRNFClassifier, GRNFRegressor
 from grnf.experiments.study import Table
@@ -54,15 +53,10 @@ def known_inside(name, model, data, y):
 
 def judged(data, seed):
     """Scores and processor seconds of all machines on one set."""
-    train = data.splits("random")[0][0]
-    if len(train) > MOST:
-        train = np.sort(np.random.default_rng(seed).permutation(train)[:MOST])
+    train, cuts = cuts_inside(data, MOST, CUTS, seed)
     y = data.y[train]
-    cuts = (StratifiedShuffleSplit if data.classify else ShuffleSplit)(
-        CUTS, test_size=0.25, random_state=seed
-    )
     scores, seconds, chosen = {name: [] for name in [*MACHINES, "chosen"]}, dict.fromkeys(MACHINES, 0.0), 0
-    for learn, judge in cuts.split(y, y):
+    for learn, judge in cuts:
         inside, outside = {}, {}
         for name, model in models(data).items():
             start = time.process_time()

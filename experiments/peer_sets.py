@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from grnf.io import AttributeEncoder, read_blocks
 from grnf.io.batch import together
@@ -90,6 +90,16 @@ class PeerSet:
         count = 2 if tiny else 3 if n > LARGER else 5 if n > LARGE else 10
         folds = (StratifiedKFold if self.classify else KFold)(count, shuffle=True, random_state=0)
         return list(folds.split(self.y, self.y))
+
+
+def cuts_inside(data, most, count, seed):
+    """The training part of the first fold, at most so many, and cuts of it: one quarter is to judge by."""
+    train = data.splits("random")[0][0]
+    if len(train) > most:
+        train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
+    kind = StratifiedShuffleSplit if data.classify else ShuffleSplit
+    y = data.y[train]
+    return train, list(kind(count, test_size=0.25, random_state=seed).split(y, y))
 
 
 def load_set(name, data, tiny=False):

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 from common import HERE, fill, parser, save
 from peer_methods import score
-from peer_sets import MOLECULES, TU, load_set
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from peer_sets import MOLECULES, TU, cuts_inside, load_set
 
 from grnf import GRNFClassifier, GRNFRegressor
 from grnf.experiments.study import Table
@@ -26,20 +25,15 @@ LIFTS = {"bare": None, "individualised": Individualize(depth=1), "closed walks":
 
 def judged(data, seed):
     """Scores and processor seconds of all ways on one set."""
-    train = data.splits("random")[0][0]
-    if len(train) > MOST:
-        train = np.sort(np.random.default_rng(seed).permutation(train)[:MOST])
+    train, cuts = cuts_inside(data, MOST, CUTS, seed)
     y, bare = data.y[train], replace(data.raw.take(train), node_columns={}, edge_columns={})
     kind = GRNFClassifier if data.classify else GRNFRegressor
     options = {"scoring": "roc_auc"} if data.measure == "roc_auc" else {}
-    cuts = (StratifiedShuffleSplit if data.classify else ShuffleSplit)(
-        CUTS, test_size=0.25, random_state=seed
-    )
     scores, seconds = {name: [] for name in LIFTS}, {}
     for name, lift in LIFTS.items():
         start = time.process_time()
         graphs = bare if lift is None else lift.fit_transform(bare)
-        for learn, judge in cuts.split(y, y):
+        for learn, judge in cuts:
             model = kind(**options).fit(graphs.take(learn), y[learn])
             rare, rest = data.measure == "roc_auc", graphs.take(judge)
             values = model.predict_proba(rest)[:, 1] if rare else model.predict(rest)
