@@ -210,3 +210,13 @@ def test_fake_tensors_have_shapes_only():
     x, arcs = mode.from_tensor(torch.ones(3, 2)), mode.from_tensor(torch.tensor([[0, 1], [1, 0]]))
     with mode:
         assert layer(x, arcs).shape == (1, 6)
+
+
+def test_any_layout_of_tensors():
+    """Slices and transposed tensors give the same numbers as copies of them."""
+    layer = GRNFLayer(6, 2, 1, random_state=0, dtype=torch.float64)
+    batch = batch_of(some_graphs(2, 1))
+    wide = torch.cat([batch.x, batch.x], dim=1)
+    given = (wide[:, :2], batch.edge_index.T.contiguous().T, batch.edge_attr.T.contiguous().T)
+    assert not given[0].is_contiguous()
+    assert torch.equal(layer(*given, batch.batch, batch.num_graphs), layer(batch))

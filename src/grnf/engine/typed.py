@@ -1,4 +1,4 @@
-"""U_B by types of tuples, for any B and rho_e, and its derivative: see `tuple_types`.
+"""U_B by types of tuples, for any B >= 3 and rho_e, and its derivative: see `tuple_types`.
 
 The last slot of a type adds a row that is made before, the slots before it a row that is made once for all
 types that begin alike; so a type costs a sum, rho_e and a product for each channel.

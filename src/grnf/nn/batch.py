@@ -20,8 +20,9 @@ def as_batch(
 
     With `once`, edges that are given by two arcs are kept as one.
     """
-    number, ends = batch.cpu().numpy(), np.ascontiguousarray(arcs.cpu().numpy())
-    node_attr, edge_attr = x.double().cpu().numpy(), values.double().cpu().numpy()
+    # one layout: the loops are compiled anew for another
+    number, ends = (np.ascontiguousarray(one.cpu().numpy()) for one in (batch, arcs))
+    node_attr, edge_attr = (np.ascontiguousarray(one.double().cpu().numpy()) for one in (x, values))
     node_order, edge_order, n_arcs = None, None, ends.shape[1]
     if (number[1:] < number[:-1]).any():
         node_order = np.argsort(number, kind="stable")

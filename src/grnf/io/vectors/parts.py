@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -264,17 +265,18 @@ or remove the folder to start afresh
 
     def _check_fit(self, Z: FloatArray, number: int) -> None:
         """Refuse rows that are of another kind than the others, or more than there is room for."""
-        for other, place in self._finished.items():
+        for place in islice(self._finished.values(), 1):
             if place.shape[1] != Z.shape[1] or place.dtype != Z.dtype.str:
                 found = f"lengths {sorted({place.shape[1], Z.shape[1]})}, types {place.dtype}, {Z.dtype.str}"
                 raise ValueError(
                     f"blocks of one embedding must have vectors of one length and type; got {found}"
                 )
-            if other == number + 1 and place.first != self._first(number) + Z.nbytes:
-                raise ValueError(
-                    f"block {number} has {len(Z)} rows now, other than before: the input or the library has "
-                    f"changed. Remove {self.folder} to start afresh"
-                )
+        after = self._finished.get(number + 1)
+        if after is not None and after.first != self._first(number) + Z.nbytes:
+            raise ValueError(
+                f"block {number} has {len(Z)} rows now, other than before: the input or the library has "
+                f"changed. Remove {self.folder} to start afresh"
+            )
 
     def _notes_file(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
