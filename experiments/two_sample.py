@@ -31,14 +31,13 @@ DRAWS = {
     32: (1000, 1000),
     128: (1000, 1000),
     512: (1000, 50),
+    1024: (1000, 50),
     2048: (1000, 10),
-    4096: (200, 4),
+    4096: (1000, 4),
 }
 """Graphs of each sample: draws for the level, and for the power."""
 FEW = 40
 """Draws of peers for the level from 512 graphs on."""
-LARGE = ("SBM",)
-"""Families with samples of more than 512."""
 TICKS = (8, 32, 128, 512, 2048)
 AGAIN = 3000
 """Other draws for a level that lies outside of its band."""
@@ -118,25 +117,28 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
 def run_family(family, store, tiny):
     """Level and power at all sizes, up to one where ours and the best peer always reject."""
     keys = [(family.name, *change) for change in [*family.changes, ("level", 0.0)]]  # what takes long is last
-    sizes = [n for n in ((8,) if tiny else DRAWS) if n <= 512 or family.name in LARGE]
-    prepared = []
+    pools_of = {8: (40, 20)} if tiny else family.pools
+    prepared = {}
 
-    def ready():
-        if not prepared:
-            graphs, pools = family.make(tiny)
+    def ready(n):
+        base, other = pools_of[n]
+        if (base, other) not in prepared:
+            graphs, pools = family.make(base, other)
             vectors, seconds = embedded(family, graphs)
-            prepared.extend([vectors, pools])
+            prepared[base, other] = vectors, pools
             store.once((family.name, "seconds", 0.0, 0), lambda: {"seconds": seconds})
-        return prepared
+        return prepared[base, other]
 
     for key in keys:
         _, change, share = key
-        for n in sizes:
+        for n, (_, other) in pools_of.items():
             level, power = (10, 5) if tiny else DRAWS[n]
             null = change == "level"
+            if not (null or other):
+                continue
 
             def measure(n=n, null=null, change=change, share=share, draws=level if null else power):
-                vectors, pools = ready()
+                vectors, pools = ready(n)
                 changed = pools[None if null else (change, share)]
                 mixed = 0.0 if null else family.mixture(share)
                 return rejected(vectors, pools[None], changed, mixed, n, draws)
@@ -148,7 +150,7 @@ def run_family(family, store, tiny):
             if null and n < 512 and not tiny and not _within(done[OURS], level):
 
                 def again(n=n):
-                    vectors, pools = ready()
+                    vectors, pools = ready(n)
                     return rejected(vectors, pools[None], pools[None], 0.0, n, AGAIN, seed=1000 + n)
 
                 store.once((family.name, "again", 0.0, n), again)

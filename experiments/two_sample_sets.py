@@ -11,8 +11,10 @@ SHARES = tuple(np.round(np.linspace(0, 1, 11), 2).tolist())
 """Shares of rewired edges, for rank correlations."""
 
 
-POOL = 1100, 560
-"""Unchanged graphs, and changed ones of each change."""
+SMALL = dict.fromkeys((8, 32, 128, 512), (1100, 560))
+"""Graphs of each sample: unchanged graphs to draw from, and changed ones of each change."""
+LARGE = {2048: (8200, 0), 4096: (8200, 0)}
+"""Where every change is found already: unchanged ones alone."""
 
 
 class Random:
@@ -23,14 +25,13 @@ class Random:
 
     width = 0
 
-    def __init__(self, name, generate):
-        self.name, self.generate = name, generate
+    def __init__(self, name, generate, pools):
+        self.name, self.generate, self.pools = name, generate, pools
         self.changes = [("rewired", share) for share in (0.03, 0.06, 0.12)]
         self.changes += [("swapped", share) for share in (0.05, 0.15, 0.4)]
 
-    def make(self, tiny):
+    def make(self, base, other):
         """All graphs, and the rows of unchanged ones (None) and of those of each change."""
-        base, other = (40, 20) if tiny else POOL
         graphs, pools = self.unchanged(base), {None: np.arange(base)}
         for number, (change, share) in enumerate(self.changes):
             pools[change, share] = len(graphs) + np.arange(other)
@@ -56,12 +57,11 @@ class Random:
 class Classes:
     """A set of two classes: a share of the graphs of the second sample are of the other class."""
 
-    def __init__(self, name, shares, read, width=0, pool=POOL):
-        self.name, self.read, self.width, self.pool = name, read, width, pool
+    def __init__(self, name, shares, read, width, pools):
+        self.name, self.read, self.width, self.pools = name, read, width, pools
         self.changes = [("other class", share) for share in shares]
 
-    def make(self, tiny):
-        base, other = (40, 20) if tiny else self.pool
+    def make(self, base, other):
         graphs, base = self.read(base, other)
         rows = np.arange(base), np.arange(base, len(graphs))
         return graphs, {None: rows[0], **dict.fromkeys(self.changes, rows[1])}
@@ -118,14 +118,14 @@ def _nci1(data):
         found = read_tu(data / "NCI1.zip")
         random = np.random.default_rng(0)
         rows = [random.permutation(np.flatnonzero(np.asarray(found.y) == side)) for side in (0, 1)]
-        return found.graphs.take(np.concatenate([rows[0][:base], rows[1][:other]])), base
+        return found.graphs.take(np.concatenate([rows[0][:base], rows[1][:other]])), min(base, len(rows[0]))
 
     return read
 
 
 def rewired_pools(shares, count):
     """Powerlaw graphs rewired by each of the shares, for rank correlations."""
-    family = Random("powerlaw", powerlaw)
+    family = Random("powerlaw", powerlaw, {})
     graphs, pools = family.unchanged(count), {None: np.arange(count)}
     for number, share in enumerate(shares):
         pools[share] = len(graphs) + np.arange(count)
@@ -136,11 +136,12 @@ def rewired_pools(shares, count):
 def families(data):
     """Return all families of graphs; NCI1 where it is there."""
     found = [
-        Random("powerlaw", powerlaw),
-        Random("small world", small_world),
-        Classes("SBM", (0.1, 0.3, 1.0), _synthetic(make_sbm), pool=(8200, 4100)),
-        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2),
+        Random("powerlaw", powerlaw, SMALL | LARGE),
+        Random("small world", small_world, SMALL),
+        Classes("SBM", (0.1, 0.3, 1.0), _synthetic(make_sbm), 0, dict.fromkeys(SMALL | LARGE, (8200, 4100))),
+        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | LARGE),
     ]
     if (data / "NCI1.zip").exists():
-        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37))
+        whole = {1024: (2100, 2100)}  # all there are
+        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37, SMALL | whole))
     return found

@@ -56,7 +56,7 @@ def test_blocks_in_single_precision_change_nothing(monkeypatch):
     rows = pooled_rows(vectors(90, 0, width=20))
     weights = next(Shuffled((40, 50), 20, 0).contrasts())
     whole, _ = pooled_statistics(rows, "energy", weights)
-    monkeypatch.setattr("grnf.stats.statistics.ROWS", 7)
+    monkeypatch.setattr("grnf.stats.statistics.TILE", 7)
     assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-12)
     monkeypatch.setattr("grnf.stats.statistics.MANY", 10)
     assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-6)

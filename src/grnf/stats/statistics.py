@@ -7,14 +7,16 @@ For weights w that sum to 0, such as 1 / m on one sample and -1 / n on the other
     means             |mean x - mean y|^2 = |w' Z|^2,
 
 so the values of all shuffles are one product of a matrix of distances with a matrix of weights. Distances are
-made some rows at a time, and only those of pairs i <= j: memory stays small however many graphs there are.
+made tile by tile, and only tiles of pairs i <= j: each stays in the cache until it is multiplied, and memory
+stays small however many graphs there are.
 All of them are at least 0, and 0 where both samples hold the same graphs equally often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +30,8 @@ STATISTICS = ("energy", "mmd", "linear")
 WIDTHS = (0.5, 1.0, 2.0)
 """Widths of Gaussian kernels, in medians of the distances."""
 
-ROWS = 512
-"""Rows of distances that are held at a time."""
+TILE = 384
+"""Rows and columns of distances that are held at a time."""
 
 MANY = 1024
 """Graphs from which products are made in single precision: rounding is then 1e-3 of what shuffles change."""
@@ -95,16 +97,18 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     maps = _maps(rows, statistic)
     dtype: Any = np.float64 if len(rows.coordinates) <= MANY else np.float32
     T = np.zeros((len(maps), weights.shape[2]))
-    turned = [weight.astype(dtype) for weight in weights]
-    for start, stop, squares in _upper_squares(rows):
-        blocks: list[FloatArray] = [block.astype(dtype) for block in squares]
+    turned = [np.ascontiguousarray(weight, dtype) for weight in weights]
+    made = _Squares(rows)
+    for start, others in _upper_tiles(len(rows.coordinates)):
+        some = slice(start, start + TILE)
+        both = 1 if others.start == start else 2  # the pairs (j, i) beside (i, j)
+        blocks = [squares.astype(dtype) for squares in made.tile(some, others)]
         for place, found in enumerate(maps):
             block = found.transform(blocks[found.kind])
             block -= dtype(found.level)
-            block[:, stop - start :] *= 2  # the pairs (j, i) beside (i, j)
             for weight in turned:
-                product = block @ weight[start:]
-                T[place] += np.einsum("ij,ij->j", weight[start:stop], product, dtype=np.float64)
+                product = block @ weight[others]
+                T[place] += both * np.einsum("ij,ij->j", weight[some], product, dtype=np.float64)
     size = float((np.abs(weights[:, :, 0]).sum(axis=1) ** 2).sum())
     spread = np.array([found.spread for found in maps])
     return T, 4 * float(np.finfo(dtype).eps) * spread * size
@@ -136,7 +140,7 @@ def _maps(rows: PooledRows, statistic: str) -> list[_Map]:
     some = np.unique(np.linspace(0, len(rows.coordinates) - 1, SAMPLE).astype(np.int64))
     shown = PooledRows(rows.coordinates[some], rows.whitened[some], rows.numbers, rows.as_it_is)
     found: list[_Map] = []
-    for kind, squares in enumerate(_squares(shown, slice(None), slice(None))):
+    for kind, squares in enumerate(_Squares(shown).tile(slice(None), slice(None))):
         apart = squares[np.triu_indices(len(squares), 1)]
         apart = apart if len(apart) else np.zeros(1)
         made: list[Callable[[FloatArray], FloatArray]] = [_energy]
@@ -158,33 +162,49 @@ def _gaussian(scale: float) -> Callable[[FloatArray], FloatArray]:
     return lambda squares: np.asarray(np.exp(scale * squares))
 
 
-def _upper_squares(rows: PooledRows) -> Iterator[tuple[int, int, list[FloatArray]]]:
-    """Yield squared distances of rows start .. stop - 1 to all from `start` on, for each set of axes."""
-    N = len(rows.coordinates)
-    for start in range(0, N, ROWS):
-        stop = min(start + ROWS, N)
-        yield start, stop, _squares(rows, slice(start, stop), slice(start, None))
+def _upper_tiles(N: int) -> list[tuple[int, slice]]:
+    """Return the tiles i <= j of a matrix of N rows: where its rows start, and its columns."""
+    starts = range(0, N, TILE)
+    return [(start, slice(other, other + TILE)) for start in starts for other in starts if other >= start]
 
 
-def _squares(rows: PooledRows, some: slice, others: slice) -> list[FloatArray]:
-    """Return squared distances: of the vectors as they are, and along the first whitened axes."""
-    found = [_square(rows.coordinates[some], rows.coordinates[others])] if rows.as_it_is else []
-    before, running = 0, None
-    for number in rows.numbers:
-        more = _square(rows.whitened[some, before:number], rows.whitened[others, before:number])
-        running = more if running is None else running + more
-        found.append(running)
-        before = number
-    return found
+class _Product(NamedTuple):
+    """Squared distances between rows of X and of Y: left @ right, where at least `least`, else 0."""
+
+    left: FloatArray
+    right: FloatArray
+    least: float
 
 
-def _square(X: FloatArray, Y: FloatArray) -> FloatArray:
-    squares = X @ Y.T
-    squares *= -2
-    squares += np.einsum("ij,ij->i", X, X)[:, np.newaxis]
-    squares += np.einsum("ij,ij->i", Y, Y)
+def _product(X: FloatArray, Y: FloatArray) -> _Product:
+    """Return (-2 x, |x|^2, 1) and (y, 1, |y|^2), whose product is |x - y|^2."""
+    centre = Y.mean(axis=0) if len(Y) else 0.0  # what is far from 0 is rounded more
+    X, Y = X - centre, Y - centre
+    x, y = (np.einsum("ij,ij->i", Z, Z) for Z in (X, Y))
+    left = np.column_stack([-2 * X, x, np.ones(len(X))])
+    right = np.vstack([Y.T, np.ones(len(Y)), y])
     # equal rows are 0 apart, not the root of a rounding error
-    squares[squares < 1e-13 * max(float(np.abs(squares).max(initial=0)), 1e-300)] = 0
+    return _Product(left, right, 1e-13 * float(x.max(initial=0) + y.max(initial=0)))
+
+
+class _Squares:
+    """Squared distances of a pooled sample: of the vectors as they are, and along the first whitened axes."""
+
+    def __init__(self, rows: PooledRows) -> None:
+        self.plain = [_product(rows.coordinates, rows.coordinates)] if rows.as_it_is else []
+        cuts = zip((0, *rows.numbers), rows.numbers, strict=False)
+        more = [rows.whitened[:, before:number] for before, number in cuts]
+        self.added = [_product(axes, axes) for axes in more]
+
+    def tile(self, some: slice, others: slice) -> list[FloatArray]:
+        """Return those of some rows to others, one matrix for each set of axes."""
+        added = (_between(product, some, others) for product in self.added)
+        return [_between(product, some, others) for product in self.plain] + list(accumulate(added, np.add))
+
+
+def _between(product: _Product, some: slice, others: slice) -> FloatArray:
+    squares = product.left[some] @ product.right[:, others]
+    squares *= squares >= product.least
     return squares
 
 
@@ -196,4 +216,4 @@ def distances(X: FloatArray, Y: FloatArray) -> FloatArray:
     >>> distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
     array([[5.]])
     """
-    return np.asarray(np.sqrt(_square(X, Y)))
+    return np.asarray(np.sqrt(_between(_product(X, Y), slice(None), slice(None))))
