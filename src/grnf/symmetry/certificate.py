@@ -11,8 +11,9 @@ import numpy as np
 from grnf.graphs import Graph, GraphBatch
 from grnf.rules import Int, OneOf, checked
 from grnf.symmetry.encoded import EncodedGraphs, encoded
-from grnf.symmetry.parts import search_parts
+from grnf.symmetry.parts import Found, search_parts
 from grnf.symmetry.trees import MOST_DEPTH
+from grnf.symmetry.twigs import folded
 from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
@@ -95,7 +96,10 @@ def certificates(
     ('isomorphic', 'different')
     """
     found = encoded(_batch(graphs))
-    return [_certificate(found, index, _levels(depth), limit) for index in range(len(found.clear))]
+    return [
+        _certificate(found, index, one)
+        for index, one in enumerate(_searched(found, depth, limit, every=False))
+    ]
 
 
 def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit: int = LIMIT) -> Answer:
@@ -121,20 +125,26 @@ def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMI
 
     Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.
     """
-    found = encoded(batch)
-    codes = np.empty(int(batch.node_ptr[-1]), np.uint64)
-    finished = np.empty(len(batch), np.bool_)
+    found = _searched(encoded(batch), depth, limit, every=True)
+    codes = np.concatenate([np.empty(0, np.uint64), *(one.codes for one in found)])
+    return NodeCodes(codes, np.array([one.finished for one in found], np.bool_))
+
+
+def _searched(graphs: EncodedGraphs, depth: int | None, limit: int, every: bool) -> list[Found]:
+    """Search all graphs, without the twigs that hang on them."""
     levels = _levels(depth)
-    for index, (start, stop) in enumerate(zip(batch.node_ptr[:-1], batch.node_ptr[1:], strict=True)):
-        one = search_parts(found.arrays(index), levels, limit, BUDGET, every=True)
-        codes[start:stop], finished[index] = one.codes, one.finished
-    return NodeCodes(codes, finished)
+    rest = folded(graphs.stacked)
+    return rest.unfolded(
+        [
+            search_parts(rest.cores.graph(index), levels, limit, BUDGET, every)
+            for index in range(len(graphs.clear))
+        ]
+    )
 
 
-def _certificate(found: EncodedGraphs, index: int, depth: int, limit: int) -> Certificate:
-    one = search_parts(found.arrays(index), depth, limit, BUDGET, every=False)
-    clear = bool(found.clear[index])
-    return Certificate(one.value, one.finished and clear, found.form(index, one.order), one.order, clear)
+def _certificate(graphs: EncodedGraphs, index: int, found: Found) -> Certificate:
+    clear, form = bool(graphs.clear[index]), graphs.form(index, found.order)
+    return Certificate(found.value, found.finished and clear, form, found.order, clear)
 
 
 def _batch(graphs: GraphBatch | Iterable[Graph]) -> GraphBatch:

@@ -16,7 +16,7 @@ from grnf.graphs import ADJACENCY, Codes, GraphBatch
 from grnf.graphs.batch import offsets
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["EncodedGraphs", "encoded", "mixed_array"]
+__all__ = ["EncodedGraphs", "Stacked", "encoded", "joined_array", "mixed_array", "told_apart"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -34,40 +34,54 @@ class Entries:
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedGraphs:
-    """A batch of graphs as arrays of the search.
+class Stacked:
+    """Graphs as arrays of the search, one after the other.
 
     Attributes
     ----------
-    node_ptr, arc_ptr : array of int
-        Nodes and arcs of each graph; an arc is an ordered pair of nodes with an entry in A, self-loops too.
-    arcs : array of int, shape (n_arcs, 2)
-        In the graphs' own numbering, sorted.
-    nodes, between : Entries
-        What stands at nodes and arcs.
+    node_ptr : array of int
+        Nodes of each graph.
     ptr, nbr, label, colour : arrays
-        Neighbours of all nodes, see `partitions`; `ptr` runs over the whole batch, `nbr` in own numbering.
-    clear : array of bool, one per graph
-        No two different rows of the graph have one hash.
+        Neighbours of all nodes, see `partitions`; `ptr` runs over all graphs, `nbr` in own numbering.
     """
 
     node_ptr: IntArray
-    arc_ptr: IntArray
-    arcs: IntArray
-    nodes: Entries
-    between: Entries
     ptr: IntArray
     nbr: Any
     label: Keys
     colour: Keys
-    clear: BoolArray
 
-    def arrays(self, index: int) -> tuple[Any, Any, Keys, Keys]:
+    def graph(self, index: int) -> tuple[Any, Any, Keys, Keys]:
         """Return ptr, nbr, label, colour of one graph."""
         start, stop = self.node_ptr[index], self.node_ptr[index + 1]
         ptr = self.ptr[start : stop + 1]
         pairs = slice(ptr[0], ptr[-1])
         return ptr - ptr[0], self.nbr[pairs], self.label[pairs], self.colour[start:stop]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedGraphs:
+    """A batch of graphs: hashed for the search, and as they are.
+
+    Attributes
+    ----------
+    stacked : Stacked
+    arc_ptr : array of int
+        Arcs of each graph; an arc is an ordered pair of nodes with an entry in A, self-loops too.
+    arcs : array of int, shape (n_arcs, 2)
+        In the graphs' own numbering, sorted.
+    nodes, between : Entries
+        What stands at nodes and arcs.
+    clear : array of bool, one per graph
+        No two different rows of the graph have one hash.
+    """
+
+    stacked: Stacked
+    arc_ptr: IntArray
+    arcs: IntArray
+    nodes: Entries
+    between: Entries
+    clear: BoolArray
 
     def form(self, index: int, order: IntArray) -> bytes:
         """Return a graph with its nodes in this order as bytes: equal bytes are equal tensors A."""
@@ -76,7 +90,7 @@ class EncodedGraphs:
         start, stop = self.arc_ptr[index], self.arc_ptr[index + 1]
         ends = place[self.arcs[start:stop]]
         parts = [np.array([len(order), stop - start]).tobytes()]
-        parts += _in_order(self.nodes, self.node_ptr[index], np.asarray(order))
+        parts += _in_order(self.nodes, self.stacked.node_ptr[index], np.asarray(order))
         ranks = np.lexsort((ends[:, 1], ends[:, 0]))
         return b"".join([*parts, ends[ranks].tobytes(), *_in_order(self.between, start, ranks)])
 
@@ -113,15 +127,11 @@ def encoded(batch: GraphBatch) -> EncodedGraphs:
         clear[where[~ok]] = False
     origin = batch.node_ptr[graph]
     return EncodedGraphs(
-        batch.node_ptr,
+        Stacked(batch.node_ptr, ptr, (nbr - origin[owner]).astype(np.int32), label, colour),
         offsets(np.bincount(graph[arcs[:, 0]], minlength=len(batch))),
         arcs - origin[arcs[:, :1]],
         nodes,
         between,
-        ptr,
-        (nbr - origin[owner]).astype(np.int32),
-        label,
-        colour,
         clear,
     )
 
@@ -134,13 +144,18 @@ def mixed_array(x: Keys) -> Keys:
     return z ^ (z >> np.uint64(31))
 
 
+def joined_array(one: Keys, other: Keys) -> Keys:
+    """Hash pairs of numbers in this order, as `partitions.joined` does in the loops."""
+    return mixed_array(mixed_array(one) * np.uint64(3) + other)
+
+
 def _pair(ends: IntArray, n_nodes: int) -> IntArray:
     return np.asarray(ends[:, 0] * n_nodes + ends[:, 1])
 
 
 def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
     """Hash pairs of numbers; tell whether no other pair has the same hash."""
-    hashes = mixed_array(mixed_array(one) * np.uint64(3) + other)
+    hashes = joined_array(one, other)
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     return hashes, (one == one[first][group]) & (other == other[first][group])
 
@@ -189,16 +204,18 @@ def _summed(count: int, owner: IntArray, keys: Keys, values: FloatArray) -> Entr
         owner, keys = owner[starts], keys[starts]
         kept = values != 0
         owner, keys, values = owner[kept], keys[kept], values[kept]
-    each = mixed_array(mixed_array(keys) * np.uint64(3) + values.view(np.uint64))
+    each = joined_array(keys, values.view(np.uint64))
     running = np.zeros(len(each) + 1, np.uint64)
     np.cumsum(mixed_array(each), out=running[1:])
     ptr = offsets(np.bincount(owner, minlength=count))
     hashes = running[ptr[1:]] - running[ptr[:-1]]  # modulo 2^64
-    return Entries(ptr, keys, values, hashes, _clear(ptr, owner, keys, values, hashes))
+    return Entries(ptr, keys, values, hashes, told_apart(ptr, owner, keys, values, hashes))
 
 
-def _clear(ptr: IntArray, owner: IntArray, keys: Keys, values: FloatArray, hashes: Keys) -> BoolArray:
-    """Compare each row with the first one of the same hash."""
+def told_apart(
+    ptr: IntArray, owner: IntArray, keys: Keys, values: FloatArray | Keys, hashes: Keys
+) -> BoolArray:
+    """Tell which rows of entries (key, value) equal the first row of the same hash."""
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     like, counts = first[group], np.diff(ptr)
     clear = counts == counts[like]

@@ -1,0 +1,133 @@
+"""Trees that hang on a graph, folded into the colours of the nodes they hang on.
+
+Isomorphic trees need no search: a node with one neighbour left is taken away, round after round, and its
+colour, with those of all that was taken away from it, goes into the colour of that neighbour. Graphs are
+isomorphic if and only if what is left of them is, with these colours. Threads of answers, dendrites and
+molecules are mostly twigs, often many equal ones, of which a search would try all orders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from grnf.graphs.batch import offsets, ragged_indices
+from grnf.symmetry.encoded import Stacked, joined_array, mixed_array, told_apart
+from grnf.symmetry.parts import Found
+from grnf.typing import BoolArray, IntArray, Keys
+
+__all__ = ["Folded", "folded"]
+
+ROUNDS = 256
+"""Most levels of a tree that are folded; a bound on the time for one long path."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Graphs without their twigs.
+
+    Parameters
+    ----------
+    cores : Stacked
+        What is left of each graph.
+    nodes : array of int
+        Its nodes, in the numbering of the whole batch.
+    node_ptr : array of int
+        Nodes of each graph as it was.
+    children, ptr : arrays of int
+        What hangs on each node, in an order that does not depend on the numbering.
+    joint : array of uint64, one for each of the children
+        The edge by which it hangs, its colour, and those of all that hangs on it.
+    clear : array of bool, one per graph
+        No two nodes on which other things hang have one colour.
+    """
+
+    cores: Stacked
+    nodes: IntArray
+    node_ptr: IntArray
+    children: IntArray
+    ptr: IntArray
+    joint: Keys
+    clear: BoolArray
+
+    def unfolded(self, found: list[Found]) -> list[Found]:
+        """Put the twigs back: return what was found for the cores with codes and places of all nodes."""
+        starts = self.cores.node_ptr[:-1]
+        ranks = [start + one.order for start, one in zip(starts, found, strict=True)]
+        codes = np.empty(self.node_ptr[-1], np.uint64)
+        codes[self.nodes] = _stacked([one.codes for one in found], np.uint64)
+        level = self.nodes[_stacked(ranks, np.int64)]
+        order = [level]
+        while len(level):
+            below = ragged_indices(self.ptr, level)
+            above = np.repeat(codes[level], np.diff(self.ptr)[level])
+            level = self.children[below]
+            codes[level] = joined_array(above, self.joint[below])
+            order.append(level)
+        nodes = np.concatenate(order)
+        nodes = nodes[np.argsort(_graph_of(self.node_ptr, nodes), kind="stable")]
+        return [
+            Found(codes[start:stop], one.value, nodes[start:stop] - start, one.finished and bool(clear))
+            for (start, stop), one, clear in zip(pairwise(self.node_ptr), found, self.clear, strict=True)
+        ]
+
+
+def folded(graphs: Stacked) -> Folded:
+    """Fold the twigs of all graphs of a batch, one round for all."""
+    n_nodes = len(graphs.colour)
+    sizes = np.diff(graphs.node_ptr)
+    owner = np.repeat(np.arange(n_nodes), np.diff(graphs.ptr))
+    nbr = graphs.nbr + np.repeat(graphs.node_ptr[:-1], sizes)[owner]
+    degree, kept = np.diff(graphs.ptr), np.ones(n_nodes, np.bool_)
+    colour, below = graphs.colour.copy(), np.zeros(n_nodes, np.uint64)
+    tips = np.flatnonzero(degree == 1)
+    taken = [(tips[:0], tips[:0], colour[:0])]
+    for _ in range(ROUNDS):
+        arcs = ragged_indices(graphs.ptr, tips)
+        arcs = arcs[kept[nbr[arcs]]]  # one for each tip
+        inwards = degree[nbr[arcs]] > 1  # the two nodes in the middle of a tree stay
+        tips, arcs = tips[inwards], arcs[inwards]
+        if not len(tips):
+            break
+        parent, label = nbr[arcs], graphs.label[arcs]
+        kept[tips] = False
+        np.add.at(below, parent, mixed_array(joined_array(label, colour[tips])))
+        np.subtract.at(degree, parent, 1)
+        taken.append((tips, parent, label))
+        parent = np.unique(parent)
+        colour[parent] = joined_array(graphs.colour[parent], below[parent])
+        tips = parent[degree[parent] == 1]
+    child, parent, label = (np.concatenate(column) for column in zip(*taken, strict=True))
+    order = np.lexsort((colour[child], label, parent))
+    child, parent, label = child[order], parent[order], label[order]
+    ptr = offsets(np.bincount(parent, minlength=n_nodes))
+    _, first, group = np.unique(colour, return_index=True, return_inverse=True)
+    clear = told_apart(ptr, parent, label, colour[child], colour)
+    clear &= graphs.colour == graphs.colour[first][group]
+    per_graph = np.ones(len(sizes), np.bool_)
+    per_graph[_graph_of(graphs.node_ptr, np.flatnonzero(~clear))] = False
+    nodes = np.flatnonzero(kept)
+    cores = _kept(graphs, kept, owner, nbr, colour)
+    return Folded(cores, nodes, graphs.node_ptr, child, ptr, joined_array(label, colour[child]), per_graph)
+
+
+def _kept(graphs: Stacked, kept: BoolArray, owner: IntArray, nbr: IntArray, colour: Keys) -> Stacked:
+    """Return what is left of all graphs, with new colours."""
+    before = offsets(kept)
+    node_ptr = before[graphs.node_ptr]
+    arcs = kept[owner] & kept[nbr]
+    counts = np.bincount(owner[arcs], minlength=len(kept))[kept]
+    origin = np.repeat(node_ptr[:-1], np.diff(node_ptr))
+    nbr = before[nbr[arcs]] - np.repeat(origin, counts)
+    return Stacked(node_ptr, offsets(counts), nbr.astype(np.int32), graphs.label[arcs], colour[kept])
+
+
+def _graph_of(node_ptr: IntArray, nodes: IntArray) -> IntArray:
+    return np.searchsorted(node_ptr, nodes, "right") - 1
+
+
+def _stacked(arrays: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.empty(0, dtype), *arrays])
