@@ -330,8 +330,7 @@ def main():
     tiny = {"quiet": 6, "ours": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
     whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
     whole["chunk"] = 25
-    fewer = {**whole, "quiet": 400, "ours": 200, "changed": 50, "mean_time": 0}
-    kinds = {"powerlaw-cluster": whole, "block model": fewer, "NCI1": fewer}
+    kinds = dict.fromkeys(("powerlaw-cluster", "block model", "NCI1"), whole)
     pool, M = (6000, 1500, None), 512
     if options.tiny:
         kinds, pool, M = {"powerlaw-cluster": tiny}, (600, 60, 3), 64
