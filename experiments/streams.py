@@ -136,14 +136,13 @@ class Work:
         return self.known[key]
 
 
-def quiet_streams(found, numbers, length, ours, **parameters):
+def quiet_streams(found, numbers, length, **parameters):
     evidence, rows = [], []
     for number in numbers:
         reference, stream = drawn(found, "quiet", number, length, 0)
-        if ours:
-            detector = ChangeDetector(random_state=number, **parameters).fit(reference)
-            detector.update(stream)
-            evidence.append(detector.evidence_)
+        detector = ChangeDetector(random_state=number, **parameters).fit(reference)
+        detector.update(stream)
+        evidence.append(detector.evidence_)
         rows.append(whitened(reference, stream) if not parameters else None)
     largest = {} if parameters else {str(c): cusum(np.array(rows), *c).max(axis=1).tolist() for c in CUSUMS}
     return {"evidence": evidence, "cusum": largest}
@@ -192,9 +191,7 @@ def study(kind, found, work, sizes):
     quiet = [
         work(
             (kind, "quiet", start),
-            lambda s=start: quiet_streams(
-                found, range(s, s + sizes["chunk"]), sizes["length"], s < sizes["ours"]
-            ),
+            lambda s=start: quiet_streams(found, range(s, s + sizes["chunk"]), sizes["length"]),
         )
         for start in range(0, sizes["quiet"], sizes["chunk"])
     ]
@@ -207,7 +204,7 @@ def study(kind, found, work, sizes):
             work(
                 (kind, "mean_time", s),
                 lambda s=s: quiet_streams(
-                    found, range(s, s + sizes["chunk"]), sizes["length"], True, mean_time=20_000
+                    found, range(s, s + sizes["chunk"]), sizes["length"], mean_time=20_000
                 ),
             )
             for s in range(0, sizes["mean_time"], sizes["chunk"])
@@ -327,8 +324,8 @@ def draw(results, output):
 def main():
     options = parser(__doc__).parse_args()
     data = options.data
-    tiny = {"quiet": 6, "ours": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
-    whole = {"quiet": 1000, "ours": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
+    tiny = {"quiet": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
+    whole = {"quiet": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
     whole["chunk"] = 25
     kinds = dict.fromkeys(("powerlaw-cluster", "block model", "NCI1"), whole)
     pool, M = (6000, 1500, None), 512

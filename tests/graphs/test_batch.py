@@ -26,6 +26,17 @@ def test_take_reorders_and_repeats(some):
         np.testing.assert_array_equal(graph.tensor(), again.tensor())
 
 
+def test_take_by_mask_and_from_the_end():
+    batch = GraphBatch.from_graphs([Graph(n, []) for n in (2, 3, 4)])
+    assert batch.take(np.array([True, False, True])).sizes.tolist() == [2, 4]
+    assert batch.take([-1, 0]).sizes.tolist() == [4, 2]
+    assert len(batch.take([])) == len(batch.take(np.zeros(3, bool))) == 0
+    for wrong in ([3], [-4], [1.5], [True, False]):
+        with pytest.raises(IndexError):
+            batch.take(wrong)
+
+
+
 def test_index_errors(some):
     batch = GraphBatch.from_graphs(some)
     assert batch[-1].n_nodes == 2

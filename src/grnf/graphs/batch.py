@@ -14,7 +14,7 @@ from grnf.graphs.channels import ADJACENCY, Item, number_keys
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["ChannelKeys", "Codes", "GraphBatch", "edge_channels", "offsets", "ragged_indices"]
+__all__ = ["ChannelKeys", "Codes", "GraphBatch", "chosen", "edge_channels", "offsets", "ragged_indices"]
 
 
 class Codes(NamedTuple):
@@ -186,8 +186,8 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
                 raise GraphError(_width_message(caller, 0, item, found, wanted))
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
-        """Return the graphs of these numbers, in that order."""
-        index = np.asarray(indices, dtype=np.int64)
+        """Return the graphs of these numbers, in that order, or those where a mask is true."""
+        index = chosen(indices, len(self))
         nodes = ragged_indices(self.node_ptr, index)
         edges = ragged_indices(self.edge_ptr, index)
         return GraphBatch(
@@ -240,7 +240,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
     def __getitem__(self, index: Any) -> Graph | GraphBatch:
         if not isinstance(index, int | np.integer):
-            return self.take(np.arange(len(self))[index])
+            return self.take(np.arange(len(self))[index] if isinstance(index, slice) else index)
         index = int(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"graph {index} of {len(self)}")
@@ -358,8 +358,21 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
     return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
 
 
+def chosen(indices: npt.ArrayLike, count: int) -> IntArray:
+    """Return which of so many items are meant by numbers (from the end if negative) or by a mask.
+
+    Examples
+    --------
+    >>> chosen([-1, 0], 3), chosen([True, False, True], 3), chosen([], 3)
+    (array([2, 0]), array([0, 2]), array([], dtype=int64))
+    """
+    index = np.asarray(indices)
+    found: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
+    return found
+
+
 def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
     """Return the positions of the items of the graphs `index`, one after the other."""
-    counts = np.diff(ptr)[index]
+    counts = ptr[index + 1] - ptr[index]
     starts = np.repeat(ptr[index] - offsets(counts)[:-1], counts)
     return starts + np.arange(len(starts))

@@ -63,7 +63,7 @@ class Folded:
         order = [level]
         while len(level):
             below = ragged_indices(self.ptr, level)
-            above = np.repeat(codes[level], np.diff(self.ptr)[level])
+            above = np.repeat(codes[level], self.ptr[level + 1] - self.ptr[level])
             level = self.children[below]
             codes[level] = joined_array(above, self.joint[below])
             order.append(level)
