@@ -36,7 +36,6 @@ def test_take_by_mask_and_from_the_end():
             batch.take(wrong)
 
 
-
 def test_index_errors(some):
     batch = GraphBatch.from_graphs(some)
     assert batch[-1].n_nodes == 2
