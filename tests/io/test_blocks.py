@@ -1,6 +1,7 @@
 """Blocks of columns: the same graphs as one by one, through every door and file that has them."""
 
 import csv
+from itertools import chain
 
 import networkx as nx
 import numpy as np
@@ -209,6 +210,22 @@ def test_tu_sets(tmp_path, name):
     grnf = fit_stream(GRNF(16, random_state=0), read_blocks(path))
     vectors = np.concatenate([block.Z for block, _ in embed_stream(grnf, read_blocks(path))])
     np.testing.assert_allclose(vectors, grnf.transform(list(read_graphs(path))), rtol=1e-4, atol=1e-6)
+
+
+def test_lines_of_smiles(tmp_path):
+    path = tmp_path / "a.smi"
+    path.write_text("CCO ethanol (a)\nCC\n\nC(C bad one\n" + "c1ccccc1 many\n" * 1500)
+    blocks = list(read_blocks(path, on_error="yield", n_jobs=2))
+    assert [len(block) for block in blocks] == [1024, 479]
+    assert all(isinstance(block, RawBatch) for block in blocks)
+    for one, other in zip(chain.from_iterable(blocks), read_graphs(path, on_error="yield"), strict=True):
+        assert (one.graph_id, one.graph_columns) == (other.graph_id, other.graph_columns)
+        if isinstance(other, BadGraph):
+            assert one.reason == other.reason
+        else:
+            assert_same_graph(one, other)
+    with pytest.raises(GraphError, match=r"line 4: 'C\(C' is no SMILES"):
+        list(read_blocks(path))
 
 
 def test_other_formats_give_lists(tmp_path):

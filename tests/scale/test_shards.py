@@ -1,5 +1,6 @@
 """Folders of shards: the same bytes whoever made them, exactly once there; estimators on a cluster."""
 
+import contextlib
 import json
 import os
 import signal
@@ -180,14 +181,16 @@ def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, cli
     victims = []
 
     def kill():
-        while not (found := list((tmp_path / VECTORS / "_work").glob("*.begun"))):
+        end = time.monotonic() + 60
+        while not victims and time.monotonic() < end:
+            for file in (tmp_path / VECTORS / "_work").glob("*.begun"):
+                with contextlib.suppress(FileNotFoundError):  # of a shard that is done
+                    _, *pid = file.read_text().split() or [""]
+                    victims.extend(map(int, pid))  # none as long as the file is not written
+                if victims:
+                    os.kill(victims[0], signal.SIGKILL)
+                    return
             time.sleep(0.001)
-        for file in found:
-            with_pid = file.read_text().split()
-            if len(with_pid) == 2:
-                victims.append(int(with_pid[1]))
-                os.kill(victims[0], signal.SIGKILL)
-                return
 
     killer = threading.Thread(target=kill)
     killer.start()

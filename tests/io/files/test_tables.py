@@ -94,10 +94,12 @@ def test_a_few_bad_molecules_do_not_hide_the_column(tmp_path):
 
 
 def test_smiles_lines(tmp_path):
-    (tmp_path / "a.smi").write_text("CCO ethanol (a)\nCC\nnonsense\n")
-    found = list(read_graphs(tmp_path / "a.smi", on_error="yield"))
-    assert [graph.graph_id for graph in found] == ["ethanol (a)", None, None]
+    path = tmp_path / "a.smi"
+    path.write_text("CCO ethanol (a)\nCC\n\nC(C bad one\n")
+    found = list(read_graphs(path, on_error="yield"))
+    assert [graph.graph_id for graph in found] == ["ethanol (a)", None, "bad one"]
     assert isinstance(found[2], BadGraph)
+    assert "line 4" in found[2].reason
 
 
 @pytest.mark.parametrize("text", ["SMILES,a\nC\nCC,1\n", "SMILES,a\nC,1,2\nCC,1\n"])

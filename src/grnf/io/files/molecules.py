@@ -38,6 +38,7 @@ __all__ = [
     "in_smiles_order",
     "read_smiles",
     "read_smiles_blocks",
+    "read_smiles_line_blocks",
     "read_smiles_lines",
     "write_smiles",
     "write_smiles_lines",
@@ -111,7 +112,10 @@ def read_smiles_blocks(
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    records = _records(source, column, y, graph_id, keep)
+    return _in_blocks(_records(source, column, y, graph_id, keep), on_error, n_jobs)
+
+
+def _in_blocks(records: Iterator[_Record], on_error: OnError, n_jobs: int | None) -> Iterator[Block]:
     parts = iter(lambda: list(islice(records, BLOCK)), [])
     for where, batch in in_processes(_block_of_records, parts, n_jobs):
         if batch.bad and on_error == "raise":
@@ -218,16 +222,25 @@ def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterato
     return _each_molecule(_line_records(source), on_error)
 
 
+def read_smiles_line_blocks(
+    source: Source, *, on_error: OnError = "raise", n_jobs: int | None = None
+) -> Iterator[Block]:
+    """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
+    _require_rdkit()
+    return _in_blocks(_line_records(source), on_error, n_jobs)
+
+
 def _line_records(source: Source) -> Iterator[_Record]:
     for where, _, line in line_records(source, LONGEST_LINE):
         try:
             if isinstance(line, GraphError):
                 raise line
-            smiles, *name = decoded(line, "the line").split(None, 1) or [""]
+            smiles, *rest = decoded(line, "the line").split(None, 1) or [""]
         except GraphError as error:
             yield where, None, error, {"smiles": None}
         else:
-            yield where, None, (smiles, name[0].strip() if name else None, None), {"smiles": smiles}
+            name = rest[0].strip() if rest else None
+            yield where, name, (smiles, name, None), {"smiles": smiles}
 
 
 def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:
