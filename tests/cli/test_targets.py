@@ -127,6 +127,31 @@ def test_several_targets(classified, call, tmp_path):
     assert "mean over 2 targets\n  GRNF" in text
 
 
+def test_fields_of_an_sd_file_are_columns(classified, call, tmp_path):
+    from rdkit import Chem
+
+    path = tmp_path / "t.sdf"
+    with Chem.SDWriter(str(path)) as writer:
+        for n, smiles in enumerate(MOLECULES):
+            mol = Chem.MolFromSmiles(smiles)
+            mol.SetProp("_Name", f"m{n}")
+            mol.SetProp("toxicity", ["low", "high"][acid(smiles)])
+            mol.SetProp("EC50", str(n / 7))
+            writer.write(mol)
+    result, report = classified(path, "--target", "toxicity,EC50")
+    assert result.returncode == 0, result.stderr
+    assert {name: entry["task"] for name, entry in report["targets"].items()} == {
+        "toxicity": "classes",
+        "EC50": "numbers",
+    }
+    out = tmp_path / "z.csv"
+    nameless = path.rename(tmp_path / "t")
+    told = ["-m", 4, "-o", out, "--keep", "toxicity", "--id-column", "EC50", "--format", "sdf"]
+    assert call("embed", nameless, *told).returncode == 0
+    first = out.read_text().splitlines()[1]
+    assert first.startswith("0.0,,CC(=O)O,high,")
+
+
 def test_columns_that_do_not_exist(classified, tmp_path, tu):
     path = write(tmp_path / "t.csv", ["smiles", "kind"], [[s, acid(s)] for s in MOLECULES])
     result, _ = classified(path, "--target", "kinds")

@@ -18,6 +18,11 @@ TU = {
 TEXTS = {
     "smiles": "SMILES,y\nCCO,1\nc1ccccc1,2\n",
     "smi": "CCO ethanol\nC\n",
+    "sdf": (
+        "methanol\n\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n"
+        "    0.0000    0.0000    0.0000 C   0  0\n    1.0000    0.0000    0.0000 O   0  0\n"
+        "  1  2  1  0\nM  END\n> <y>\n1.5\n\n$$$$\n"
+    ),
     "edge-table": "graph_id,source,target,weight\na,1,2,0.5\na,2,3,1\nb,1,1,x\n",
 }
 

@@ -14,9 +14,18 @@ from grnf.cli.tell import note
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf.io.files.streams import Source as File
     from grnf.io.files.survey import Column
 
-__all__ = ["about_columns", "described", "is_smiles_table", "smiles_column_of", "survey_of", "with_columns"]
+__all__ = [
+    "about_columns",
+    "described",
+    "file_of",
+    "is_smiles_table",
+    "smiles_column_of",
+    "survey_of",
+    "with_columns",
+]
 
 
 def with_columns(
@@ -54,7 +63,6 @@ def with_columns(
 
 def _kept(source: Source, keep: Sequence[str]) -> list[str]:
     """Return the names of columns to keep, once each, if vectors can have them and the table has."""
-    from grnf.io.files.streams import Source as File
     from grnf.io.files.tables import find_column, table_columns
     from grnf.io.vectors.blocks import check_column_name
 
@@ -64,7 +72,7 @@ def _kept(source: Source, keep: Sequence[str]) -> list[str]:
             raise typer.BadParameter("smiles is written in any case", param_hint="--keep")
         checked(check_column_name, name, "--keep")
     if source.path.is_file():
-        file = File(source.path)
+        file = file_of(source)
         there = table_columns(file)
         file.name = source.name
         for name in names:
@@ -72,29 +80,36 @@ def _kept(source: Source, keep: Sequence[str]) -> list[str]:
     return names
 
 
-def is_smiles_table(source: Source, told: bool = False) -> bool:
-    """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
-    from grnf.io.files.formats import TABLES
-    from grnf.io.files.registry import format_of
+def file_of(source: Source) -> File:
+    """Return the file of a source, with what was said about its format."""
     from grnf.io.files.streams import Source as File
 
+    file = File(source.path)
+    file.table = source.format
+    return file
+
+
+def is_smiles_table(source: Source, told: bool = False) -> bool:
+    """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
+    from grnf.io.files.formats import MOLECULES, TABLES
+    from grnf.io.files.registry import format_of
+
     if source.format is not None and source.format not in TABLES:
-        return source.format == "smiles"
+        return source.format in MOLECULES
     try:
-        found = format_of(File(source.path), source.format).name
-        return found in (("smiles", "edge-table") if told else ("smiles",))
+        found = format_of(file_of(source), source.format).name
+        return found in ((*MOLECULES, "edge-table") if told else MOLECULES)
     except GraphError:
         return told and source.path.exists()  # what is wrong with it, if anything, the reader says
 
 
 def smiles_column_of(source: Source) -> tuple[str | None, bool]:
     """Return the column of SMILES that a reader will take, and whether its name tells."""
-    from grnf.io.files.streams import Source as File
     from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
 
     if "column" in source.options:
         return source.options["column"], True
-    file = File(source.path)
+    file = file_of(source)
     try:
         names, rows = first_rows(file)
     except GraphError:  # what is wrong with the file the reader says, and perhaps only from some row on
@@ -106,10 +121,9 @@ def smiles_column_of(source: Source) -> tuple[str | None, bool]:
 
 def survey_of(source: Source) -> dict[str, Column]:
     """Return what each column of a table holds; empty for anything else than one table of SMILES."""
-    from grnf.io.files.streams import Source as File
     from grnf.io.files.survey import survey
 
-    return survey(File(source.path)) if source.path.is_file() and is_smiles_table(source) else {}
+    return survey(file_of(source)) if source.path.is_file() and is_smiles_table(source) else {}
 
 
 def about_columns(source: Source, columns: Mapping[str, Column] | None = None) -> dict[str, dict[str, Any]]:

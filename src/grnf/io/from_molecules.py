@@ -18,6 +18,7 @@ __all__ = [
     "raw_from_mol",
     "raw_from_smiles",
     "smiles_from_raw",
+    "smiles_of_mol_block",
 ]
 
 
@@ -64,6 +65,22 @@ def molecule_of_smiles(smiles: str) -> Any:
         if mol is None:
             raise GraphError(f"{_shown(smiles)} is no SMILES of a molecule: {_problem(chem, smiles)}")
     return mol
+
+
+def smiles_of_mol_block(block: str) -> str:
+    """Return the SMILES of the structure in a MOL or SD file, V2000 or V3000, or say why it is none."""
+    try:
+        from rdkit import Chem, rdBase
+    except ImportError:
+        raise ImportError("SD files need RDKit: pip install 'grnf[chem]'") from None
+    with rdBase.BlockLogs(), _valid_molecule():
+        mol = Chem.MolFromMolBlock(block, sanitize=False)
+        if mol is None:
+            raise GraphError("the structure cannot be read")
+        if not mol.GetNumAtoms():
+            raise GraphError("the structure has no atoms")
+        Chem.SanitizeMol(mol)
+        return str(Chem.MolToSmiles(Chem.RemoveHs(mol)))
 
 
 @contextmanager

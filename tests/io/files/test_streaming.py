@@ -12,6 +12,7 @@ import pytest
 from grnf import GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
 from grnf.io.files import tu, tu_arcs, tu_tables
+from guests import guest
 from raw_graphs import assert_same
 
 MEGABYTE = 1_000_000
@@ -60,6 +61,9 @@ def write(name, path, count):
         zipped(path, tu_files(count), zipfile.ZIP_STORED)
     elif name in ("smiles", "smi"):
         path.write_text(("smiles\n" if name == "smiles" else "") + ("C" * 50 + "O\n") * count)
+    elif name == "sdf":
+        Chem = guest("rdkit.Chem")
+        path.write_text((Chem.MolToMolBlock(Chem.MolFromSmiles("C" * 50 + "O")) + "$$$$\n") * count)
     elif name == "edge-table":
         edge_table(count).to_csv(path, index=False)
     elif name == "graph6-npy":
@@ -74,7 +78,7 @@ def write(name, path, count):
     return path.stat().st_size
 
 
-COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "parquet": 1000}
+COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "sdf": 200, "parquet": 1000}
 MANY = [name for name, entry in FORMATS.items() if not entry.one_graph]
 
 

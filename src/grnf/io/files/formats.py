@@ -19,6 +19,8 @@ from grnf.io.files.molecules import (
     changed_in_smiles,
     fits_smiles,
     in_smiles_order,
+    read_sdf,
+    read_sdf_blocks,
     read_smiles,
     read_smiles_blocks,
     read_smiles_line_blocks,
@@ -29,16 +31,19 @@ from grnf.io.files.molecules import (
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
 from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
 from grnf.io.files.records import Block
+from grnf.io.files.sdf import SDF_SUFFIXES
 from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
 from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["FORMATS", "TABLES", "TABLE_SUFFIXES", "Format"]
+__all__ = ["FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format"]
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 STRUCTURE: frozenset[str] = frozenset()
 TABLES = ("csv", "tsv")
 """Names for tables of either kind, which are told apart by their columns."""
+MOLECULES = ("smiles", "sdf")
+"""Tables of molecules: what holds for columns of one holds for those of the other."""
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 
 
@@ -227,6 +232,13 @@ FORMATS: dict[str, Format] = _table(
         carries=frozenset({"graph_id"}),
         cut="lines",
         **_MOLECULES,
+    ),
+    _record_wise(
+        "sdf",
+        "SD and MOL files of molecules, their data fields as columns",
+        SDF_SUFFIXES,
+        read_sdf,
+        blocks=read_sdf_blocks,
     ),
     _record_wise(
         "edge-table",

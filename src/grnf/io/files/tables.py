@@ -1,4 +1,4 @@
-"""Tables of rows, CSV, TSV or Parquet alike: a header, then rows as dictionaries with where they stand."""
+"""Tables of rows, CSV, TSV, Parquet and SD files alike: names, then rows, each with where it stands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from grnf.errors import GraphError
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
+from grnf.io.files.sdf import is_sdf, sdf_columns, sdf_rows
 from grnf.io.files.streams import Source, decoded
 from grnf.io.files.values import number
 
@@ -34,6 +35,8 @@ def table_columns(source: Source) -> list[str]:
     if is_parquet(source):
         with source.open_seekable() as file:
             return list(open_parquet(file, str(source)).schema_arrow.names)
+    if is_sdf(source):
+        return sdf_columns(source)
     return _header(source, _text_rows(source))
 
 
@@ -48,6 +51,9 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
     """Yield rows one after another, with those columns that `choose` picks from all names."""
     if is_parquet(source):
         yield from _parquet_rows(source, choose)
+        return
+    if is_sdf(source):
+        yield from (Row(*row) for row in sdf_rows(source, choose))
         return
     rows = _text_rows(source)
     names = _header(source, rows)

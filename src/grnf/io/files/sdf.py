@@ -1,0 +1,120 @@
+"""SD files as tables: a row for each molecule, its SMILES, its title as graph_id, and its data fields.
+
+So whatever is possible with a table of SMILES (targets, names, columns to keep) is possible here. A record
+ends with $$$$; fields that a molecule lacks are missing values. A MOL file is one record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+
+from grnf.errors import GraphError
+from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
+from grnf.io.files.streams import Source
+from grnf.io.from_molecules import smiles_of_mol_block
+
+__all__ = ["SDF_SUFFIXES", "is_sdf", "sdf_columns", "sdf_rows"]
+
+SDF_SUFFIXES = (".sdf", ".sd", ".mol")
+SMILES, NAME = "smiles", "graph_id"
+OWN = "field "
+"""Before the name of a field that is called smiles, beside the SMILES of the structure."""
+
+END_OF_RECORD, END_OF_STRUCTURE = b"$$$$", "M  END"
+FIELD = re.compile(r"<([^<>]+)>")
+
+
+class _Record(NamedTuple):
+    line: int
+    lines: list[bytes]
+    problem: str
+
+
+def is_sdf(source: Source) -> bool:
+    """Tell SD files from other tables: as somebody said, or by the suffix."""
+    return source.table == "sdf" or source.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
+
+
+def sdf_columns(source: Source) -> list[str]:
+    """Return smiles, graph_id and the names of all fields, in the order in which they are first met."""
+    fields = dict.fromkeys([SMILES, NAME])
+    for record in _records(source):
+        if not record.problem:
+            fields.update(dict.fromkeys(_parsed(record)[2]))
+    return list(fields)
+
+
+def sdf_rows(
+    source: Source, choose: Callable[[list[str]], Collection[str]]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield where each record stands, those of its values that `choose` picks, and what is wrong with it."""
+    with source.reopenable() as again:
+        names = sdf_columns(again)
+        wanted = set(choose(names))
+        kept = [name for name in names if name in wanted]
+        for number, record in enumerate(_records(again)):
+            values, problem = _values(record, SMILES in wanted)
+            where = f"{source}, record {number + 1}, line {record.line}"
+            yield where, {name: values.get(name) for name in kept}, problem
+
+
+def _values(record: _Record, with_smiles: bool) -> tuple[dict[str, Any], str]:
+    if record.problem:
+        return {}, record.problem
+    title, block, values = _parsed(record)
+    values.setdefault(NAME, title)
+    try:
+        return {**values, **({SMILES: smiles_of_mol_block(block)} if with_smiles else {})}, ""
+    except GraphError as error:
+        return values, str(error)
+
+
+def _records(source: Source) -> Iterator[_Record]:
+    """Cut a file into records; blank lines after the last are none."""
+    begin, size, lines, problem = 1, 0, list[bytes](), ""
+    number = 0
+    for number, line in source.lines_or_errors(LONGEST_LINE):
+        if isinstance(line, GraphError):
+            problem = f"line {number}: {line}"
+        elif line.startswith(END_OF_RECORD):
+            yield _Record(begin, lines, problem)
+            begin, size, lines, problem = number + 1, 0, [], ""
+        elif size <= LONGEST_RECORD:
+            lines.append(line)
+            size += len(line) + 1
+        else:
+            problem, lines = f"the record is longer than {LONGEST_RECORD} bytes", []
+    if problem or any(line.strip() for line in lines):
+        yield _Record(begin, lines, problem)
+
+
+def _parsed(record: _Record) -> tuple[str | None, str, dict[str, Any]]:
+    """Return title, structure and fields of a record."""
+    lines = [_text(line) for line in record.lines]
+    ends = (place + 1 for place, line in enumerate(lines) if line.startswith(END_OF_STRUCTURE))
+    fields = (place for place, line in enumerate(lines) if line.startswith(">"))
+    end = next(ends, next(fields, len(lines)))
+    values: dict[str, Any] = {}
+    name = None
+    for line in lines[end:]:
+        if name is None and line.startswith(">"):
+            named = FIELD.search(line)
+            name = named[1].strip() if named else line[1:].strip()
+            name = OWN + name if name == SMILES else name
+            values[name] = None
+        elif not line.strip():
+            name = None
+        elif name is not None:
+            values[name] = line.strip() if values[name] is None else f"{values[name]}\n{line.strip()}"
+    title = lines[0].strip() if lines else ""
+    return title or None, "\n".join(lines[:end]), values
+
+
+def _text(line: bytes) -> str:
+    """Return a line as text; the format is older than UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
