@@ -159,5 +159,5 @@ def described(report: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = " ".join(str(value).split())
     return text if len(text) <= 40 else text[:37] + "..."
