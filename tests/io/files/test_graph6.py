@@ -122,7 +122,7 @@ def test_arrays_with_numbers_that_are_no_characters(tmp_path, order):
 def test_arrays_that_are_no_texts(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(3))
     with pytest.raises(GraphError, match="an array of graph6 texts"):
-        list(read_graphs(tmp_path / "a.npy"))
+        list(read_graphs(tmp_path / "a.npy", format="graph6-npy"))
     np.save(tmp_path / "b.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(GraphError, match="Python objects"):
         list(read_graphs(tmp_path / "b.npy"))

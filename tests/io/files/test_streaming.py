@@ -68,6 +68,11 @@ def write(name, path, count):
         edge_table(count).to_csv(path, index=False)
     elif name == "graph6-npy":
         np.save(path, np.array(["g" + "?" * 130] * count))
+    elif name == "matrices":
+        stack = np.zeros((count, N, N), np.uint8)
+        stack[:, np.arange(N), (np.arange(N) + 1) % N] = 2
+        with path.open("wb") as file:
+            np.save(file, stack)
     elif name == "npz":
         write_graphs(path, map(ring, range(count)), format=name)
         with zipfile.ZipFile(path) as archive:

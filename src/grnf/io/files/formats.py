@@ -15,6 +15,7 @@ from grnf.io.files.gexf import read_gexf, write_gexf
 from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.graphml import read_graphml, write_graphml
+from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
     changed_in_smiles,
     fits_smiles,
@@ -261,5 +262,11 @@ FORMATS: dict[str, Format] = _table(
         fits=fits_tu,
         path_writer=write_tu_folder,
     ),
+    _record_wise(
+        "matrices",
+        "adjacency matrices: a numpy or MATLAB file of one or many, Matrix Market, a table of numbers",
+        (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt"),  # those of others by what they hold
+        read_matrices,
+        text=False,
+    ),
 )
-"""All formats, by name."""

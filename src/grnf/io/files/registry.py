@@ -15,6 +15,8 @@ from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.inputs import Inputs, input_paths, is_several, named_graphs, titles
+from grnf.io.files.matrices import holds_matrices
+from grnf.io.files.number_table import is_number_table
 from grnf.io.files.records import OnError, to_the_end
 from grnf.io.files.streams import Source, aside, deliver, open_sink
 from grnf.io.files.survey import SMILES_NAMES, first_rows, molecule_columns, named_smiles
@@ -191,7 +193,18 @@ def guess_format(path: str | os.PathLike[str]) -> str:
 def _guess_file(source: Source) -> str:
     if _stem_and_suffix(source.path)[1] in TABLE_SUFFIXES and source.path.is_file():
         return _guess_table(source)
-    return _by_suffix(source.path)
+    name = _by_suffix(source.path)
+    return "matrices" if source.path.is_file() and _is_matrices(source, name) else name
+
+
+def _is_matrices(source: Source, name: str) -> bool:
+    """Whether a file whose suffix stands for another format holds adjacency matrices."""
+    if name == "edge-list":
+        return is_number_table(source, least=4)
+    try:
+        return name in ("npz", "graph6-npy") and holds_matrices(source)
+    except GraphError:  # what is wrong with it the reader says
+        return False
 
 
 def _by_suffix(path: Path) -> str:
@@ -237,11 +250,13 @@ def _guess_table(source: Source) -> str:
         return "smiles"
     if names & set(SOURCE_NAMES) and names & set(TARGET_NAMES):
         return "edge-table"
+    if not is_parquet(source) and is_number_table(source):
+        return "matrices"
     if named_smiles(columns, None, source) or molecule_columns(*first_rows(source)):
         return "smiles"
     raise GraphError(
-        f"{source}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target; "
-        "name the format and its columns"
+        f"{source}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target, "
+        "nor is it a square table of numbers; name the format and its columns"
     )
 
 

@@ -1,0 +1,135 @@
+"""A matrix as text: rows of numbers between commas, tabs, semicolons or spaces, with or without names.
+
+A first row or a first column of names, as pandas writes them, names the nodes: their column "name". Names
+that only count the nodes are none. Rows are read one at a time, and only entries that are not 0 are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grnf.errors import GraphError
+from grnf.io.files.limits import LONGEST_LINE
+from grnf.io.files.streams import Source, decoded
+from grnf.io.from_arrays import raw_from_sparse
+from grnf.io.raw import RawGraph
+
+__all__ = ["is_number_table", "read_number_table"]
+
+COMMENTS = ("#", "%")
+
+
+def is_number_table(source: Source, least: int = 2) -> bool:
+    """Whether a text is a square table of numbers of at least so many columns."""
+    try:
+        layout, rows = _layout(source)
+        _, first = next(rows)
+        enough = layout.width >= least and _are_numbers(first[-layout.width :])
+        return enough and 1 + sum(1 for _ in rows) in (layout.width, layout.width + layout.may_be_counted)
+    except (GraphError, StopIteration):
+        return False
+
+
+def read_number_table(source: Source) -> RawGraph:
+    r"""Read the matrix of a text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "two.csv"
+    >>> _ = path.write_text(",V1,V2\nV1,0,0.5\nV2,0.5,0\n")
+    >>> read_number_table(Source(path))
+    RawGraph(n_nodes=2, n_edges=1, node_columns=['name'], edge_columns=['weight'], undirected)
+    """
+    import scipy.sparse as sp
+
+    layout, rows = _layout(source)
+    found: list[tuple[Any, Any]] = []
+    labels = []
+    for line, fields in rows:
+        if len(fields) != layout.width + layout.labels:
+            raise GraphError(
+                f"line {line}: {len(fields)} fields, where the lines before have "
+                f"{layout.width + layout.labels}; an adjacency matrix is wanted"
+            )
+        labels += fields[: layout.labels]
+        values = _numbers(fields[layout.labels :], line)
+        places = np.flatnonzero(values != 0)
+        found.append((places, values[places]))
+    if layout.may_be_counted and len(found) == layout.width + 1:  # the first row only counts the columns
+        found = found[1:]
+    n = layout.width
+    if len(found) != n:
+        raise GraphError(f"{len(found)} rows of {n} numbers: an adjacency matrix has as many rows as columns")
+    ends = np.repeat(np.arange(n), [len(places) for places, _ in found])
+    others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
+    weights = np.concatenate([np.empty(0), *(values for _, values in found)])
+    raw = raw_from_sparse(sp.coo_array((weights, (ends, others)), shape=(n, n)))
+    names = layout.names or labels
+    if not names or _only_count(names):
+        return raw
+    return replace(raw, node_columns={"name": np.array(names, dtype=object)})
+
+
+class _Layout(NamedTuple):
+    """Columns of numbers, what the first row calls them, labels of each row, whether row 1 may only count."""
+
+    width: int
+    names: list[str]
+    labels: int
+    may_be_counted: bool
+
+
+def _layout(source: Source) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
+    """Look at the first two rows; also return the rows of numbers."""
+    rows = _rows(source)
+    head = list(islice(rows, 2))
+    if not head:
+        raise GraphError("there are no numbers: an adjacency matrix is wanted")
+    first = head[0][1]
+    if _are_numbers(first):
+        return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
+    if first[0] and len(first) > 1 and _are_numbers(first[1:]):
+        return _Layout(len(first) - 1, [], 1, False), chain(head, rows)
+    second = head[-1][1]
+    labels = int(not first[0] or len(second) > len(first) or not _are_numbers(second[:1]))
+    width = len(second) - labels
+    return _Layout(width, first[len(first) - width :], labels, False), chain(head[1:], rows)
+
+
+def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Yield line numbers and fields of the lines that are neither blank nor comments."""
+    delimiter: str | None = ""
+    for number, line in source.lines(LONGEST_LINE):
+        text = decoded(line, f"line {number}").rstrip()
+        if not text.strip() or text.lstrip().startswith(COMMENTS):
+            continue
+        if delimiter == "":
+            found = [mark for mark in "\t;," if mark in text]
+            delimiter = max(found, key=text.count) if found else None
+        yield number, [field.strip().strip('"') for field in text.split(delimiter)]
+
+
+def _are_numbers(fields: list[str]) -> bool:
+    try:
+        [float(field) for field in fields]
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(fields: list[str], line: int) -> Any:
+    try:
+        return np.array([float(field) for field in fields])
+    except ValueError as error:
+        raise GraphError(f"line {line}: {error}; put 0 where there is no edge") from None
+
+
+def _only_count(names: list[str]) -> bool:
+    return any(names == [str(first + place) for place in range(len(names))] for first in (0, 1))

@@ -1,0 +1,190 @@
+"""Adjacency matrices from files: numpy, MATLAB, Matrix Market, tables of numbers; one or many."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from grnf import GraphError
+from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
+from raw_graphs import assert_same
+
+NAMES = [f"V{i}" for i in range(6)]
+
+
+def networks(count=5, n=6, seed=0):
+    random = np.random.default_rng(seed)
+    A = np.where(random.random((count, n, n)) < 0.5, random.normal(size=(count, n, n)), 0)
+    A = A + A.transpose(0, 2, 1)
+    A[-1, 0, 1] = 7.0  # the last one is directed
+    return A
+
+
+def saved(path, write, *arguments, **more):
+    write(path, *arguments, **more)
+    return path
+
+
+def check(path, expected, names=None, targets=None):
+    """Read a file; its graphs are these matrices."""
+    assert guess_format(path) == "matrices"
+    found = list(read_graphs(path))
+    assert [graph.graph_id for graph in found] == (names or [None] * len(expected))
+    assert [graph.y for graph in found] == (targets or [None] * len(expected))
+    for graph, matrix in zip(found, expected, strict=True):
+        wanted = to_raw(matrix)
+        assert graph.directed == wanted.directed
+        assert sorted(map(tuple, graph.edges.tolist())) == sorted(map(tuple, wanted.edges.tolist()))
+        assert sorted(graph.edge_columns["weight"]) == pytest.approx(sorted(wanted.edge_columns["weight"]))
+
+
+def test_stacks_and_single_matrices_of_numpy(tmp_path):
+    A = networks()
+    check(saved(tmp_path / "a.npy", np.save, A), A)
+    check(saved(tmp_path / "f.npy", np.save, np.asfortranarray(A)), A)
+    check(saved(tmp_path / "last.npy", np.save, A.transpose(1, 2, 0)), A)
+    check(saved(tmp_path / "one.npy", np.save, A[0].astype(np.float32).astype(float)), A[:1])
+    check(saved(tmp_path / "six.npy", np.save, networks(6)), networks(6))  # (6, 6, 6): graphs come first
+    check(saved(tmp_path / "a.npz", np.savez_compressed, connectivity=A, ages=np.arange(9)), A)
+    check(saved(tmp_path / "y.npz", np.savez, A=A, y=np.arange(5) % 2), A, targets=[0, 1, 0, 1, 0])
+    check(saved(tmp_path / "n.npz", np.savez, two=A[1], one=A[0]), A[[1, 0]], names=["two", "one"])
+    check(saved(tmp_path / "s.npz", sp.save_npz, sp.csr_array(A[4])), A[4:])
+
+
+def test_matlab(tmp_path):
+    A = networks()
+    labels = np.array(["a", "b", "a", "b", "c"], dtype=object)
+    path = saved(tmp_path / "a.mat", scipy.io.savemat, {"A": A.transpose(1, 2, 0), "labels": labels})
+    check(path, A, targets=labels.tolist())
+    cells = np.empty(2, object)
+    cells[:] = [A[0], A[1][:4, :4]]
+    check(
+        saved(tmp_path / "c.mat", scipy.io.savemat, {"C": cells, "y": [1.5, 2.5]}), cells, targets=[1.5, 2.5]
+    )
+    check(saved(tmp_path / "s.mat", scipy.io.savemat, {"S": sp.csc_matrix(A[4])}), A[4:], names=["S"])
+    check(saved(tmp_path / "six.mat", scipy.io.savemat, {"A": networks(6).transpose(1, 2, 0)}), networks(6))
+    (tmp_path / "new.mat").write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 500)
+    with pytest.raises(GraphError, match=r"version 7\.3; save it with -v7"):
+        list(read_graphs(tmp_path / "new.mat"))
+
+
+def test_matrix_market(tmp_path):
+    A = networks()
+    for place in (0, 4):
+        path = tmp_path / f"{place}.mtx"
+        scipy.io.mmwrite(path, sp.coo_array(A[place]))
+        check(path, A[place : place + 1])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".csv.gz"])
+def test_tables_of_numbers(tmp_path, suffix):
+    A = networks()
+    for place in range(5):
+        text = pd.DataFrame(A[place]).to_csv(sep="\t" if "tsv" in suffix else ",", header=False, index=False)
+        text = text.replace(",", " ") if suffix == ".txt" else text
+        data = f"# subject {place}\n{text}".encode() if place else text.encode()
+        (tmp_path / f"sub-{place}{suffix}").write_bytes(gzip.compress(data) if "gz" in suffix else data)
+    check(tmp_path / f"sub-4{suffix}", A[4:])
+    found = list(read_graphs(tmp_path))
+    assert [graph.graph_id for graph in found] == [f"sub-{place}" for place in range(5)]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"index": NAMES, "header": NAMES},
+        {"index": NAMES, "header": NAMES, "index_label": "region"},
+        {"index": False, "header": NAMES},
+        {"index": NAMES, "header": False},
+        {"index": range(6), "header": range(6)},
+        {"index": False, "header": range(1, 7)},
+    ],
+)
+def test_names_of_nodes(tmp_path, how):
+    A = networks()[0]
+    named = how["index"] == NAMES or how["header"] == NAMES
+    frame = pd.DataFrame(A, index=how["index"] or None, columns=how["header"] or None)
+    path = tmp_path / "a.csv"
+    more = {"index_label": how["index_label"]} if "index_label" in how else {}
+    frame.to_csv(path, index=how["index"] is not False, header=how["header"] is not False, **more)
+    check(path, [A])
+    (graph,) = read_graphs(path)
+    assert graph.node_columns["name"].tolist() == NAMES if named else not graph.node_columns
+
+
+def test_other_files_stay_what_they_are(tmp_path):
+    (tmp_path / "e.txt").write_text("0 1 0.5\n1 2 0.5\n2 0 0.5\n")
+    assert guess_format(tmp_path / "e.txt") == "edge-list"
+    (tmp_path / "e.csv").write_text("source,target\n0,1\n1,0\n")
+    assert guess_format(tmp_path / "e.csv") == "edge-table"
+    np.save(tmp_path / "g.npy", np.array(["Bw", "C~"]))
+    assert guess_format(tmp_path / "g.npy") == "graph6-npy"
+    write_graphs(tmp_path / "w.npz", read_graphs(tmp_path / "g.npy"))
+    assert guess_format(tmp_path / "w.npz") == "npz"
+    for one, other in zip(read_graphs(tmp_path / "w.npz"), read_graphs(tmp_path / "g.npy"), strict=True):
+        assert_same(one, other)
+
+
+BAD = {
+    "not square": ("a.npy", lambda p: np.save(p, np.ones((3, 4))), r"has shape \(3, 4\)"),
+    "of 4 axes": ("a.npy", lambda p: np.save(p, np.ones((2, 3, 3, 3))), "has shape"),
+    "complex": ("a.npz", lambda p: np.savez(p, A=np.ones((3, 3), complex)), "none of the arrays"),
+    "two stacks": ("a.npz", lambda p: np.savez(p, A=networks(), B=networks()), "may all be graphs"),
+    "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
+    "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "Python objects"),
+    "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),
+    "few rows": ("a.csv", lambda p: p.write_text("0,1,2\n1,0,3\n"), "2 rows of 3 numbers"),
+    "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: could not convert"),
+    "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*put 0"),
+    "nothing": ("a.csv", lambda p: p.write_text("\n"), "no numbers"),
+    "cut off": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "cut off"),
+    "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "damaged"),
+    "no market": ("a.mtx", lambda p: p.write_bytes(b"%%MatrixMarket nonsense\n1\n"), "damaged"),
+}
+
+
+def _bytes(array):
+    import io
+
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_matrix(tmp_path, kind):
+    name, make, message = BAD[kind]
+    make(tmp_path / name)
+    with pytest.raises(GraphError, match=message) as error:
+        list(read_graphs(tmp_path / name, format="matrices"))
+    assert name in str(error.value)
+
+
+def test_one_bad_matrix_of_a_stack(tmp_path):
+    A = networks()
+    A[1, 2, 3] = np.nan
+    found = list(read_graphs(saved(tmp_path / "a.npy", np.save, A), on_error="yield"))
+    assert [isinstance(graph, BadGraph) for graph in found] == [False, True, False, False, False]
+    assert "a.npy, matrix 1: entry [2, 3]" in found[1].reason
+
+
+def test_arrays_by_name(tmp_path):
+    A = networks()
+    path = saved(
+        tmp_path / "a.npz", np.savez, raw=A, thresholded=A * (A > 0.5), age=np.arange(5.0), few=np.ones(2)
+    )
+    found = list(read_graphs(path, array="thresholded", y="age"))
+    assert [graph.y for graph in found] == [0, 1, 2, 3, 4]
+    assert len(found[0].edges) < len(next(read_graphs(path, array="raw")).edges)
+    for wrong, message in (
+        ({"array": "x"}, "no array 'x'; it has"),
+        ({"array": "raw", "y": "z"}, "no array 'z' for y"),
+        ({"array": "raw", "y": "few"}, "'few' has 2 values for 5 graphs"),
+    ):
+        with pytest.raises(GraphError, match=message):
+            list(read_graphs(path, **wrong))
+    with pytest.raises(GraphError, match="holds one array"):
+        list(read_graphs(saved(tmp_path / "b.npy", np.save, A), array="A"))
