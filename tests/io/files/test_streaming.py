@@ -68,6 +68,10 @@ def write(name, path, count):
         edge_table(count).to_csv(path, index=False)
     elif name == "graph6-npy":
         np.save(path, np.array(["g" + "?" * 130] * count))
+    elif name == "gspan":
+        nodes = "".join(f"v {v} C\n" for v in range(N))
+        edges = "".join(f"e {v} {(v + 1) % N} 1\n" for v in range(N))
+        path.write_text("".join(f"t # {place}\n{nodes}{edges}" for place in range(count)))
     elif name == "matrices":
         stack = np.zeros((count, N, N), np.uint8)
         stack[:, np.arange(N), (np.arange(N) + 1) % N] = 2

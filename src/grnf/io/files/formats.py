@@ -15,6 +15,7 @@ from grnf.io.files.gexf import read_gexf, write_gexf
 from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.graphml import read_graphml, write_graphml
+from grnf.io.files.gspan import read_gspan
 from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
     changed_in_smiles,
@@ -261,6 +262,12 @@ FORMATS: dict[str, Format] = _table(
         text=False,
         fits=fits_tu,
         path_writer=write_tu_folder,
+    ),
+    _record_wise(
+        "gspan",
+        "lines 't # id', 'v node label', 'e node node label' of graph miners",
+        (".gspan", ".lg"),
+        read_gspan,
     ),
     _record_wise(
         "matrices",

@@ -14,6 +14,7 @@ from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
+from grnf.io.files.gspan import is_gspan
 from grnf.io.files.inputs import Inputs, input_paths, is_several, named_graphs, titles
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
@@ -194,7 +195,11 @@ def _guess_file(source: Source) -> str:
     if _stem_and_suffix(source.path)[1] in TABLE_SUFFIXES and source.path.is_file():
         return _guess_table(source)
     name = _by_suffix(source.path)
-    return "matrices" if source.path.is_file() and _is_matrices(source, name) else name
+    if not source.path.is_file():
+        return name
+    if name == "edge-list" and is_gspan(source):
+        return "gspan"
+    return "matrices" if _is_matrices(source, name) else name
 
 
 def _is_matrices(source: Source, name: str) -> bool:
