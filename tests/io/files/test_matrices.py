@@ -1,6 +1,9 @@
 """Adjacency matrices from files: numpy, MATLAB, Matrix Market, tables of numbers; one or many."""
 
 import gzip
+import io
+import os
+import threading
 
 import numpy as np
 import pandas as pd
@@ -147,8 +150,6 @@ BAD = {
 
 
 def _bytes(array):
-    import io
-
     file = io.BytesIO()
     np.save(file, array)
     return file.getvalue()
@@ -188,3 +189,14 @@ def test_arrays_by_name(tmp_path):
             list(read_graphs(path, **wrong))
     with pytest.raises(GraphError, match="holds one array"):
         list(read_graphs(saved(tmp_path / "b.npy", np.save, A), array="A"))
+
+
+def test_pipes(tmp_path):
+    A = networks()
+    for number, data in enumerate((_bytes(A), "\n".join(" ".join(map(str, row)) for row in A[4]).encode())):
+        pipe = tmp_path / f"pipe{number}"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        assert len(list(read_graphs(pipe, format="matrices"))) == (5, 1)[number]
+        writer.join()

@@ -51,7 +51,7 @@ def read_matrices(
         target(s), if there is one of that length.
     on_error : {"raise", "yield"}
     """
-    with source.open_seekable() as file:
+    with source.reopenable() as again, again.open() as file:
         head = file.read(16)
         file.seek(0)
         if head.startswith(ZIP):
@@ -67,7 +67,7 @@ def read_matrices(
         elif head.startswith(MARKET):
             records = iter([(str(source), None, (_market(file, source), None, None))])
         else:
-            records = iter([(str(source), None, source)])
+            records = iter([(str(source), None, again)])
         yield from each_record(records, _graph, on_error)
 
 
