@@ -139,9 +139,8 @@ def families(data):
         Random("powerlaw", powerlaw),
         Random("small world", small_world),
         Classes("SBM", (0.1, 0.3, 1.0), _synthetic(make_sbm), 0, dict.fromkeys(SMALL | LARGE, (8200, 4100))),
-        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | LARGE),
+        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | {2048: (8200, 0)}),
     ]
     if (data / "NCI1.zip").exists():
-        whole = {1024: (2100, 2100)}  # all there are
-        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37, SMALL | whole))
+        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37, SMALL))
     return found
