@@ -52,6 +52,7 @@ def test_stacks_and_single_matrices_of_numpy(tmp_path):
     check(saved(tmp_path / "one.npy", np.save, A[0].astype(np.float32).astype(float)), A[:1])
     check(saved(tmp_path / "six.npy", np.save, networks(6)), networks(6))  # (6, 6, 6): graphs come first
     check(saved(tmp_path / "a.npz", np.savez_compressed, connectivity=A, ages=np.arange(9)), A)
+    check(saved(tmp_path / "m.npz", np.savez, mean=A.mean(axis=0), A=A), A)
     check(saved(tmp_path / "y.npz", np.savez, A=A, y=np.arange(5) % 2), A, targets=[0, 1, 0, 1, 0])
     check(saved(tmp_path / "n.npz", np.savez, two=A[1], one=A[0]), A[[1, 0]], names=["two", "one"])
     check(saved(tmp_path / "s.npz", sp.save_npz, sp.csr_array(A[4])), A[4:])
@@ -135,7 +136,11 @@ BAD = {
     "not square": ("a.npy", lambda p: np.save(p, np.ones((3, 4))), r"has shape \(3, 4\)"),
     "of 4 axes": ("a.npy", lambda p: np.save(p, np.ones((2, 3, 3, 3))), "has shape"),
     "complex": ("a.npz", lambda p: np.savez(p, A=np.ones((3, 3), complex)), "none of the arrays"),
-    "two stacks": ("a.npz", lambda p: np.savez(p, A=networks(), B=networks()), "may all be graphs"),
+    "two stacks": (
+        "a.npz",
+        lambda p: np.savez(p, A=networks(), B=networks()),
+        "all stacks of matrices; name",
+    ),
     "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
     "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "Python objects"),
     "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),

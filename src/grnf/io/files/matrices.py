@@ -178,9 +178,11 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: Source) 
         return [array]
     stacks = [name for name, role in roles.items() if role == "stack"]
     matrices = [name for name, role in roles.items() if role == "matrix"]
-    if len(stacks) > 1 or (stacks and matrices):
-        both = (stacks + matrices)[:20]
-        raise GraphError(f"{source}: the arrays {both} may all be graphs; name one by array=")
+    if len(stacks) > 1:
+        raise GraphError(
+            f"{source}: the arrays {stacks[:20]} are all stacks of matrices; name one by array=, or save it "
+            "alone"
+        )
     if not stacks and not matrices:
         raise GraphError(
             f"{source}: none of the arrays {list(roles)[:20]} is an adjacency matrix, shape (n, n), or a "
