@@ -30,7 +30,8 @@ def is_number_table(source: Source, least: int = 2) -> bool:
         layout, rows = _layout(source)
         _, first = next(rows)
         enough = layout.width >= least and _are_numbers(first[-layout.width :])
-        return enough and 1 + sum(1 for _ in rows) in (layout.width, layout.width + layout.may_be_counted)
+        most = layout.width + layout.may_be_counted
+        return enough and 1 + sum(1 for _ in islice(rows, most)) in (layout.width, most)
     except (GraphError, StopIteration):
         return False
 
