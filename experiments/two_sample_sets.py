@@ -142,5 +142,6 @@ def families(data):
         Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | {2048: (8200, 0)}),
     ]
     if (data / "NCI1.zip").exists():
-        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37, SMALL))
+        whole = {1024: (2100, 2100)}  # all there are
+        found.append(Classes("NCI1", (0.3, 1.0), _nci1(data), 37, SMALL | whole))
     return found
