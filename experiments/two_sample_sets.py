@@ -139,7 +139,7 @@ def families(data):
         Random("powerlaw", powerlaw),
         Random("small world", small_world),
         Classes("SBM", (0.1, 0.3, 1.0), _synthetic(make_sbm), 0, dict.fromkeys(SMALL | LARGE, (8200, 4100))),
-        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | {2048: (8200, 0)}),
+        Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | LARGE),
     ]
     if (data / "NCI1.zip").exists():
         whole = {1024: (2100, 2100)}  # all there are
