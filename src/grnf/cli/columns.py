@@ -48,7 +48,8 @@ def with_columns(
     if keep:
         options["keep"] = _kept(source, keep)
     if smiles_column is not None:
-        return replace(source, format="smiles", options={**options, "column": smiles_column})
+        format = source.format if source.format == "sdf" else "smiles"
+        return replace(source, format=format, options={**options, "column": smiles_column})
     if source.path.is_file():
         column, sure = smiles_column_of(source)
         if column is not None and not sure:
@@ -85,7 +86,7 @@ def file_of(source: Source) -> File:
     from grnf.io.files.streams import Source as File
 
     file = File(source.path)
-    file.table = source.format
+    file.format = source.format
     return file
 
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import threading
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 
 from grnf import GraphError
 from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
+from grnf.io.files.matlab import read_variables
 from raw_graphs import assert_same
 
 NAMES = [f"V{i}" for i in range(6)]
@@ -52,6 +54,11 @@ def test_stacks_and_single_matrices_of_numpy(tmp_path):
     check(saved(tmp_path / "one.npy", np.save, A[0].astype(np.float32).astype(float)), A[:1])
     check(saved(tmp_path / "six.npy", np.save, networks(6)), networks(6))  # (6, 6, 6): graphs come first
     check(saved(tmp_path / "a.npz", np.savez_compressed, connectivity=A, ages=np.arange(9)), A)
+    subjects = np.array(["a", None], dtype=object)  # is not loaded, being pickled
+    check(saved(tmp_path / "o.npz", np.savez, subjects=subjects, A=A), A)
+    with zipfile.ZipFile(tmp_path / "o.npz", "a") as archive:
+        archive.writestr("README.txt", "how it was made")
+    check(tmp_path / "o.npz", A)
     check(saved(tmp_path / "m.npz", np.savez, mean=A.mean(axis=0), A=A), A)
     check(saved(tmp_path / "y.npz", np.savez, A=A, y=np.arange(5) % 2), A, targets=[0, 1, 0, 1, 0])
     check(saved(tmp_path / "n.npz", np.savez, two=A[1], one=A[0]), A[[1, 0]], names=["two", "one"])
@@ -75,12 +82,84 @@ def test_matlab(tmp_path):
         list(read_graphs(tmp_path / "new.mat"))
 
 
-def test_matrix_market(tmp_path):
-    A = networks()
-    for place in (0, 4):
-        path = tmp_path / f"{place}.mtx"
-        scipy.io.mmwrite(path, sp.coo_array(A[place]))
-        check(path, A[place : place + 1])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"])
+def test_numbers_and_texts_of_matlab(tmp_path, kind, packed):
+    """As scipy reads them, which is not used since it ends the process on damaged files."""
+    A = np.abs(networks(3)).round().astype(kind)
+    cells = np.empty(3, object)
+    cells[:] = ["one", "two", "three"]
+    others = {"t": "text", "rows": np.array(["ab", "c"]), "cells": cells, "z": 1j * A[0], "s": {"a": 1}}
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"A": A, "S": sp.csc_matrix(A[0].astype(float)), **others}, do_compression=packed)
+    with path.open("rb") as file:
+        found = read_variables(file)
+    expected = scipy.io.loadmat(path)
+    assert np.array_equal(found["A"], expected["A"])
+    assert np.array_equal(found["S"].toarray(), expected["S"].toarray())
+    assert (found["t"].tolist(), found["rows"].tolist()) == (["text"], ["ab", "c"])
+    assert (found["cells"].tolist(), found["z"], found["s"]) == (cells.tolist(), None, None)
+
+
+SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+KINDS = [
+    (form, field, of)
+    for form in (sp.coo_array, np.asarray)
+    for field in ("real", "integer")
+    for of in SYMMETRIES
+]
+KINDS += [(sp.coo_array, "pattern", "general"), (sp.coo_array, "pattern", "symmetric")]
+
+
+@pytest.mark.parametrize(("form", "field", "symmetry"), KINDS)
+def test_matrix_market(tmp_path, form, field, symmetry):
+    A = np.round(10 * networks()[0])
+    A = {"general": np.triu(A), "symmetric": A, "skew-symmetric": np.triu(A, 1) - np.triu(A, 1).T}[symmetry]
+    A = (A != 0).astype(float) if field == "pattern" else A
+    path = tmp_path / "a.mtx"
+    scipy.io.mmwrite(path, form(A), "how it was made", field=field, symmetry=symmetry)
+    (graph,), wanted = read_graphs(path), to_raw(A)
+    assert weight_of_edges(graph) == weight_of_edges(wanted)
+    assert graph.directed == wanted.directed
+
+
+def weight_of_edges(graph):
+    weights = graph.edge_columns.get("weight", np.ones(len(graph.edges)))
+    return dict(zip(map(tuple, graph.edges.tolist()), weights, strict=True))
+
+
+def valid_files(folder):
+    """A small file of each kind."""
+    A, cells = networks(2), np.empty(2, object)
+    cells[:] = [A[0], A[1]]
+    everything = {"A": A.transpose(1, 2, 0), "S": sp.csc_matrix(A[0]), "y": np.arange(2), "t": "text"}
+    np.save(folder / "a.npy", A)
+    np.savez(folder / "a.npz", A=A, y=np.arange(2))
+    for form in ("csr", "csc", "coo", "bsr", "dia"):
+        sp.save_npz(folder / f"{form}.npz", sp.coo_array(A[0]).asformat(form), compressed=False)
+    scipy.io.savemat(folder / "a.mat", everything)
+    scipy.io.savemat(folder / "packed.mat", everything, do_compression=True)
+    scipy.io.savemat(folder / "cells.mat", {"C": cells})
+    scipy.io.mmwrite(folder / "a.mtx", sp.coo_array(A[0]))
+    pd.DataFrame(A[0], columns=NAMES).to_csv(folder / "a.csv")
+    return sorted(folder.iterdir())
+
+
+def test_damaged_files_are_graphs_or_errors_of_ours(tmp_path):
+    """Nothing else, and above all not the end of the process."""
+    random, seen = np.random.default_rng(0), {True: 0, False: 0}
+    for path in valid_files(tmp_path):
+        data = np.fromfile(path, np.uint8)
+        for _ in range(150):
+            wrong = data.copy()
+            places = random.integers(len(wrong), size=random.integers(1, 6))
+            wrong[places] = random.integers(256, size=len(places))
+            wrong[: len(wrong) if random.random() < 0.8 else random.integers(len(wrong))].tofile(path)
+            try:
+                seen[all(graph.n_nodes < 1000 for graph in read_graphs(path, format="matrices"))] += 1
+            except GraphError:
+                seen[False] += 1
+    assert min(seen.values()) > 200
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".csv.gz"])
@@ -132,6 +211,8 @@ def test_other_files_stay_what_they_are(tmp_path):
         assert_same(one, other)
 
 
+MARKET = "%%MatrixMarket matrix coordinate real general\n"
+BOMB = {"A": np.zeros((2200, 2200))}
 BAD = {
     "not square": ("a.npy", lambda p: np.save(p, np.ones((3, 4))), r"has shape \(3, 4\)"),
     "of 4 axes": ("a.npy", lambda p: np.save(p, np.ones((2, 3, 3, 3))), "has shape"),
@@ -142,15 +223,22 @@ BAD = {
         "all stacks of matrices; name",
     ),
     "no matrix": ("a.npz", lambda p: np.savez(p, x=np.ones(3)), "none of the arrays"),
-    "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "Python objects"),
+    "pickled": ("a.npz", lambda p: np.savez(p, A=np.array([[{}]])), "none of the arrays"),
+    "a bomb": ("a.mat", lambda p: scipy.io.savemat(p, BOMB, do_compression=True), "bomb"),
+    "no entries": ("a.mtx", lambda p: p.write_text(MARKET + "9 9 99999999999\n1 1 1\n"), "where 99999999999"),
+    "too large": ("a.mtx", lambda p: p.write_text(MARKET + f"{10**9} {10**9} 0\n"), "nodes in one graph"),
     "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),
     "few rows": ("a.csv", lambda p: p.write_text("0,1,2\n1,0,3\n"), "2 rows of 3 numbers"),
-    "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: could not convert"),
+    "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: 'x' is no number"),
     "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*put 0"),
     "nothing": ("a.csv", lambda p: p.write_text("\n"), "no numbers"),
     "cut off": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "cut off"),
-    "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "damaged"),
-    "no market": ("a.mtx", lambda p: p.write_bytes(b"%%MatrixMarket nonsense\n1\n"), "damaged"),
+    "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "cut off"),
+    "no market": (
+        "a.mtx",
+        lambda p: p.write_bytes(b"%%MatrixMarket nonsense\n1\n"),
+        "a matrix of real numbers",
+    ),
 }
 
 

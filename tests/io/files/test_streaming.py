@@ -1,5 +1,6 @@
 """Files longer than memory: what is held does not grow with the file, for every format of many graphs."""
 
+import gzip
 import json
 import time
 import tracemalloc
@@ -21,9 +22,8 @@ N = 400  # nodes of each graph
 
 def ring(index, directed=False):
     edges = np.column_stack([np.arange(N), (np.arange(N) + 1) % N])
-    return RawGraph(
-        N, edges, {"x": np.arange(N) * 0.5}, {"weight": np.ones(N)}, directed, f"graph {index}", 1
-    )
+    columns = {"x": np.arange(N) * 0.5}, {"weight": np.ones(N)}
+    return RawGraph(N, edges, *columns, directed, f"graph {index}", 1)
 
 
 def tu_files(count, shuffled=False):
@@ -392,8 +392,6 @@ def test_faults_in_tu_sets(tmp_path, monkeypatch, file, text, wanted, reason, at
 
 
 def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):
-    import gzip
-
     lines = (GOOD + "\n").encode() * 3000
     data = gzip.compress(lines, mtime=0)
     (tmp_path / "a.jsonl.gz").write_bytes(data[: len(data) // 2])

@@ -82,6 +82,7 @@ def blocks_of(
     options: dict[str, Any],
 ) -> Iterator[Block]:
     """Yield the graphs of one file some at a time, column by column if its format can."""
+    source.format = entry.name
     taken = {} if entry.blocks is None else inspect.signature(entry.blocks).parameters
     if entry.blocks is None or options.keys() - taken:
         yield from _lists(read_entry(source, entry, on_error, options), block_size)

@@ -21,8 +21,6 @@ from grnf.io.files.molecules import (
     changed_in_smiles,
     fits_smiles,
     in_smiles_order,
-    read_sdf,
-    read_sdf_blocks,
     read_smiles,
     read_smiles_blocks,
     read_smiles_line_blocks,
@@ -239,8 +237,8 @@ FORMATS: dict[str, Format] = _table(
         "sdf",
         "SD and MOL files of molecules, their data fields as columns",
         SDF_SUFFIXES,
-        read_sdf,
-        blocks=read_sdf_blocks,
+        read_smiles,
+        blocks=read_smiles_blocks,
     ),
     _record_wise(
         "edge-table",
@@ -277,3 +275,4 @@ FORMATS: dict[str, Format] = _table(
         text=False,
     ),
 )
+"""All formats, by name."""

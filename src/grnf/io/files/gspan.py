@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from grnf.errors import GraphError
 from grnf.io.files.builder import GraphBuilder
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
@@ -39,56 +37,49 @@ def read_gspan(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGr
 
 
 def _records(source: Source) -> Iterator[tuple[str, str | None, tuple[str | None, list[str]] | GraphError]]:
-    """Yield where each graph begins, its id, and its lines with what they are called in messages."""
-    where, name, lines, size = "", None, list[str](), 0
+    """Yield where each graph begins, its id, and id and lines, or what is wrong with one of them."""
+    where, name, lines, size, problem = "", None, list[str](), 0, ""
     for number, line in source.lines_or_errors(LONGEST_LINE):
         try:
             if isinstance(line, GraphError):
                 raise line
             text = decoded(line, "the line").strip()
         except GraphError as error:
-            text = f"line {number}: {error}"  # no letter that a line begins with
+            text, problem = "", problem or f"line {number}: {error}"
         fields = text.split()
         if fields[:1] == ["t"]:
             if where:
-                yield where, name, (name, lines)
-            where, lines, size = f"{source}, line {number}", [], 0
+                yield where, name, GraphError(problem) if problem else (name, lines)
+            where, lines, size, problem = f"{source}, line {number}", [], 0, ""
             name = next((field for field in fields[1:] if field != "#"), None)
             if name == LAST:
                 return
-        elif where:
-            size += len(text)
-            if size > LONGEST_RECORD:
-                raise GraphError(f"{where}: the graph is longer than {LONGEST_RECORD} bytes")
-            lines.append(text)
-        elif fields and not text.startswith(OTHER):
+        elif not where and fields and not text.startswith(OTHER):
             raise GraphError(f"{source}, line {number}: a line 't # id' is wanted before {text[:80]!r}")
+        elif size <= LONGEST_RECORD:
+            lines.append(text)
+            size += len(text)
+        else:
+            problem, lines = f"the graph is longer than {LONGEST_RECORD} bytes", []
     if where:
-        yield where, name, (name, lines)
+        yield where, name, GraphError(problem) if problem else (name, lines)
 
 
 def _graph(record: tuple[str | None, list[str]]) -> RawGraph:
     name, lines = record
     builder = GraphBuilder()
-    labels: list[str | None] = []
-    kinds: list[str | None] = []
     for line in lines:
         kind, *fields = line.split() or ["#"]
         if kind.startswith(OTHER):
             continue
         if kind == NODE and len(fields) in (1, 2):
-            builder.node(fields[0], {})
-            labels.append(fields[1] if len(fields) == 2 else None)
+            builder.node(fields[0], _label(fields[1:]))
         elif kind in (EDGE, *ARCS) and len(fields) in (2, 3):
-            builder.edge(fields[0], fields[1], {}, directed=kind in ARCS)
-            kinds.append(fields[2] if len(fields) == 3 else None)
+            builder.edge(fields[0], fields[1], _label(fields[2:]), kind in ARCS)
         else:
             raise GraphError(f"{line[:80]!r} is neither 'v node label' nor 'e node node label'")
-    raw = builder.build(graph_id=name)
-    return RawGraph(raw.n_nodes, raw.edges, _column(labels), _column(kinds), raw.directed, name)
+    return builder.build(graph_id=name)
 
 
-def _column(labels: list[str | None]) -> dict[str, np.ndarray]:
-    if all(label is None for label in labels):
-        return {}
-    return {"label": np.array(labels, dtype=object)}
+def _label(rest: list[str]) -> dict[str, str]:
+    return {"label": rest[0]} if rest else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import IO, Any, TypeAlias
 
@@ -16,6 +16,9 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.archives import Member, open_archive
+from grnf.io.files.limits import LARGEST_GRAPH
+from grnf.io.files.market import MARKET, read_market
+from grnf.io.files.matlab import read_variables
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.number_table import read_number_table
 from grnf.io.files.records import OnError, each_record
@@ -26,7 +29,7 @@ from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["holds_matrices", "read_matrices"]
 
-NUMPY, ZIP, MARKET = b"\x93NUMPY", b"PK", b"%%MatrixMarket"
+NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
 """What an array beside a stack is called that has a value for each graph."""
@@ -64,8 +67,6 @@ def read_matrices(
             size = file.seek(0, 2)
             file.seek(0)
             records = _of_stream(ArrayStream(file, size, str(source)), None, str(source), {})
-        elif head.startswith(MARKET):
-            records = iter([(str(source), None, (_market(file, source), None, None))])
         else:
             records = iter([(str(source), None, again)])
         yield from each_record(records, _graph, on_error)
@@ -85,8 +86,12 @@ def holds_matrices(source: Source) -> bool:
 def _graph(content: Source | tuple[Any, str | None, Any]) -> RawGraph:
     """Return the graph of a matrix, with its name and target, or of a text."""
     if isinstance(content, Source):
-        return read_number_table(content)
+        with content.open() as file:
+            read = read_market if file.read(len(MARKET)) == MARKET else read_number_table
+        return read(content)
     matrix, name, y = content
+    if matrix.shape[0] > LARGEST_GRAPH:
+        raise GraphError(f"{matrix.shape[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
     raw = raw_from_dense(matrix) if isinstance(matrix, np.ndarray) else raw_from_sparse(matrix)
     return replace(raw, graph_id=name, y=y)
 
@@ -202,14 +207,15 @@ def _beside(names: Collection[str], y: str | None, source: Source) -> tuple[str,
 
 def _of_archive(file: IO[bytes], source: Source, array: str | None, y: str | None) -> Iterator[_Record]:
     with open_archive(file, str(source)) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if "format" in names and set(names) <= SPARSE:
             yield str(source), None, (_sparse(file, source), None, None)
             return
-        roles, others = {}, {}
+        roles: dict[str, str | None] = dict.fromkeys(names)
+        others = {}
         asked = _beside(names, y, source)
         for name in names:
-            with _member(archive, name, source) as stream:
+            with suppress(GraphError), _member(archive, name, source) as stream:  # objects, names of subjects
                 roles[name] = _role(stream.shape, stream.dtype.kind)
                 if name in asked and roles[name] is None:
                     others[name] = stream.take(stream.length)
@@ -220,9 +226,7 @@ def _of_archive(file: IO[bytes], source: Source, array: str | None, y: str | Non
 
 @contextmanager
 def _member(archive: zipfile.ZipFile, name: str, source: Source) -> Iterator[ArrayStream]:
-    with ExitStack() as stack:
-        member = Member(archive, f"{name}.npy", str(source))
-        stack.callback(member.close)
+    with closing(Member(archive, f"{name}.npy", str(source))) as member:
         yield ArrayStream(member, member.size, f"{source}: array {name!r}")
 
 
@@ -231,18 +235,12 @@ def _sparse(file: IO[bytes], source: Source) -> Any:
 
     file.seek(0)
     try:
-        return sp.load_npz(file)  # which loads no pickles
+        found = sp.load_npz(file)  # which loads no pickles
+        if hasattr(found, "check_format"):
+            found.check_format(full_check=True)  # places outside of the matrix would be written to
+        return found
     except Exception as error:  # whatever a damaged file makes of it
         raise GraphError(f"{source}: no sparse matrix, or a damaged one: {error}") from None
-
-
-def _market(file: IO[bytes], source: Source) -> Any:
-    from scipy.io import mmread
-
-    try:
-        return mmread(file)
-    except Exception as error:
-        raise GraphError(f"{source}: no Matrix Market file, or a damaged one: {error}") from None
 
 
 def _of_matlab(
@@ -250,14 +248,10 @@ def _of_matlab(
 ) -> Iterator[_Record]:
     if head.startswith(HDF):
         raise GraphError(f"{source} is a MATLAB file of version 7.3; save it with -v7, or as .npy")
-    from scipy.io import loadmat
-
     try:
-        stream: Any = file  # loadmat takes open files too
-        found = loadmat(stream, appendmat=False)
-    except Exception as error:  # whatever a damaged file makes of it
-        raise GraphError(f"{source}: no MATLAB file, or a damaged one: {error}") from None
-    arrays = {name: values for name, values in found.items() if not name.startswith("__")}
+        arrays = read_variables(file)
+    except GraphError as error:
+        raise GraphError(f"{source}: {error}") from None
     cells = {name: _matrices(values) for name, values in arrays.items()}
     roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
     asked = _beside(arrays, y, source)
@@ -272,10 +266,11 @@ def _of_matlab(
 
 
 def _shape(values: Any) -> tuple[tuple[int, ...], str]:
-    return tuple(np.shape(values)), getattr(getattr(values, "dtype", None), "kind", "O")
+    """Return shape and kind of numbers of an array or sparse matrix; of other things what is no matrix."""
+    return (values.shape, values.dtype.kind) if hasattr(values, "dtype") else ((), "O")
 
 
 def _matrices(values: Any) -> list[Any]:
     """Return the matrices of a cell array; none if it is something else."""
-    cells = values.ravel().tolist() if isinstance(values, np.ndarray) and values.dtype == object else []
+    cells = values if isinstance(values, list) else []
     return cells if all(_role(*_shape(cell)) == "matrix" for cell in cells) else []

@@ -36,8 +36,6 @@ __all__ = [
     "changed_in_smiles",
     "fits_smiles",
     "in_smiles_order",
-    "read_sdf",
-    "read_sdf_blocks",
     "read_smiles",
     "read_smiles_blocks",
     "read_smiles_line_blocks",
@@ -115,33 +113,6 @@ def read_smiles_blocks(
         Processes that read SMILES, as in joblib; by default this one alone.
     """
     return _in_blocks(_records(source, column, y, graph_id, keep), on_error, n_jobs)
-
-
-def read_sdf(
-    source: Source,
-    *,
-    y: str | Sequence[str] | None = None,
-    graph_id: str | None = None,
-    keep: Sequence[str] = (),
-    on_error: OnError = "raise",
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of an SD or MOL file, which is a table with a row for each; as in `read_smiles`."""
-    source.table = "sdf"
-    return read_smiles(source, y=y, graph_id=graph_id, keep=keep, on_error=on_error)
-
-
-def read_sdf_blocks(
-    source: Source,
-    *,
-    y: str | Sequence[str] | None = None,
-    graph_id: str | None = None,
-    keep: Sequence[str] = (),
-    on_error: OnError = "raise",
-    n_jobs: int | None = None,
-) -> Iterator[Block]:
-    """Yield the molecules of an SD or MOL file as blocks; as in `read_smiles_blocks`."""
-    source.table = "sdf"
-    return read_smiles_blocks(source, y=y, graph_id=graph_id, keep=keep, on_error=on_error, n_jobs=n_jobs)
 
 
 def _in_blocks(records: Iterator[_Record], on_error: OnError, n_jobs: int | None) -> Iterator[Block]:

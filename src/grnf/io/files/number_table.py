@@ -6,6 +6,7 @@ that only count the nodes are none. Rows are read one at a time, and only entrie
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -16,8 +17,10 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.streams import Source, decoded
+from grnf.io.files.values import number
 from grnf.io.from_arrays import raw_from_sparse
 from grnf.io.raw import RawGraph
+from grnf.typing import FloatArray
 
 __all__ = ["is_number_table", "read_number_table"]
 
@@ -107,29 +110,29 @@ def _layout(source: Source) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
 def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Yield line numbers and fields of the lines that are neither blank nor comments."""
     delimiter: str | None = ""
-    for number, line in source.lines(LONGEST_LINE):
-        text = decoded(line, f"line {number}").rstrip()
+    for place, line in source.lines(LONGEST_LINE):
+        text = decoded(line, f"line {place}").rstrip()
         if not text.strip() or text.lstrip().startswith(COMMENTS):
             continue
         if delimiter == "":
             found = [mark for mark in "\t;," if mark in text]
             delimiter = max(found, key=text.count) if found else None
-        yield number, [field.strip().strip('"') for field in text.split(delimiter)]
+        try:
+            fields = text.split() if delimiter is None else next(csv.reader([text], delimiter=delimiter))
+        except csv.Error as error:
+            raise GraphError(f"line {place}: {error}") from None
+        yield place, [field.strip() for field in fields]
 
 
 def _are_numbers(fields: list[str]) -> bool:
-    try:
-        [float(field) for field in fields]
-    except ValueError:
-        return False
-    return True
+    return all(isinstance(number(field), int | float) for field in fields)
 
 
-def _numbers(fields: list[str], line: int) -> Any:
-    try:
-        return np.array([float(field) for field in fields])
-    except ValueError as error:
-        raise GraphError(f"line {line}: {error}; put 0 where there is no edge") from None
+def _numbers(fields: list[str], line: int) -> FloatArray:
+    if not _are_numbers(fields):
+        wrong = next(field for field in fields if not _are_numbers([field]))
+        raise GraphError(f"line {line}: {wrong!r} is no number; put 0 where there is no edge")
+    return np.array(fields, dtype=np.float64)
 
 
 def _only_count(names: list[str]) -> bool:

@@ -124,6 +124,7 @@ def read_entry(
             raise GraphError(f"format {entry.name} has no option {name!r}; it has {known or 'none'}")
     if entry.record_wise:
         options = {**options, "on_error": on_error}
+    source.format = entry.name
     graphs = entry.reader(source, **options)
     if source.is_empty:
         graphs = _of_nothing(source, graphs)

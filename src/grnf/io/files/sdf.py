@@ -34,7 +34,7 @@ class _Record(NamedTuple):
 
 def is_sdf(source: Source) -> bool:
     """Tell SD files from other tables: as somebody said, or by the suffix."""
-    return source.table == "sdf" or source.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
+    return source.format == "sdf" or source.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
 
 
 def sdf_columns(source: Source) -> list[str]:

@@ -43,8 +43,8 @@ class Source:
         self.name = "standard input" if self.is_stdin else str(path)
         self.rows: tuple[int, int] | None = None
         """First row and number of rows that are wanted of a Parquet file; None for all."""
-        self.table: str | None = None
-        """What format this table is said to have; None where nobody said."""
+        self.format: str | None = None
+        """The format that it is read as; None where nobody said."""
         self.head_lines = self.lines_passed_over = 0
         """Lines at the beginning that are numbered as they stand, and lines left out after them."""
 
@@ -106,7 +106,7 @@ class Source:
                 shutil.copyfileobj(stream, copy)
                 copy.flush()
             source = Source(copy.name)
-            source.name, source.table = self.name, self.table
+            source.name, source.format = self.name, self.format
             yield source
 
     def lines(self, limit: int) -> Iterator[tuple[int, bytes]]:
