@@ -60,7 +60,7 @@ def write(name, path, count):
     if name == "tu":
         zipped(path, tu_files(count), zipfile.ZIP_STORED)
     elif name in ("smiles", "smi"):
-        path.write_text(("smiles\n" if name == "smiles" else "") + ("C" * 50 + "O\n") * count)
+        path.write_text("smiles\n" * (name == "smiles") + ("C" * 50 + "O\n") * count)
     elif name == "sdf":
         Chem = guest("rdkit.Chem")
         path.write_text((Chem.MolToMolBlock(Chem.MolFromSmiles("C" * 50 + "O")) + "$$$$\n") * count)
@@ -69,9 +69,11 @@ def write(name, path, count):
     elif name == "graph6-npy":
         np.save(path, np.array(["g" + "?" * 130] * count))
     elif name == "gspan":
-        nodes = "".join(f"v {v} C\n" for v in range(N))
-        edges = "".join(f"e {v} {(v + 1) % N} 1\n" for v in range(N))
-        path.write_text("".join(f"t # {place}\n{nodes}{edges}" for place in range(count)))
+        edges = "".join(f"v {v} C\ne {v} {(v + 1) % N} 1\n" for v in range(N))
+        path.write_text("".join(f"t # {place}\n{edges}" for place in range(count)))
+    elif name == "dot":
+        edges = "".join(f"{v} -- {(v + 1) % N} [weight=0.5]\n" for v in range(N))
+        path.write_text("".join(f"graph g{place} {{\n{edges}}}\n" for place in range(count)))
     elif name == "matrices":
         stack = np.zeros((count, N, N), np.uint8)
         stack[:, np.arange(N), (np.arange(N) + 1) % N] = 2

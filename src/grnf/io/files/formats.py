@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
+from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import read_edge_table
 from grnf.io.files.edge_table_write import changed_in_tables, write_edge_table
@@ -167,6 +168,7 @@ FORMATS: dict[str, Format] = _table(
         carries=EVERYTHING,
     ),
     _record_wise("gml", "GML", (".gml",), read_gml, writer=write_gml, carries=EVERYTHING),
+    _record_wise("dot", "DOT of Graphviz, graphs and digraphs", (".dot", ".gv"), read_dot),
     Format(
         "gexf",
         "GEXF of Gephi",

@@ -13,6 +13,7 @@ __all__ = [
     "LONGEST_RECORD",
     "LONGEST_SMILES",
     "MOST_EMPTY_GRAPHS",
+    "MOST_PRODUCTS",
     "SMALL_MEMBER",
 ]
 
@@ -39,3 +40,6 @@ DEEPEST_NESTING = 64
 
 MOST_EMPTY_GRAPHS = 10**6
 """Graphs without nodes that a TU set may have: its largest graph number says how many graphs there are."""
+
+MOST_PRODUCTS = 10**6
+"""Edges of one graph that a few letters stand for: DOT joins all nodes of a subgraph to all of another."""
