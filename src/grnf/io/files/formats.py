@@ -12,6 +12,7 @@ from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import read_edge_table
 from grnf.io.files.edge_table_write import changed_in_tables, write_edge_table
+from grnf.io.files.excel import EXCEL_SUFFIXES
 from grnf.io.files.gexf import read_gexf, write_gexf
 from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
@@ -45,7 +46,7 @@ TABLES = ("csv", "tsv")
 """Names for tables of either kind, which are told apart by their columns."""
 MOLECULES = ("smiles", "sdf")
 """Tables of molecules: what holds for columns of one holds for those of the other."""
-TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", *EXCEL_SUFFIXES)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ FORMATS: dict[str, Format] = _table(
     _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
     _record_wise(
         "smiles",
-        "a CSV, TSV or Parquet table with a column of SMILES",
+        "a CSV, TSV, Excel or Parquet table with a column of SMILES",
         TABLE_SUFFIXES,
         read_smiles,
         blocks=read_smiles_blocks,
@@ -244,7 +245,7 @@ FORMATS: dict[str, Format] = _table(
     ),
     _record_wise(
         "edge-table",
-        "a CSV, TSV or Parquet table of graph_id, source, target and attributes",
+        "a CSV, TSV, Excel or Parquet table of graph_id, source, target and attributes",
         TABLE_SUFFIXES,
         read_edge_table,
         path_writer=write_edge_table,
@@ -272,7 +273,7 @@ FORMATS: dict[str, Format] = _table(
     _record_wise(
         "matrices",
         "adjacency matrices: a numpy or MATLAB file of one or many, Matrix Market, a table of numbers",
-        (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt"),  # those of others by what they hold
+        (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt", *EXCEL_SUFFIXES),  # by what they hold
         read_matrices,
         text=False,
     ),

@@ -13,6 +13,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
+from grnf.io.files.excel import EXCEL_SUFFIXES
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.gspan import is_gspan
 from grnf.io.files.inputs import Inputs, input_paths, is_several, named_graphs, titles
@@ -295,6 +296,8 @@ def write_graphs(
     >>> path.read_text()
     'Bw\n'
     """
+    if Path(path).suffix.lower() in EXCEL_SUFFIXES:
+        raise GraphError("Excel workbooks are read, not written; write .csv, which Excel opens")
     entry = _format(_output_format(path) if format is None else format)
     if not entry.can_write:
         writable = ", ".join(name for name, other in FORMATS.items() if other.can_write)

@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from grnf.errors import DiskFullError, GraphError
 from grnf.files import atomic_write, is_pipe, room_for
+from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 
 __all__ = ["Source", "Window", "aside", "decoded", "deliver", "open_sink"]
 
@@ -26,7 +27,7 @@ CHUNK = 2**18
 
 
 class Source:
-    r"""A file to read from; "-" is standard input, and what gzip has made is decompressed.
+    r"""A file to read from; "-" is standard input, what gzip has made is decompressed, and Excel is text.
 
     Examples
     --------
@@ -80,7 +81,10 @@ class Source:
         """Open the bytes for one pass."""
         try:
             with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
-                if self.path.suffix == ".gz" or _begins_with(file, GZIP):
+                if self.path.suffix.lower() in EXCEL_SUFFIXES:
+                    with open_sheet(file, str(self)) as text:
+                        yield text
+                elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
                     with gzip.GzipFile(fileobj=file, mode="rb") as stream:
                         yield cast("IO[bytes]", stream)
                 else:

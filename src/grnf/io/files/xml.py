@@ -1,19 +1,25 @@
-"""XML as a stream of events, for GraphML and GEXF; document types and entities are refused, not expanded."""
+"""XML as a stream of events; document types and entities are refused, not expanded."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.parsers import expat
 
 from grnf.errors import GraphError
 from grnf.io.files.limits import DEEPEST_NESTING
-from grnf.io.files.streams import Source
+
+if TYPE_CHECKING:
+    from grnf.io.files.archives import Member
+    from grnf.io.files.streams import Source
 
 __all__ = [
     "Event",
     "attribute",
+    "events_of",
+    "fed",
+    "new_parser",
     "typed_value",
     "value_type",
     "width_of",
@@ -41,10 +47,13 @@ class Event(NamedTuple):
 
 def xml_events(source: Source) -> Iterator[Event]:
     """Yield the events of a document, a chunk of the file in memory at a time."""
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    events: list[Event] = []
-    depth = 0
+    with source.open() as stream:
+        yield from events_of(stream, str(source))
+
+
+def events_of(stream: IO[bytes] | Member, where: str) -> Iterator[Event]:
+    """Yield the events of a document that is open."""
+    parser, events, depth = new_parser(), list[Event](), 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
@@ -61,27 +70,40 @@ def xml_events(source: Source) -> Iterator[Event]:
     def text(data: str) -> None:
         events.append(Event("text", data, {}, parser.CurrentLineNumber))
 
-    def refuse(*_: Any) -> None:
-        raise GraphError("document types and entities are not read; remove the <!DOCTYPE ...> part")
-
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = text
+    for _ in fed(parser, stream, where):
+        yield from events
+        events.clear()
+
+
+def new_parser() -> expat.XMLParserType:
+    """Return a parser that refuses what it would have to expand; who uses it sets the other handlers."""
+
+    def refuse(*_: Any) -> None:
+        raise GraphError("document types and entities are not read; remove the <!DOCTYPE ...> part")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
-    with source.open() as stream:
-        last = False
-        while not last:
-            chunk = stream.read(CHUNK)
-            last = not chunk
-            try:
-                parser.Parse(chunk, last)
-            except GraphError as error:
-                raise GraphError(f"{source}, line {parser.CurrentLineNumber}: {error}") from None
-            except (expat.ExpatError, ValueError, LookupError) as error:
-                raise GraphError(f"{source}: no valid XML: {error}") from None
-            yield from events
-            events.clear()
+    return parser
+
+
+def fed(parser: expat.XMLParserType, stream: IO[bytes] | Member, where: str) -> Iterator[None]:
+    """Let a parser see a document chunk by chunk; yields after each."""
+    last = False
+    while not last:
+        chunk = stream.read(CHUNK)
+        last = not chunk
+        try:
+            parser.Parse(chunk, last)
+        except GraphError as error:
+            raise GraphError(f"{where}, line {parser.CurrentLineNumber}: {error}") from None
+        except (expat.ExpatError, ValueError, LookupError) as error:
+            raise GraphError(f"{where}: no valid XML: {error}") from None
+        yield
 
 
 def attribute(event: Event, name: str) -> str:

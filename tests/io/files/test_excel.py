@@ -1,0 +1,226 @@
+"""Excel workbooks: tables of SMILES, of edges, matrices; what cells hold; what is no workbook."""
+
+import zipfile
+from html import escape
+
+import numpy as np
+import pytest
+
+from grnf import Graph, GraphError
+from grnf.io import BadGraph, guess_format, read_blocks, read_graphs, write_graphs
+from grnf.io.files.ranges import ranges_of, read_range
+from grnf.io.files.streams import Source
+from guests import guest
+
+BOOK = """<?xml version="1.0"?><workbook xmlns:r="r"><sheets><sheet name="data" sheetId="1" r:id="rId1"/>
+<sheet name="notes" sheetId="2" r:id="rId9"/></sheets></workbook>"""
+RELATIONS = """<Relationships><Relationship Id="rId9" Type="t/worksheet" Target="worksheets/sheet2.xml"/>
+<Relationship Id="rId1" Type="t/worksheet" Target="{}"/>
+<Relationship Id="rId3" Type="t/sharedStrings" Target="sharedStrings.xml"/></Relationships>"""
+SPOKEN = "<rPh><t>how it is said</t></rPh>"
+ABSENT = None
+
+
+def cell(value, place, texts):
+    if value is ABSENT:
+        return ""
+    if isinstance(value, bool):
+        return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
+    if isinstance(value, str) and value.startswith("#"):
+        return f'<c r="{place}" t="e"><v>{value}</v></c>'
+    if isinstance(value, str) and value.startswith("="):
+        return f'<c r="{place}" t="str"><f>A1</f><v>{escape(value[1:])}</v></c>'
+    if isinstance(value, str) and len(value) % 2:
+        return f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+    if isinstance(value, str):
+        texts.append(value)
+        return f'<c r="{place}" t="s"><v>{len(texts) - 1}</v></c>'
+    return f'<c r="{place}" s="4"><v>{value!r}</v></c>'
+
+
+def sheet(rows, prefix="", places=True, first=1):
+    texts, lines = [], []
+    for number, row in enumerate(rows, first):
+        names = [f"{chr(65 + column)}{number}" for column in range(len(row))]
+        cells = "".join(cell(value, name, texts) for value, name in zip(row, names, strict=True))
+        lines.append(f'<row r="{number}">{cells}</row>' if places else f"<row>{cells}</row>")
+    text = f"<worksheet><sheetData>{''.join(lines)}</sheetData></worksheet>"
+    if not places:
+        text = text.replace(' r="', ' x="')
+    if prefix:
+        text = text.replace("</", f"</{prefix}:").replace("<", f"<{prefix}:").replace(f"<{prefix}:/", "</")
+        text = text.replace(f"<{prefix}:worksheet", f'<{prefix}:worksheet xmlns:{prefix}="s"', 1)
+    runs = "".join(
+        f"<si><r><t>{escape(t[:2])}</t></r><r><t>{escape(t[2:])}</t></r>{SPOKEN}</si>" for t in texts
+    )
+    return text, f"<sst>{runs}</sst>"
+
+
+def workbook(path, rows, target="worksheets/sheet1.xml", **how):
+    text, strings = sheet(rows, **how)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", BOOK)
+        archive.writestr("xl/_rels/workbook.xml.rels", RELATIONS.format(target))
+        archive.writestr("xl/sharedStrings.xml", strings)
+        archive.writestr("xl/worksheets/sheet1.xml", text)
+        archive.writestr("xl/worksheets/sheet2.xml", sheet([["other"]])[0])
+    return path
+
+
+ROWS = [
+    ["SMILES", "name", "y", "active", "note"],
+    ["CCO", "ethanol", 1.5, True, 'a "b", c\nd'],
+    ["C", "methane", ABSENT, False, "#N/A"],
+    [],
+    ["wrong", "x&y<z>", 3, ABSENT, "=ümlaut"],
+]
+TEXT = """SMILES,name,y,active,note
+CCO,ethanol,1.5,True,"a ""b"", c
+d"
+C,methane,,False,
+
+wrong,x&y<z>,3,,ümlaut
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"prefix": "x"},
+        {"first": 4},
+        {"target": "/xl/worksheets/sheet1.xml"},
+        {"target": "../xl/worksheets/sheet1.xml"},
+    ],
+)
+def test_the_first_sheet_is_text(tmp_path, how):
+    path = workbook(tmp_path / "a.xlsx", ROWS, **how)
+    with Source(path).open() as file:
+        data = file.read()
+        assert data.decode() == TEXT
+        for place in (0, 40, 7, len(data), 3):
+            assert (file.seek(place), file.read(5)) == (place, data[place : place + 5])
+        assert (file.seek(-4, 2), file.read()) == (len(data) - 4, data[-4:])
+
+
+def test_cells_without_places(tmp_path):
+    rows = [["a", "b"], ["c"], ["d", "e", "f"]]
+    with Source(workbook(tmp_path / "a.xlsm", rows, places=False)).open() as file:
+        assert file.read() == b"a,b\nc,\nd,e,f\n"
+
+
+def test_molecules(tmp_path):
+    guest("rdkit")
+    path = workbook(tmp_path / "a.xlsx", ROWS)
+    assert guess_format(path) == "smiles"
+    found = list(read_graphs(path, y="y", graph_id="name", on_error="yield"))
+    assert [graph.graph_id for graph in found] == ["ethanol", "methane", "x&y<z>"]
+    assert [isinstance(graph, BadGraph) for graph in found] == [False, False, True]
+    assert "a.xlsx, line " in found[2].reason
+    assert found[0].y == 1.5
+    blocks = [graph for block in read_blocks(path, on_error="yield") for graph in block]
+    assert len(blocks) == 3
+
+
+def test_edges_nodes_and_matrices(tmp_path):
+    rows = [["graph_id", "source", "target", "w"], ["a", 1, 2, 0.5], ["a", 2, 3, 1.5], ["b", 1, 1, 2]]
+    path = workbook(tmp_path / "e.xlsx", rows)
+    assert guess_format(path) == "edge-table"
+    workbook(tmp_path / "e.nodes.xlsx", [["graph_id", "node"], *(["a", n] for n in (1, 2, 3, 4)), ["b", 1]])
+    first, second = read_graphs(path)
+    assert (first.n_nodes, first.edge_columns["w"].tolist(), second.n_nodes) == (4, [0.5, 1.5], 1)
+    A = [["", "V1", "V2", "V3"], ["V1", 0, 0.5, 0], ["V2", 0.5, 0, 2], ["V3", 0, 2, 0]]
+    path = workbook(tmp_path / "m.xlsx", A)
+    assert guess_format(path) == "matrices"
+    (graph,) = read_graphs(path)
+    assert graph.node_columns["name"].tolist() == ["V1", "V2", "V3"]
+    assert graph.edge_columns["weight"].tolist() == [0.5, 2]
+
+
+def test_ranges_of_a_workbook(tmp_path):
+    guest("rdkit")
+    rows = [["smiles", "y"], *([f"C{'C' * (i % 7)}O", i] for i in range(200))]
+    path = workbook(tmp_path / "a.xlsx", rows)
+    ranges = ranges_of(path, 60)
+    assert [each.count for each in ranges] == [60, 60, 60, 20]
+    found = [graph.y for each in ranges for block in read_range(each, y="y") for graph in block]
+    assert found == list(range(200))
+
+
+def test_they_are_not_written(tmp_path):
+    for format in (None, "smiles"):
+        with pytest.raises(GraphError, match=r"read, not written; write \.csv"):
+            write_graphs(tmp_path / "a.xlsx", [Graph(1, [])], format=format)
+
+
+def rewritten(path, member, change):
+    """Change one file of an archive."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            changed = change(data) if name == member else data
+            if changed is not None:
+                archive.writestr(name, changed)
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+BAD = {
+    "no sheet": (SHEET, lambda _: None, "first sheet is not there"),
+    "no book": ("xl/workbook.xml", lambda _: None, "no Excel workbook"),
+    "no sheets": ("xl/workbook.xml", lambda _: b"<workbook/>", "first sheet is not there"),
+    "cut off": (SHEET, lambda data: data[:200], "no valid XML"),
+    "a doctype": (SHEET, lambda data: b"<!DOCTYPE a []>" + data, "not read"),
+    "no such text": (SHEET, lambda data: data.replace(b"<v>0</v>", b"<v>99</v>"), "text '99' of"),
+    "a strange place": (SHEET, lambda data: data.replace(b'"B2"', b'"b2"'), "a cell at 'b2'"),
+    "a place twice": (SHEET, lambda data: data.replace(b'"B2"', b'"A2"'), "a cell at 'A2'"),
+    "many rows": (SHEET, lambda data: data.replace(b'<row r="2"', b'<row r="9999999"'), "row 9999999"),
+    "a bomb": (SHEET, lambda data: data + b" " * 2**25, "bomb"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_damaged_workbooks(tmp_path, kind):
+    member, change, message = BAD[kind]
+    path = workbook(tmp_path / "a.xlsx", ROWS)
+    rewritten(path, member, change)
+    with pytest.raises(GraphError, match=message) as error, Source(path).open() as file:
+        file.read()
+    assert "a.xlsx" in str(error.value)
+
+
+def test_what_is_no_workbook(tmp_path):
+    path = tmp_path / "a.xlsx"
+    old = b"\xd0\xcf\x11\xe0" * 9
+    for data, message in ((b"smiles\nC\n", "is no Excel"), (old, "old workbook"), (b"", "empty")):
+        path.write_bytes(data)
+        with pytest.raises(GraphError, match=message):
+            list(read_graphs(path))
+    renamed = workbook(tmp_path / "b.xlsx", ROWS).rename(tmp_path / "b.csv")
+    with pytest.raises(GraphError, match=r"no text; an Excel workbook .* name ends in \.xlsx"):
+        list(read_graphs(renamed))
+
+
+def test_damage_of_any_kind_is_an_error_of_ours(tmp_path):
+    random, seen = np.random.default_rng(0), {True: 0, False: 0}
+    path = tmp_path / "a.xlsx"
+    members = ("xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/sharedStrings.xml", SHEET)
+
+    def damaged(data):
+        wrong = bytearray(data)
+        for place in random.integers(len(wrong), size=random.integers(1, 4)):
+            wrong[place] = random.choice(np.frombuffer(b'<>/"=0129AZrcvts \xff', np.uint8))
+        return bytes(wrong[: len(wrong) if random.random() < 0.9 else random.integers(len(wrong))])
+
+    for _ in range(300):
+        workbook(path, [["graph_id", "source", "target"], [0, 1, 2], ["a", "even", "odd"]])
+        if random.random() < 0.3:
+            path.write_bytes(damaged(path.read_bytes()))
+        else:
+            rewritten(path, random.choice(members), damaged)
+        try:
+            seen[all(graph.n_nodes < 9 for graph in read_graphs(path, format="edge-table"))] += 1
+        except GraphError:
+            seen[False] += 1
+    assert min(seen.values()) > 30
