@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from grnf import GraphError
+from grnf import GRNF, GraphError
 from grnf.io import graphs_from_tables, iter_raw
 from guests import guest
 
@@ -68,6 +68,25 @@ def test_a_graph_of_edges_only_comes_last(frame):
 
 def test_empty_tables(frame):
     assert graphs_from_tables(frame({"graph_id": [], "source": [], "target": []})) == []
+
+
+def test_a_dataframe_of_one_graph(frame):
+    edges = frame({"source": ["a", "b"], "target": ["b", "c"], "weight": [0.5, 2.0]})
+    nodes = frame({"node": ["c", "b", "a", "d"], "charge": [1, 2, 3, 4]})
+    alone, beside = iter_raw([edges, (edges, nodes)])
+    assert (alone.n_nodes, alone.graph_id, alone.edges.tolist()) == (3, None, [[0, 1], [1, 2]])
+    assert alone.edge_columns["weight"].tolist() == [0.5, 2.0]
+    assert (beside.n_nodes, beside.edges.tolist()) == (4, [[2, 1], [1, 0]])
+    assert beside.node_columns["charge"].tolist() == [1, 2, 3, 4]
+    (nothing,) = iter_raw([frame({"source": [], "target": []})])
+    assert (nothing.n_nodes, len(nothing.edges)) == (0, 0)
+    assert GRNF(4, random_state=0).fit_transform([edges, edges[:1]]).shape == (2, 4)
+    with pytest.raises(GraphError, match=r"X\[0\]: edges, row 0: the graph has no node 'a' in the table"):
+        list(iter_raw([(edges, frame({"node": ["b"]}))]))
+    with pytest.raises(GraphError, match=r"X\[0\]: nodes, row 1: node 'b' stands there twice"):
+        list(iter_raw([(edges, frame({"node": ["b", "b"]}))]))
+    with pytest.raises(GraphError, match=r"of one graph go into a list: \[edges\]"):
+        list(iter_raw(edges))
 
 
 def test_bad_tables(frame):

@@ -29,7 +29,7 @@ from grnf.cli.options import (
     workers,
 )
 from grnf.cli.samples import graphs_of
-from grnf.cli.source import open_source
+from grnf.cli.source import format_and_options, open_source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
 
@@ -273,7 +273,7 @@ def _arriving(
     check_format(format, stream)
     if stream != "-" and not Path(stream).exists():
         raise GraphError(f"{stream} does not exist")
-    name = format or guess_format(stream)
+    name = format_and_options(format)[0] or guess_format(stream)
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
         for items, reached in follow_graphs(stream, name, start=start, follow=follow, block_size=size):

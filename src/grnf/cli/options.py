@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.source import format_and_options
 from grnf.files import is_pipe
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ __all__ = [
 ]
 
 
+TABLES, TABLE_READERS = ("csv", "tsv"), ("smiles", "edge-table")
+"""Names for tables, as their suffixes, and the formats that these may be."""
+
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
 BasisName = Literal["indicator", "overlapping"]
 DtypeName = Literal["float32", "float64"]
@@ -67,7 +72,13 @@ SourceArgument = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", help="Format of the input, where its suffix does not tell.")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME[:OPTIONS]",
+        help="Format of the input, where its suffix does not tell, and what its reader is to know, such as "
+        "edge-list:directed or matrices:array=A,y=age.",
+    ),
 ]
 SmilesColumn = Annotated[
     str | None,
@@ -179,13 +190,37 @@ def check_format(format: str | None, name: str | list[str], option: str = "--for
             check_format(format, each, option)
         return
 
-    known = [*FORMATS, *(("csv", "tsv") if option == "--format" else ())]  # tables, as their suffixes
+    known = [*FORMATS, *(TABLES if option == "--format" else ())]
+    if format is not None and option == "--format":
+        told, options = format_and_options(format)
+        _check_options(told, options)
+        format = told
     if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
         raise typer.BadParameter(
             f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option
         )
     if format is not None and format not in known:
         raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
+
+
+def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
+    """Refuse options that the reader of a format does not have."""
+    from grnf.io import FORMATS
+
+    if format is None:
+        raise typer.BadParameter("the name of a format is wanted before the colon", param_hint="--format")
+    readers = TABLE_READERS if format in TABLES else (format,)
+    known = [
+        name
+        for reader in readers
+        if reader in FORMATS
+        for name, value in inspect.signature(FORMATS[reader].reader).parameters.items()
+        if value.kind == value.KEYWORD_ONLY and name not in ("on_error", "keep")
+    ]
+    for name in options:
+        if name not in known:
+            has = f"its options are {', '.join(dict.fromkeys(known))}" if known else "it has none"
+            raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
 
 
 def check_free(output: str | Path, force: bool) -> None:

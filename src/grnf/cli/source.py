@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import shutil
 import sys
@@ -18,7 +19,10 @@ from grnf.files import is_pipe, room_for
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
 
-__all__ = ["Source", "name_of", "open_source", "sha256"]
+__all__ = ["Source", "format_and_options", "name_of", "open_source", "sha256"]
+
+
+TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
     """
     from grnf.io.files.inputs import input_paths, is_several
 
+    format, options = format_and_options(format)
     names = [names] if isinstance(names, str) else list(names)
     if len(names) > 1 or is_several(names[0]):
         paths = input_paths(names)
@@ -147,13 +152,13 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
                     f"{path} can be read only once, and is no input beside others: save it first"
                 )
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        yield Source(paths[0], f"{paths[0]}{more}", format, inputs=tuple(paths))
+        yield Source(paths[0], f"{paths[0]}{more}", format, options, tuple(paths))
         return
     name = names[0]
     if name != "-" and not Path(name).exists():
         raise GraphError(f"{name} does not exist")
     if name != "-" and not is_pipe(name):
-        yield Source(Path(name), name, format)
+        yield Source(Path(name), name, format, options)
         return
     title = "standard input" if name == "-" else name
     with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
@@ -166,7 +171,25 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
             shutil.copyfileobj(pipe, file)
         if not copy.stat().st_size:
             raise GraphError(f"{title} holds no graphs: it is empty")
-        yield Source(copy, title, format)
+        yield Source(copy, title, format, options)
+
+
+def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
+    """Split what --format says: the name of a format and, after a colon, what its reader is told.
+
+    Examples
+    --------
+    >>> format_and_options("edge-table:source_column=from,directed")
+    ('edge-table', {'source_column': 'from', 'directed': True})
+    >>> format_and_options('edge-table:"source_column=a,b",directed=no'), format_and_options(None)
+    (('edge-table', {'source_column': 'a,b', 'directed': False}), (None, {}))
+    """
+    name, _, rest = (format or "").partition(":")
+    options: dict[str, Any] = {}
+    for item in next(csv.reader([rest])) if rest else ():
+        option, given, value = item.partition("=")
+        options[option.strip()] = TRUTH.get(value.lower(), value) if given else True
+    return name or None, options
 
 
 def name_of(item: RawGraph | BadGraph, index: int) -> str:

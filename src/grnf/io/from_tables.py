@@ -13,14 +13,14 @@ from grnf.io.columns import as_column, is_missing
 from grnf.io.raw import RawGraph
 from grnf.typing import IntArray
 
-__all__ = ["graphs_from_tables"]
+__all__ = ["graphs_from_tables", "raw_from_tables"]
 
 
 def graphs_from_tables(
     edges: Any,
     nodes: Any = None,
     *,
-    graph_id: str = "graph_id",
+    graph_id: str | None = "graph_id",
     source: str = "source",
     target: str = "target",
     node: str = "node",
@@ -36,8 +36,8 @@ def graphs_from_tables(
     ----------
     edges, nodes : dataframe of pandas, polars or any other library that narwhals knows
     graph_id, source, target, node : str
-        Columns with the id of the graph (in both tables), the two ends of an edge (in `edges`) and the id of
-        a node (in `nodes`). Ids of nodes may repeat from graph to graph.
+        Columns with the id of the graph (in both tables; None: they are one graph), the two ends of an edge
+        (in `edges`) and the id of a node (in `nodes`). Ids of nodes may repeat from graph to graph.
     directed : bool, default=False
 
     Examples
@@ -47,12 +47,12 @@ def graphs_from_tables(
     >>> graphs_from_tables(edges)[0]
     RawGraph(n_nodes=3, n_edges=2, node_columns=[], edge_columns=[], undirected)
     """
-    edge_table = _Table(edges, "edges", (graph_id, source, target))
-    graphs: dict[Hashable, int] = {}
-    numbers: list[dict[Hashable, int]] = []
+    edge_table = _Table(edges, "edges", graph_id, (source, target))
+    graphs: dict[Hashable, int] = {} if graph_id is not None else {None: 0}
+    numbers: list[dict[Hashable, int]] = [{} for _ in graphs]
     node_table = None
     if nodes is not None:
-        node_table = _Table(nodes, "nodes", (graph_id, node))
+        node_table = _Table(nodes, "nodes", graph_id, (node,))
         _number_nodes(node_table, graphs, numbers)
     graph_of, ends = _number_ends(edge_table, graphs, numbers, known=node_table is not None)
     edge_slices = _Slices(graph_of, len(graphs))
@@ -68,16 +68,22 @@ def graphs_from_tables(
             node_columns=node_columns[index],
             edge_columns=edge_slices.of(edge_table.columns, index),
             directed=directed,
-            graph_id=str(key),
+            graph_id=None if key is None else str(key),
         )
         for key, index in graphs.items()
     ]
 
 
-class _Table:
-    """The ids and the attributes of one dataframe."""
+def raw_from_tables(edges: Any, nodes: Any = None) -> RawGraph:
+    """Make one graph from a table of its edges and, optionally, one of its nodes."""
+    (graph,) = graphs_from_tables(edges, nodes, graph_id=None)
+    return graph
 
-    def __init__(self, frame: Any, name: str, keys: tuple[str, ...]) -> None:
+
+class _Table:
+    """The ids and the attributes of one dataframe: ids of graphs, None if it is one, then of nodes."""
+
+    def __init__(self, frame: Any, name: str, graph_id: str | None, keys: tuple[str, ...]) -> None:
         try:
             import narwhals.stable.v1 as nw
         except ImportError:
@@ -86,13 +92,16 @@ class _Table:
             table = nw.from_native(frame, eager_only=True)
         except TypeError:
             raise GraphError(f"{name} must be a dataframe; got {type(frame).__name__}") from None
+        keys = keys if graph_id is None else (graph_id, *keys)
         absent = [key for key in keys if key not in table.columns]
         if absent:
             raise GraphError(
                 f"{name} has no column {absent[0]!r}; its columns are {', '.join(map(str, table.columns))}"
             )
-        self.name, self.keys = name, keys
+        self.name = name
         self.ids = [self._identifiers(key, table[key].to_list()) for key in keys]
+        if graph_id is None:
+            self.ids.insert(0, [None] * len(table))
         self.columns = {
             str(column): self._attribute(table[column], nw) for column in table.columns if column not in keys
         }
@@ -133,7 +142,8 @@ def _number_nodes(table: _Table, graphs: dict[Hashable, int], numbers: list[dict
         if index == len(numbers):
             numbers.append({})
         if node in numbers[index]:
-            raise GraphError(f"nodes, row {row}: node {node!r} of graph {key!r} stands there twice")
+            whose = "" if key is None else f" of graph {key!r}"
+            raise GraphError(f"nodes, row {row}: node {node!r}{whose} stands there twice")
         numbers[index][node] = len(numbers[index])
 
 
@@ -149,9 +159,8 @@ def _number_ends(
             numbers.append({})
         for side, node in enumerate(pair):
             if known and node not in numbers[index]:
-                raise GraphError(
-                    f"edges, row {row}: graph {key!r} has no node {node!r} in the table of nodes"
-                )
+                which = "the graph" if key is None else f"graph {key!r}"
+                raise GraphError(f"edges, row {row}: {which} has no node {node!r} in the table of nodes")
             ends[row, side] = numbers[index].setdefault(node, len(numbers[index]))
         graph_of[row] = index
     return graph_of, ends

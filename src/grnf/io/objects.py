@@ -18,7 +18,7 @@ from grnf.io.columns import check_columns
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse, raw_from_tuple
 from grnf.io.from_libraries import raw_from_igraph, raw_from_networkx, raw_from_rustworkx
 from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
-from grnf.io.from_tables import graphs_from_tables
+from grnf.io.from_tables import graphs_from_tables, raw_from_tables
 from grnf.io.from_torch import raw_from_pyg
 from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
 
@@ -26,7 +26,8 @@ __all__ = ["graph_objects", "is_edge_table", "iter_raw", "listed_graphs", "own_n
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
-    "or scipy, RDKit molecules, SMILES strings and (edge_index, x, edge_attr) tuples"
+    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples and dataframes of edges "
+    "(source, target)"
 )
 KEYS = ("graph_id", "source", "target")
 """Columns by which a table of edges is known."""
@@ -42,15 +43,19 @@ def to_raw(graph: Any) -> RawGraph:
     ----------
     graph : object
         A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
-        adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; or a tuple
-        (edge_index, x, edge_attr). Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
+        adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
+        (edge_index, x, edge_attr); or a dataframe of its edges with the columns source and target, alone or
+        as (edges, nodes). Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
 
     Examples
     --------
     >>> to_raw(([[0, 1], [1, 2]],))
     RawGraph(n_nodes=3, n_edges=2, node_columns=[], edge_columns=[], directed)
     """
-    convert = _converter(type(graph))
+    if _is_table_of_one(graph[0] if isinstance(graph, tuple) and len(graph) == 2 else graph):
+        convert: Converter | None = _raw_from_frames
+    else:
+        convert = _converter(type(graph))
     if convert is None:
         found = _described(graph)
         raise GraphError(f"no graph can be made of {found}; accepted are {ACCEPTED}{_hint(graph)}")
@@ -118,7 +123,8 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     if _is_frame(graphs):
         raise GraphError(
             f"{caller} is a dataframe without the columns {', '.join(KEYS)} of a table of edges; pass the "
-            "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables"
+            "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables. "
+            "The edges of one graph go into a list: [edges]"
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, WITHOUT_ROWS):
         return graphs
@@ -189,6 +195,10 @@ def _converter(kind: type) -> Converter | None:
     return None
 
 
+def _raw_from_frames(graph: Any) -> RawGraph:
+    return raw_from_tables(*graph) if isinstance(graph, tuple) else raw_from_tables(graph)
+
+
 def _refused(graph: BadGraph) -> RawGraph:
     raise GraphError(graph.reason)
 
@@ -196,6 +206,11 @@ def _refused(graph: BadGraph) -> RawGraph:
 def is_edge_table(graphs: Any) -> bool:
     """Whether this is a dataframe with the columns that `graphs_from_tables` looks for."""
     return _is_frame(graphs) and all(key in graphs.columns for key in KEYS)
+
+
+def _is_table_of_one(graph: Any) -> bool:
+    """Whether this is a dataframe of the edges of one graph."""
+    return _is_frame(graph) and all((key in graph.columns) == (key != KEYS[0]) for key in KEYS)
 
 
 def _is_frame(graphs: Any) -> bool:

@@ -176,7 +176,9 @@ def test_columns_can_be_named(tmp_path):
             "graph_id,node\nb,1\n",
             "graph 'a': this graph is not in the table",
         ),
-        ("source,target\n1,2\n", None, "no column of graph"),
+        ("graph_id,source\n1,2\n", None, "no column of target"),
+        ("source,target\n1,2\n", "graph_id,node\na,1\n", "one has a column of graphs alone"),
+        ("graph_id,source,target\na,1,2\n", "node\n1\n", "one has a column of graphs alone"),
         ("x," * 10**6 + "source,target\n", None, "line 1: the line is longer than"),
     ],
 )
@@ -188,6 +190,27 @@ def test_damage_in_edge_tables(tmp_path, edges, nodes, message):
         options["nodes"] = tmp_path / "n.csv"
     with pytest.raises(GraphError, match=message):
         list(read_graphs(tmp_path / "e.csv", format="edge-table", **options))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_a_table_without_graphs_is_one_graph(tmp_path, suffix):
+    frame = pd.DataFrame({"from": ["a", "b"], "to": ["b", "c"], "w": [0.5, 2.0]})
+    for name, rows in (("s1", frame), ("s2", frame[:1]), ("s3", frame[:0])):
+        table(tmp_path, suffix, rows, name)
+    found = list(read_graphs(tmp_path))
+    assert [(graph.graph_id, graph.n_nodes) for graph in found] == [("s1", 3), ("s2", 2), ("s3", 0)]
+    assert found[0].edge_columns["w"].tolist() == [0.5, 2.0]
+    table(tmp_path, suffix, pd.DataFrame({"node": ["c", "a", "b", "d"], "x": [1, 2, 3, 4]}), "s1.nodes")
+    (graph,) = read_graphs(tmp_path / f"s1{suffix}")
+    assert (graph.graph_id, graph.n_nodes, graph.edges.tolist()) == (None, 4, [[1, 2], [2, 0]])
+    assert graph.node_columns["x"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_fault_in_a_table_of_one_graph(tmp_path):
+    (tmp_path / "a.csv").write_text("source,target\n1,2\n3,\n")
+    (bad,) = read_graphs(tmp_path / "a.csv", on_error="yield")
+    assert (bad.graph_id, bad.index) == (None, 0)
+    assert "a.csv, line 3: no node in column 'target'" in bad.reason
 
 
 def test_hugging_face_rows(tmp_path):

@@ -1,9 +1,10 @@
 """Long tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
 
-Ids of nodes may repeat from graph to graph. Isolated nodes and node attributes need the node table: a file
-NAME.nodes.csv beside NAME.csv, or one that is named. A column "directed" of the edges is their direction. A
-first pass over the ids tells whether the rows of each graph stand together, and both tables have the graphs
-in one order; rows that do not are sorted on disk, so that tables of any length and order can be read.
+Without a column of graphs the table is one graph. Ids of nodes may repeat from graph to graph. Isolated nodes
+and node attributes need the node table: a file NAME.nodes.csv beside NAME.csv, or one that is named. A column
+"directed" of the edges is their direction. A first pass over the ids tells whether the rows of each graph
+stand together, and both tables have the graphs in one order; rows that do not are sorted on disk, so that
+tables of any length and order can be read.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SOURCE_NAMES = ("source", "src", "from", "source_id", "u")
 TARGET_NAMES = ("target", "dst", "to", "target_id", "v", "destination")
 NODE_NAMES = ("node", "node_id", "nodeid", "id")
 DIRECTED = "directed"
+ONLY = ""
+"""The id of a graph that has none."""
 
 
 def node_table(path: Path) -> Path:
@@ -103,13 +106,14 @@ class _Table:
 
         def choose(names: list[str]) -> list[str]:
             for role, (given, usual) in self.roles.items():
-                self.columns[role] = find_column(names, given, usual, role, self.source)
+                if role != "graph" or given is not None or _usual(names, usual):
+                    self.columns[role] = find_column(names, given, usual, role, self.source)
             if DIRECTED in names and "source" in self.roles:
                 self.columns[DIRECTED] = DIRECTED
-            return [self.columns["graph"]] if only_ids else names
+            return [next(iter(self.columns.values()))] if only_ids else names
 
         for row in read_table(self.source, choose):
-            graph_id = _identifier(row.values.get(self.columns["graph"]))
+            graph_id = ONLY if self.is_one else _identifier(row.values.get(self.columns["graph"]))
             if graph_id is None and not row.problem:
                 problem = f"no id of a graph in column {self.columns['graph']!r}"
                 row = Row(row.where, row.values, problem)
@@ -124,7 +128,12 @@ class _Table:
                 waiting = None
             yield current, row
         if waiting is not None:
-            yield "", waiting
+            yield ONLY, waiting
+
+    @property
+    def is_one(self) -> bool:
+        """Whether the table, whose columns are known, is one graph, having no column of graphs."""
+        return "graph" not in self.columns
 
     def role(self, row: Row, role: str) -> str:
         """Return the id of a node; texts are compared as they stand."""
@@ -148,6 +157,10 @@ class _Table:
     def attributes(self, row: Row) -> dict[str, Any]:
         taken = set(self.columns.values())
         return {name: cell(value) for name, value in row.values.items() if name not in taken}
+
+
+def _usual(names: Sequence[str], usual: Sequence[str]) -> bool:
+    return any(name.strip().lower() in usual for name in names)
 
 
 def _identifier(value: Any) -> str | None:
@@ -198,6 +211,10 @@ def read_edge_table(
         n_listed = numbers.count
         edges = _Table(stack.enter_context(source.reopenable()), edge_roles, on_error)
         edges.survey(numbers)
+        if table is not None and table.is_one != edges.is_one:
+            raise GraphError(
+                f"{source}: of its tables of edges and of nodes one has a column of graphs alone"
+            )
 
         def build(pair: tuple[_Part | None, _Part | None]) -> RawGraph:
             node_part, edge_part = pair
@@ -210,18 +227,22 @@ def read_edge_table(
             for row in edge_part.rows if edge_part else ():
                 ends = edges.role(row, "source"), edges.role(row, "target")
                 builder.edge(*ends, edges.attributes(row), edges.direction(row))
-            return builder.build(directed=directed, graph_id=_one(pair).graph_id, new_nodes=table is None)
+            name = _one(pair).graph_id or None
+            return builder.build(directed=directed, graph_id=name, new_nodes=table is None)
 
         pairs = _joined(iter(()) if table is None else table.parts(numbers), edges.parts(numbers))
-        records = (
-            (
-                f"{(pair[1] or _one(pair)).rows[0].where}: graph {_one(pair).graph_id!r}",
-                _one(pair).graph_id,
-                pair,
-            )
-            for pair in pairs
+        if edges.is_one:  # also where there is no row at all
+            pairs = iter([next(pairs, (None, None))])
+        yield from each_record(
+            ((_where(pair, source), _one(pair).graph_id or None, pair) for pair in pairs), build, on_error
         )
-        yield from each_record(records, build, on_error)
+
+
+def _where(pair: tuple[_Part | None, _Part | None], source: Source) -> str:
+    """Return where a graph begins, and which it is."""
+    part = pair[1] or _one(pair)
+    place = part.rows[0].where if part.rows else str(source)
+    return f"{place}: graph {part.graph_id!r}" if part.graph_id else place
 
 
 def _one(pair: tuple[_Part | None, _Part | None]) -> _Part:

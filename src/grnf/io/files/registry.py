@@ -263,7 +263,8 @@ def _guess_table(source: Source) -> str:
         return "smiles"
     raise GraphError(
         f"{source}: among the columns {sorted(names)[:20]} there are neither SMILES nor source and target, "
-        "nor is it a square table of numbers; name the format and its columns"
+        "nor is it a square table of numbers; name the format and its columns: smiles with column, or "
+        "edge-table with source_column and target_column"
     )
 
 
