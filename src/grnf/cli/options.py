@@ -193,7 +193,8 @@ def check_format(format: str | None, name: str | list[str], option: str = "--for
     known = [*FORMATS, *(TABLES if option == "--format" else ())]
     if format is not None and option == "--format":
         told, options = format_and_options(format)
-        _check_options(told, options)
+        if options or told is None:
+            _check_options(told, options)
         format = told
     if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
         raise typer.BadParameter(
