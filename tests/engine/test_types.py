@@ -13,8 +13,10 @@ from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.jit import compiled
 from grnf.engine.low import neighbours, statistics
+from grnf.engine.row_triples import triples_of_rows
 from grnf.engine.schedule import Piece
-from grnf.engine.tuple_types import count_types, form_of, read
+from grnf.engine.triple_types import triples_along_edges
+from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
 from random_graphs import cycle
 
@@ -91,6 +93,31 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
     assert by_types(graph, B) == expected
     if B == 3:
         assert by_types(graph, B, along_edges=True) == expected
+
+
+@compiled
+def _ways(of, twins, most):
+    """Return keys and counts of triples in every way: all met, walked, and along edges where nodes are single."""
+    form = form_of(3, of.n_classes[0], of.value_ptr[1] - of.value_ptr[0])
+    walked, reverse = _unordered(of, form, 0, most), _reverse(of, 0)
+    met, types = triples_of_rows(of, 0, form, most), _ordered(walked[0], walked[1], reverse, form)
+    found = [met, (types.keys, types.counts)]
+    if not twins:
+        along = triples_along_edges(of, 0, form, most)
+        types = _ordered(along[0], along[1], reverse, form)
+        found.append((types.keys, types.counts))
+    return found
+
+
+@given(st.integers(0, 10**6), st.integers(3, 24), st.booleans(), st.booleans(), st.floats(0, 1.5))
+def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
+    """The walk, the way along edges and that over all triples, whatever the plan would choose."""
+    labels, values = (int(count) for count in np.random.default_rng(seed).integers(1, 4, 2))
+    graph = labelled_graph(seed, n, labels, values, directed, density)
+    *_, of = classes_of(graph, twins)
+    ways = [dict(zip(*way, strict=True)) for way in _ways(of, twins, 10**9)]
+    assert sum(ways[0].values()) == n * (n - 1) * (n - 2)
+    assert all(way == ways[0] for way in ways)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 from grnf.engine.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["add_to", "grown", "merged", "place_of"]
+__all__ = ["add_to", "grown", "merged", "place_of", "roomy"]
 
 DENSE = 8
 """Possible keys for each one there is, up to which they are merged in an array with a place for each."""
@@ -105,3 +105,14 @@ def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
     if moved:
         for item in range(len(keys)):
             keys[item], counts[item] = other_keys[item], other_counts[item]
+
+
+@inner
+def roomy(array: IntArray, size: int) -> IntArray:
+    """Return an array with room for so many entries, twice as large as before where it must grow."""
+    if size <= len(array):
+        return array
+    larger = np.empty(max(size, 2 * len(array), 64), np.int64)
+    for place in range(len(array)):
+        larger[place] = array[place]
+    return larger

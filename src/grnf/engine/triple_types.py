@@ -1,10 +1,8 @@
-"""Types of triples of sparse graphs, counted along edges: see `tuple_types`.
+"""Types of triples of sparse graphs, counted along edges: see `tuple_types`; of others see `row_triples`.
 
 A triple has two edges or three: it is met at the node that both belong to. Or one: it is any edge with any
 node that has none to it. Or none: these are what is left of all triples of three classes. So the work grows
 with the pairs of edges that meet, not with the pairs of nodes.
-
-Of very few rows, such as classes of many twins, all ordered triples are listed: no table is quicker.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from grnf.engine.jit import inner
 from grnf.engine.tables import add_to, grown, place_of
 from grnf.typing import IntArray
 
-__all__ = ["Form", "Members", "order_triples", "slot_bits", "triples_along_edges", "triples_of_rows"]
+__all__ = ["Form", "Members", "order_triples", "slot_bits", "triples_along_edges"]
 
 
 class Members(NamedTuple):
@@ -98,32 +96,6 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
                 found[place], found_counts[place] = head | c << (2 * bits), free[a, b, c]
                 place += 1
     return found, found_counts
-
-
-@inner
-def triples_of_rows(of: Members, g: int, form: Form) -> tuple[IntArray, IntArray]:
-    """List the types of all ordered triples of rows, some of them more than once, with their counts.
-
-    A row that stands for joined twins is its own neighbour.
-    """
-    first, n, bits = of.node_ptr[g], of.node_ptr[g + 1] - of.node_ptr[g], form.value_bits
-    classes, size = of.classes[first : first + n], of.size[first : first + n]
-    values = np.zeros((n, n), np.int64)
-    for i in range(n):
-        for entry in range(of.ptr[first + i], of.ptr[first + i + 1]):
-            values[i, of.node[entry]] = of.value[entry] + 1
-    keys, counts, found = np.empty(n**3, np.int64), np.empty(n**3, np.int64), 0
-    for i in range(n):
-        for j in range(n):
-            pairs = size[i] * (size[j] - (i == j))
-            head = classes[i] << slot_bits(form, 1) | classes[j] << bits | values[i, j]
-            for k in range(n):
-                count = pairs * (size[k] - (i == k) - (j == k))
-                if count > 0:
-                    tail = (classes[k] << bits | values[j, k]) << bits | values[i, k]
-                    keys[found], counts[found] = head << slot_bits(form, 2) | tail, count
-                    found += 1
-    return keys[:found], counts[:found]
 
 
 @inner

@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf.engine.costs import TRIPLES
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inlined, inner
+from grnf.engine.row_triples import triples_of_rows
 from grnf.engine.tables import add_to, grown, merged, place_of
 from grnf.engine.triple_types import (
     Form,
@@ -25,7 +27,6 @@ from grnf.engine.triple_types import (
     order_triples,
     slot_bits,
     triples_along_edges,
-    triples_of_rows,
 )
 from grnf.typing import IntArray
 
@@ -33,11 +34,14 @@ __all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols"
 
 
 FEW_ROWS = 8
-"""Rows of a graph up to which its triples are listed as they are."""
+"""Rows of a graph up to which all its triples are met, however few edges it has."""
+
+LAST_BITS = 16
+"""Bits of the symbols of a last slot up to which they are counted in an array with a place for each."""
 
 
 class Types(NamedTuple):
-    """The types of ordered tuples of a graph, ascending, and how many tuples each has."""
+    """The types of ordered tuples of a graph, those that begin alike together, and how many each has."""
 
     keys: IntArray
     counts: IntArray
@@ -100,9 +104,10 @@ def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -
     Triples of single nodes may be counted along edges, see `triple_types`.
     """
     n_orders, n_rows = _factorial(form.slots), of.node_ptr[g + 1] - of.node_ptr[g]
-    if form.slots == 3 and n_rows <= FEW_ROWS and n_rows**3 <= most:
-        keys, counts = triples_of_rows(of, g, form)
-        keys, counts = merged(keys, counts, key_bits(form))
+    entries = of.ptr[of.node_ptr[g + 1]] - of.ptr[of.node_ptr[g]]
+    dense = not along_edges and n_rows * n_rows <= TRIPLES * (n_rows + entries)
+    if form.slots == 3 and (n_rows <= FEW_ROWS or dense) and slot_bits(form, 2) <= LAST_BITS:
+        keys, counts = triples_of_rows(of, g, form, most)
         return Types(keys, counts)
     if along_edges and form.slots == 3:
         keys, counts = triples_along_edges(of, g, form, most // n_orders)
@@ -360,10 +365,10 @@ def last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
     """Return the number of what the last slot of each type says, class and values; and what they say."""
     mask = (1 << slot_bits(form, form.slots - 1)) - 1
     dense = mask < 4 * len(types.keys)
-    known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0 if dense else len(types.keys))
     if dense:
-        known = np.full(mask + 1, -1, np.int64)
-        number = np.zeros(mask + 1, np.int64)
+        known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
+    else:
+        known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
     numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
     found = 0
     for place in range(len(types.keys)):

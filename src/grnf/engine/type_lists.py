@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inner
+from grnf.engine.jit import compiled
+from grnf.engine.tables import roomy
 from grnf.engine.triple_types import Members
 from grnf.engine.tuple_types import count_types, form_of, key_bits, last_symbols
 from grnf.typing import BoolArray, IntArray
@@ -62,8 +63,8 @@ def list_types(
             ptr[item + 1] += len(numbers)
             symbol_ptr[item + 1] += len(said)
             bits[item, 0], bits[item, 1] = form.class_bits, form.value_bits
-            prefix, last = _roomy(prefix, ptr[item + 1]), _roomy(last, ptr[item + 1])
-            counts, symbols = _roomy(counts, ptr[item + 1]), _roomy(symbols, symbol_ptr[item + 1])
+            prefix, last = roomy(prefix, ptr[item + 1]), roomy(last, ptr[item + 1])
+            counts, symbols = roomy(counts, ptr[item + 1]), roomy(symbols, symbol_ptr[item + 1])
             shift = form.class_bits + (B - 1) * form.value_bits
             for place in range(len(numbers)):
                 at = ptr[item] + place
@@ -82,14 +83,3 @@ def list_types(
         symbols,
         bits[:item],
     )
-
-
-@inner
-def _roomy(array: IntArray, size: int) -> IntArray:
-    """Return an array with room for so many entries, twice as large as before where it must grow."""
-    if size <= len(array):
-        return array
-    larger = np.empty(max(size, 2 * len(array), 64), np.int64)
-    for place in range(len(array)):
-        larger[place] = array[place]
-    return larger
