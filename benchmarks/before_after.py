@@ -53,6 +53,8 @@ def tasks():
         found[f"{name}, order 3, {'all' if some is None else some} graphs"] = lambda name=name, some=some: (
             transform(name, some, n_components=64, orders={3: 1.0})
         )
+    full = "IMDB-BINARY, order 3, all graphs, 512 features"
+    found[full] = lambda: transform("IMDB-BINARY", orders={3: 1.0})
     found["NCI1, order 4"] = lambda: transform("NCI1", 6, n_components=2, orders={4: 1.0})
     for attributes in (0, 2):
         found[f"one sparse graph of 10^5 nodes, {attributes} attributes"] = lambda a=attributes: sparse(

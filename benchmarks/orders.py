@@ -38,7 +38,7 @@ def against_tuples(name, M):
         Engine(RELU, "indicator", True, True, np.float32, group=group) for group in (True, False)
     )
     seconds = measure.compare(
-        repeats=3,
+        repeats=15,
         by_types=lambda: by_types.sums(graphs, draw),
         tuple_by_tuple=lambda: by_tuples.sums(few, draw),
     )

@@ -97,7 +97,7 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
 
 @compiled
 def _ways(of, twins, most):
-    """Return keys and counts of triples in every way: all met, walked, and along edges where nodes are single."""
+    """Return keys and counts of triples in every way: all met, walked, along edges where nodes are single."""
     form = form_of(3, of.n_classes[0], of.value_ptr[1] - of.value_ptr[0])
     walked, reverse = _unordered(of, form, 0, most), _reverse(of, 0)
     met, types = triples_of_rows(of, 0, form, most), _ordered(walked[0], walked[1], reverse, form)
