@@ -23,10 +23,10 @@ class Random:
     Changes are pairs (name, share of changed edges); every graph of the second sample is changed.
     """
 
-    width, pools = 0, SMALL
+    width = 0
 
-    def __init__(self, name, generate):
-        self.name, self.generate = name, generate
+    def __init__(self, name, generate, pools):
+        self.name, self.generate, self.pools = name, generate, pools
         self.changes = [("rewired", share) for share in (0.03, 0.06, 0.12)]
         self.changes += [("swapped", share) for share in (0.05, 0.15, 0.4)]
 
@@ -125,7 +125,7 @@ def _nci1(data):
 
 def rewired_pools(shares, count):
     """Powerlaw graphs rewired by each of the shares, for rank correlations."""
-    family = Random("powerlaw", powerlaw)
+    family = Random("powerlaw", powerlaw, SMALL)
     graphs, pools = family.unchanged(count), {None: np.arange(count)}
     for number, share in enumerate(shares):
         pools[share] = len(graphs) + np.arange(count)
@@ -136,8 +136,8 @@ def rewired_pools(shares, count):
 def families(data):
     """Return all families of graphs; NCI1 where it is there."""
     found = [
-        Random("powerlaw", powerlaw),
-        Random("small world", small_world),
+        Random("powerlaw", powerlaw, SMALL | LARGE),
+        Random("small world", small_world, SMALL),
         Classes("SBM", (0.1, 0.3, 1.0), _synthetic(make_sbm), 0, dict.fromkeys(SMALL | LARGE, (8200, 4100))),
         Classes("Delaunay", (0.3, 1.0), _synthetic(make_delaunay), 2, SMALL | LARGE),
     ]

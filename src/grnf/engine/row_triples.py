@@ -12,11 +12,11 @@ import numpy as np
 
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inner
-from grnf.engine.tables import roomy
+from grnf.engine.tables import merged, roomy
 from grnf.engine.triple_types import Form, Members, slot_bits
 from grnf.typing import IntArray
 
-__all__ = ["triples_of_rows"]
+__all__ = ["listed_triples", "triples_of_rows"]
 
 
 class _Sorted(NamedTuple):
@@ -72,6 +72,24 @@ def triples_of_rows(of: Members, g: int, form: Form, most: int) -> tuple[IntArra
     if found > most:
         found = 0
     return keys[:found], counts[:found]
+
+
+@inner
+def listed_triples(of: Members, g: int, form: Form) -> tuple[IntArray, IntArray]:
+    """Count the types of the triples of very few rows whose edges have many values: listed, then merged."""
+    rows, bits, found = _sorted(of, g, form.value_bits), form.value_bits, 0
+    n, size = len(rows.kind), rows.size
+    keys, counts = np.empty(n**3, np.int64), np.empty(n**3, np.int64)
+    for i in range(n):
+        for j in range(n):
+            pairs, value = size[i] * (size[j] - (i == j)), rows.to_second[i, j] >> bits
+            head = (rows.kind[i] << slot_bits(form, 1) | rows.kind[j] << bits | value) << slot_bits(form, 2)
+            for k in range(n):
+                count = pairs * (size[k] - (i == k) - (j == k))
+                if count > 0:
+                    keys[found], counts[found] = head | rows.to_first[i, k] | rows.to_second[j, k], count
+                    found += 1
+    return merged(keys[:found], counts[:found], 3 * form.class_bits + 3 * bits)
 
 
 @inner

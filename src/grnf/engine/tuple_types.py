@@ -19,7 +19,7 @@ import numpy as np
 from grnf.engine.costs import TRIPLES
 from grnf.engine.counting import counted, counting_sort
 from grnf.engine.jit import inlined, inner
-from grnf.engine.row_triples import triples_of_rows
+from grnf.engine.row_triples import listed_triples, triples_of_rows
 from grnf.engine.tables import add_to, grown, merged, place_of
 from grnf.engine.triple_types import (
     Form,
@@ -30,14 +30,14 @@ from grnf.engine.triple_types import (
 )
 from grnf.typing import IntArray
 
-__all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "last_symbols", "read"]
+__all__ = ["Form", "Types", "count_types", "form_of", "key_bits", "read"]
 
 
 FEW_ROWS = 8
 """Rows of a graph up to which all its triples are met, however few edges it has."""
 
-LAST_BITS = 16
-"""Bits of the symbols of a last slot up to which they are counted in an array with a place for each."""
+SYMBOLS = 4
+"""Symbols of a last slot, for each pair of rows, up to which each has a place in a table."""
 
 
 class Types(NamedTuple):
@@ -106,9 +106,13 @@ def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -
     n_orders, n_rows = _factorial(form.slots), of.node_ptr[g + 1] - of.node_ptr[g]
     entries = of.ptr[of.node_ptr[g + 1]] - of.ptr[of.node_ptr[g]]
     dense = not along_edges and n_rows * n_rows <= TRIPLES * (n_rows + entries)
-    if form.slots == 3 and (n_rows <= FEW_ROWS or dense) and slot_bits(form, 2) <= LAST_BITS:
-        keys, counts = triples_of_rows(of, g, form, most)
-        return Types(keys, counts)
+    if form.slots == 3 and (n_rows <= FEW_ROWS or dense):
+        if 1 << slot_bits(form, 2) <= SYMBOLS * n_rows**2:
+            keys, counts = triples_of_rows(of, g, form, most)
+            return Types(keys, counts)
+        if n_rows <= FEW_ROWS and n_rows**3 <= most:
+            keys, counts = listed_triples(of, g, form)
+            return Types(keys, counts)
     if along_edges and form.slots == 3:
         keys, counts = triples_along_edges(of, g, form, most // n_orders)
     else:
@@ -358,27 +362,6 @@ def read(form: Form, key: int, classes: IntArray, values: IntArray) -> None:
             key >>= form.value_bits
         classes[q] = key & ((1 << form.class_bits) - 1)
         key >>= form.class_bits
-
-
-@inner
-def last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
-    """Return the number of what the last slot of each type says, class and values; and what they say."""
-    mask = (1 << slot_bits(form, form.slots - 1)) - 1
-    dense = mask < 4 * len(types.keys)
-    if dense:
-        known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
-    else:
-        known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
-    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
-    found = 0
-    for place in range(len(types.keys)):
-        symbol = types.keys[place] & mask
-        at = np.uint64(symbol) if dense else place_of(known, symbol)
-        if known[at] < 0:
-            known[at], number[at], symbols[found] = symbol, found, symbol
-            found += 1
-        numbers[place] = number[at]
-    return numbers, symbols[:found]
 
 
 @inlined

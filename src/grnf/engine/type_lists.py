@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.engine.jit import compiled
-from grnf.engine.tables import roomy
-from grnf.engine.triple_types import Members
-from grnf.engine.tuple_types import count_types, form_of, key_bits, last_symbols
+from grnf.engine.jit import compiled, inner
+from grnf.engine.tables import grown, place_of, roomy
+from grnf.engine.triple_types import Form, Members, slot_bits
+from grnf.engine.tuple_types import Types, count_types, form_of, key_bits
 from grnf.typing import BoolArray, IntArray
 
 __all__ = ["TypeLists", "list_types"]
@@ -58,7 +58,7 @@ def list_types(
             different *= of.n_classes[g] - slot
         if most[g] > 0 and not done[item] and different <= most[g] and key_bits(form) <= KEY_BITS:
             types = count_types(of, form, g, most[g], along_edges)
-            numbers, said = last_symbols(types, form)
+            numbers, said = _last_symbols(types, form)
             done[item] = len(numbers) > 0
             ptr[item + 1] += len(numbers)
             symbol_ptr[item + 1] += len(said)
@@ -83,3 +83,24 @@ def list_types(
         symbols,
         bits[:item],
     )
+
+
+@inner
+def _last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
+    """Return the number of what the last slot of each type says, class and values; and what they say."""
+    mask = (1 << slot_bits(form, form.slots - 1)) - 1
+    dense = mask < 4 * len(types.keys)
+    if dense:
+        known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
+    else:
+        known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
+    numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
+    found = 0
+    for place in range(len(types.keys)):
+        symbol = types.keys[place] & mask
+        at = np.uint64(symbol) if dense else place_of(known, symbol)
+        if known[at] < 0:
+            known[at], number[at], symbols[found] = symbol, found, symbol
+            found += 1
+        numbers[place] = number[at]
+    return numbers, symbols[:found]
