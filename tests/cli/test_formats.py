@@ -59,6 +59,8 @@ def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
         (":directed", "name of a format is wanted before"),
         ("edge-lists:directed", "edge-lists has no option"),
         ("smiles:keep=a", "has no option 'keep'"),
+        ("edge-list:directed=maybe", "directed of edge-list wants yes or no"),
+        ("csv:source_column", "source_column of csv wants a value"),
     ],
 )
 def test_what_is_no_option(call, tmp_path, format, message):

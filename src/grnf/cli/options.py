@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 
-TABLES, TABLE_READERS = ("csv", "tsv"), ("smiles", "edge-table")
-"""Names for tables, as their suffixes, and the formats that these may be."""
+TABLE_READERS = ("smiles", "edge-table")
+"""The formats that a table may be."""
 
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
 BasisName = Literal["indicator", "overlapping"]
@@ -184,6 +184,7 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
 def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
     """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
     from grnf.io import FORMATS
+    from grnf.io.files.formats import TABLES
 
     if isinstance(name, list):
         for each in name:
@@ -205,23 +206,26 @@ def check_format(format: str | None, name: str | list[str], option: str = "--for
 
 
 def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
-    """Refuse options that the reader of a format does not have."""
+    """Refuse options that the reader of a format does not have, and values that are none of theirs."""
     from grnf.io import FORMATS
+    from grnf.io.files.formats import TABLES
 
     if format is None:
         raise typer.BadParameter("the name of a format is wanted before the colon", param_hint="--format")
-    readers = TABLE_READERS if format in TABLES else (format,)
-    known = [
-        name
-        for reader in readers
+    known = {
+        name: str(parameter.annotation).startswith("bool")
+        for reader in (TABLE_READERS if format in TABLES else (format,))
         if reader in FORMATS
-        for name, value in inspect.signature(FORMATS[reader].reader).parameters.items()
-        if value.kind == value.KEYWORD_ONLY and name not in ("on_error", "keep")
-    ]
-    for name in options:
+        for name, parameter in inspect.signature(FORMATS[reader].reader).parameters.items()
+        if parameter.kind == parameter.KEYWORD_ONLY and name not in ("on_error", "keep")
+    }
+    for name, value in options.items():
         if name not in known:
-            has = f"its options are {', '.join(dict.fromkeys(known))}" if known else "it has none"
+            has = f"its options are {', '.join(known)}" if known else "it has none"
             raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
+        if isinstance(value, bool) != known[name]:
+            wanted = "yes or no" if known[name] else "a value"
+            raise typer.BadParameter(f"{name} of {format} wants {wanted}: {name}=...", param_hint="--format")
 
 
 def check_free(output: str | Path, force: bool) -> None:

@@ -1,5 +1,7 @@
 """Excel workbooks: tables of SMILES, of edges, matrices; what cells hold; what is no workbook."""
 
+import os
+import threading
 import zipfile
 from html import escape
 
@@ -136,6 +138,15 @@ def test_edges_nodes_and_matrices(tmp_path):
     (graph,) = read_graphs(path)
     assert graph.node_columns["name"].tolist() == ["V1", "V2", "V3"]
     assert graph.edge_columns["weight"].tolist() == [0.5, 2]
+
+
+def test_a_pipe(tmp_path):
+    path = workbook(tmp_path / "e.xlsx", [["graph_id", "source", "target"], ["a", 1, 2], ["b", 1, 2]])
+    os.mkfifo(tmp_path / "pipe.xlsx")
+    writer = threading.Thread(target=(tmp_path / "pipe.xlsx").write_bytes, args=(path.read_bytes(),))
+    writer.start()
+    assert [graph.graph_id for graph in read_graphs(tmp_path / "pipe.xlsx")] == ["a", "b"]
+    writer.join()
 
 
 def test_ranges_of_a_workbook(tmp_path):

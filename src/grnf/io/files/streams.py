@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -76,12 +76,20 @@ class Source:
         with self.path.open("rb") as file:
             return file.read(len(letters)) == letters
 
+    @property
+    def is_excel(self) -> bool:
+        """Whether this is a workbook, by its name."""
+        return self.path.suffix.lower() in EXCEL_SUFFIXES
+
+    def _open_as_it_is(self) -> AbstractContextManager[IO[bytes]]:
+        return nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb")
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Open the bytes for one pass."""
         try:
-            with nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb") as file:
-                if self.path.suffix.lower() in EXCEL_SUFFIXES:
+            with self._open_as_it_is() as file:
+                if self.is_excel:
                     with open_sheet(file, str(self)) as text:
                         yield text
                 elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
@@ -105,7 +113,8 @@ class Source:
             yield self
             return
         suffix = Path(self.path.name.removesuffix(".gz")).suffix
-        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, self.open() as stream:
+        packed = self._open_as_it_is() if self.is_excel else self.open()  # the copy is a workbook again
+        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, packed as stream:
             with room_for(f"the temporary copy of {self}"):
                 shutil.copyfileobj(stream, copy)
                 copy.flush()

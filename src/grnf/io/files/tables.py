@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
-from grnf.io.files.excel import EXCEL_SUFFIXES, OLD, PACKED
+from grnf.io.files.excel import OLD, PACKED
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
 from grnf.io.files.sdf import is_sdf, sdf_columns, sdf_rows
@@ -74,7 +74,7 @@ def read_table(source: Source, choose: Callable[[list[str]], Collection[str]]) -
 
 def _text_rows(source: Source) -> Iterator[tuple[int, list[Any], str]]:
     """Yield line, fields and problem of each row; the header tells tab, semicolon and comma apart."""
-    if source.path.suffix.lower() not in EXCEL_SUFFIXES and any(map(source.begins_with, (PACKED, OLD))):
+    if not source.is_excel and any(map(source.begins_with, (PACKED, OLD))):
         raise GraphError(f"{source} is no text; an Excel workbook must be a file whose name ends in .xlsx")
     current = 0
     problem = ""
