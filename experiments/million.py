@@ -27,7 +27,7 @@ from pathlib import Path
 from common import pages, parser, save
 
 from grnf import GRNF, __version__
-from grnf.files import atomic_write
+from grnf._utils.files import atomic_write
 
 MEMBER = "moses/dataset/data/train.csv.gz"
 SHARD = 32_768

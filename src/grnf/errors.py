@@ -1,12 +1,76 @@
-"""The errors that users see. Each says what was found, where, and what to do."""
+"""Errors and warnings that users see."""
 
 from __future__ import annotations
+
+from typing import Any, Self
 
 __all__ = ["CostWarning", "DiskFullError", "GraphError", "GrnfWarning", "OrderTooLargeError"]
 
 
 class GraphError(ValueError):
-    """A graph, or a collection of graphs, that cannot be used as it is."""
+    """A graph, or a collection of graphs, that cannot be used.
+
+    The text is put together from the parts: ``{where}[{index}]: {reason}. {cure}``.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong, and what was found.
+    index : int, optional
+        Position of the graph in its collection, from 0.
+    where : str, optional
+        The name of the argument, or the file and the line.
+    cure : str, optional
+        What to do about it: a full sentence without its period.
+
+    Examples
+    --------
+    >>> error = GraphError("node 7 has no position", index=3, where="X", cure="Add it")
+    >>> error
+    GraphError('X[3]: node 7 has no position. Add it')
+    >>> error.located(index=103, where="graphs.csv").index
+    103
+    >>> GraphError("2 columns, expected 3", where="line 12").located(where="graphs.csv")
+    GraphError('graphs.csv, line 12: 2 columns, expected 3')
+    """
+
+    def __init__(
+        self, reason: str, *, index: int | None = None, where: str | None = None, cure: str | None = None
+    ) -> None:
+        self.reason, self.index, self.where, self.cure = reason, index, where, cure
+        super().__init__(str(self))
+
+    def located(self, *, index: int | None = None, where: str | None = None) -> Self:
+        """Return this error with a position that its caller knows; `where` comes before the known place."""
+        place = ", ".join(part for part in (where, self.where) if part) or None
+        index = self.index if index is None else index
+        return type(self)(self.reason, index=index, where=place, cure=self.cure)
+
+    def __str__(self) -> str:
+        place = self.where or ""
+        if self.index is not None:
+            if place.isidentifier():  # an argument
+                place = f"{place}[{self.index}]"
+            else:
+                place = f"{place}, graph {self.index}" if place else f"graph {self.index}"
+        return f"{place}{': ' if place else ''}{self.explanation}"
+
+    @property
+    def explanation(self) -> str:
+        """The text without the position."""
+        return self.reason if self.cure is None else f"{self.reason}. {self.cure}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.reason, self.index, self.where, self.cure)
+
+
+def _rebuilt(
+    kind: type[GraphError], reason: str, index: int | None, where: str | None, cure: str | None
+) -> GraphError:
+    return kind(reason, index=index, where=where, cure=cure)
 
 
 class DiskFullError(OSError):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
+from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.batch import RawBatch
@@ -17,7 +18,6 @@ from grnf.io.doors import block_of_objects
 from grnf.io.encode import AttributeEncoder, warn_unused
 from grnf.io.objects import is_edge_table, listed_graphs, to_raw
 from grnf.io.raw import RawGraph
-from grnf.rules import OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples", "warn_of_skipped"]
@@ -128,7 +128,7 @@ class Samples:
             Z[[self.rows[index] for index in members]] = embed(self.batch.take(members))
         except GraphError as error:
             if len(members) == 1:
-                self.errors.append((self.rows[members[0]], str(error)))
+                self.errors.append((self.rows[members[0]], error.explanation))
             else:
                 for half in np.array_split(members, 2):
                     self._fill(Z, embed, half)
@@ -196,7 +196,7 @@ def _raws(objects: Any, on_error: str) -> Raws | RawBatch:
             raws.append(to_raw(sample))
         except GraphError as error:
             if on_error == "raise":
-                raise GraphError(f"X[{index}]: {error}") from error
+                raise error.located(index=index, where="X") from None
             raws.append(error)
     return raws
 
@@ -211,11 +211,11 @@ def _encoded(
     if not isinstance(raws, RawBatch):
         places = [place for place, raw in enumerate(raws) if isinstance(raw, RawGraph)]
         given = [raws[place] for place in places]
-        errors = [(place, str(raw)) for place, raw in enumerate(raws) if isinstance(raw, GraphError)]
+        errors = [(place, raw.explanation) for place, raw in enumerate(raws) if isinstance(raw, GraphError)]
     batch, rows, failed = encoder.encode_batch(given)
     errors = sorted([*errors, *((places[row], reason) for row, reason in failed)])
     if errors and on_error == "raise":
-        raise GraphError(f"X[{errors[0][0]}]: {errors[0][1]}")
+        raise GraphError(errors[0][1], index=errors[0][0], where="X")
     warn_unused(encoder.unused_columns(given))
     return Samples(batch, [places[row] for row in rows], len(objects), errors, on_error, _index(X, objects))
 

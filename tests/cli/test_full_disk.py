@@ -9,8 +9,8 @@ from fnmatch import fnmatch
 import numpy as np
 import pytest
 
+from grnf._utils.files import atomic_write
 from grnf.errors import DiskFullError
-from grnf.files import atomic_write
 from grnf.io import read_graphs, write_graphs
 from guests import guest
 

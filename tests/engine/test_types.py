@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
+from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
-from grnf.engine.jit import compiled
 from grnf.engine.low import neighbours, statistics
 from grnf.engine.neighbours import SEARCHED
 from grnf.engine.row_triples import listed_triples, triples_of_rows

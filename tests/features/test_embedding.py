@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grnf import GRNF, Graph, null_graph
+from grnf import GRNF, Graph, GraphError, null_graph
 from grnf.datasets import make_sbm
 from grnf.engine import Schedule
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
@@ -121,8 +121,10 @@ def test_overflow_is_an_error_not_a_nan():
     small, large, huge = (Graph(2, [(0, 1)], [x, x]) for x in (0.0, 1e30, 1e38))
     grnf = GRNF(32, random_state=0).fit([small])
     assert np.isfinite(grnf.transform([large])).all()
-    with pytest.raises(ValueError, match="graph 1: its features overflow float32; scale the attributes"):
+    with pytest.raises(GraphError, match="its features overflow float32") as caught:
         grnf.transform([small, huge])
+    assert caught.value.index == 1
+    assert "dtype='float64'" in caught.value.cure
 
 
 # Statistics. One long sequence of terms (psi(g1) - psi(g2))^2 serves all tests: cut into pieces of M, it

@@ -3,8 +3,9 @@ import pytest
 from scipy.stats import norm
 
 from grnf import OrderTooLargeError
+from grnf._utils.random import draw_seed
 from grnf.basis import bell
-from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, draw_seed, importance_weights
+from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, importance_weights
 from grnf.law.draw import n_parameters
 
 LAW = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=2)

@@ -20,11 +20,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from grnf import GRNF, GraphError, GrnfWarning, scale
+from grnf._utils.locks import FolderInUseError
 from grnf.datasets import make_sbm
 from grnf.errors import DiskFullError
 from grnf.io import read_graphs
 from grnf.io.vectors import read_vectors, shard_files
-from grnf.io.vectors.lock import FolderInUseError
 from grnf.scale import work
 from scale.conftest import sums
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from grnf import GRNF
+from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
-from grnf.io.vectors.lock import FolderInUseError, FolderLock
 from grnf.search import GraphIndex, store
 
 GRAPHS, _ = make_sbm(40, random_state=0)

@@ -175,7 +175,7 @@ def join(one, other, swapped):
 def test_collisions_of_hashes_never_make_a_wrong_answer(monkeypatch):
     generator = np.random.default_rng(1)
     for module in (encoded, twigs):
-        monkeypatch.setattr(module, "mixed_array", lambda x: x % np.uint64(5))
+        monkeypatch.setattr(module, "mix", lambda x: x % np.uint64(5))
     seen = collections.Counter()
     for _ in range(300):
         one = small_graph(generator, (1, 1))

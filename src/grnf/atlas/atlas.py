@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass, fields, replace
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grnf._utils.files import atomic_write
 from grnf.atlas.columns import Column
 from grnf.atlas.drawings import Drawings
 from grnf.atlas.neighbours import Marks, Nearest
 from grnf.atlas.page import page
-from grnf.files import atomic_write
 from grnf.typing import FloatArray
 
 __all__ = ["Atlas"]
@@ -162,18 +160,13 @@ class Atlas:
 
 
 def _state(transformer: Any) -> Any:
-    """Return what `GRNF.save` writes."""
-    if not hasattr(transformer, "save"):
+    """Return the state of a transformer in plain values."""
+    if not hasattr(transformer, "to_json"):
         raise ValueError("only a map made by GRNF can be saved for new graphs")
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        transformer.save(Path(folder) / "transformer.json")
-        return json.loads((Path(folder) / "transformer.json").read_text(encoding="utf-8"))
+    return json.loads(transformer.to_json())
 
 
 def _restored(state: Any) -> Any:
     from grnf.estimators import GRNF
 
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        path = Path(folder) / "transformer.json"
-        path.write_text(json.dumps(state), encoding="utf-8")
-        return GRNF.load(path)
+    return GRNF.from_json(json.dumps(state))

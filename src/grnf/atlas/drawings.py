@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.atlas.columns import in_order
 from grnf.atlas.molecules import bond_orders, is_molecule, labels_of_atoms, molecule_places
 from grnf.atlas.springs import LARGEST, spring_places
 from grnf.errors import GraphError
-from grnf.graphs.batch import offsets
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray, IntArray
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.atlas.atlas import Atlas
 from grnf.atlas.columns import Column, columns_of
 from grnf.atlas.drawings import draw_graphs
@@ -20,7 +21,6 @@ from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
-from grnf.rules import Bool, Int, OneOf, Real, checked
 from grnf.search.maps import MAPS
 from grnf.typing import FloatArray
 

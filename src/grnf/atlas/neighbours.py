@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.progress import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
-from grnf.progress import progress
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 

@@ -9,6 +9,7 @@ import warnings
 import typer
 
 from grnf import __version__
+from grnf._utils.files import room_for
 from grnf.cli.classify import classify
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -29,7 +30,6 @@ from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.cli.shards import EmbedCommand
 from grnf.cli.test import test
-from grnf.files import room_for
 
 __all__ = ["app", "main"]
 

@@ -240,7 +240,7 @@ def _write(
     answers: list[Any],
     quiet: bool,
 ) -> list[str]:
-    from grnf.files import atomic_write
+    from grnf._utils.files import atomic_write
 
     folder.mkdir(parents=True, exist_ok=True)
     written = ["predictions.csv"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grnf._utils.files import atomic_write
 from grnf.atlas.springs import spring_places
-from grnf.files import atomic_write
 
 if TYPE_CHECKING:
     from grnf.estimators.difference import Difference

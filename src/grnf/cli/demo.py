@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from grnf.files import atomic_write, write_array, write_json
-from grnf.progress import no_progress
+from grnf._utils.files import atomic_write, write_array, write_json
+from grnf._utils.progress import no_progress
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph

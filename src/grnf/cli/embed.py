@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grnf import __version__
+from grnf._utils.files import write_json
 from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     ActivationName,
@@ -48,7 +49,6 @@ from grnf.cli.shards import is_folder, tell_set_aside, to_folder
 from grnf.cli.source import Source, open_source, sha256
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
-from grnf.files import write_json
 
 if TYPE_CHECKING:
     from grnf import GRNF
@@ -367,7 +367,7 @@ class _Run:
 
     def _give_up(self, parts: Parts, error: BaseException) -> None:
         """Keep finished blocks and say how to go on; without any, leave nothing behind."""
-        from grnf.io.vectors.lock import FolderInUseError
+        from grnf._utils.locks import FolderInUseError
 
         if isinstance(error, FolderInUseError):  # what is there now, if anything, is of another run
             return

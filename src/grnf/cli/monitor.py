@@ -98,7 +98,7 @@ def monitor(
     watch = _Watch(stream, output, state, on_alarm, alarms_only, on_error, asked, quiet)
     with workers(n_jobs), ExitStack() as stack:
         if state is not None:
-            from grnf.io.vectors.lock import FolderLock
+            from grnf._utils.locks import FolderLock
 
             lock = FolderLock(state.with_name(f"{state.name}.lock"))
             stack.callback(lock.remove_folder)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf._utils.files import is_pipe
 from grnf.cli.source import format_and_options
-from grnf.files import is_pipe
 
 if TYPE_CHECKING:
     from grnf import GRNF

@@ -121,7 +121,7 @@ class Values:
     def write_matrix(self, output: str) -> None:
         """Write all values: an array, or a table with a row for each graph of the first collection."""
         if output.endswith(".npy"):
-            from grnf.files import atomic_write
+            from grnf._utils.files import atomic_write
             from grnf.io.vectors.write import write_npy_header
 
             with atomic_write(output, "wb") as file:
@@ -196,7 +196,7 @@ class Values:
     @contextmanager
     def _table(self, output: str, columns: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
         """Give a function that adds a row to a CSV table, or an object to lines of JSON."""
-        from grnf.files import atomic_write
+        from grnf._utils.files import atomic_write
 
         if output == "-":
             yield self._adder(sys.stdout, columns)

@@ -105,7 +105,7 @@ def check_output(output: str, suffixes: Sequence[str], force: bool) -> None:
 
 def write_text(output: str, text: str) -> None:
     """Write a file, all or nothing."""
-    from grnf.files import atomic_write
+    from grnf._utils.files import atomic_write
 
     with atomic_write(output) as file:
         file.write(text if text.endswith("\n") else text + "\n")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grnf._utils.files import is_pipe, room_for
 from grnf.errors import GraphError
-from grnf.files import is_pipe, room_for
 
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph

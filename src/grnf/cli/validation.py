@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import shuffle
 from threadpoolctl import threadpool_limits
 
+from grnf._utils.files import atomic_write
 from grnf.cli.measures import class_scores, decision_values, number_scores, over_folds
 from grnf.cli.targets import Target
 from grnf.errors import GraphError
@@ -26,7 +27,6 @@ from grnf.estimators import GRNFClassifier, GRNFRegressor
 from grnf.estimators.baseline import structure_free
 from grnf.estimators.final import chosen, fitted_estimator
 from grnf.experiments.figures import COLOURS, new_figure
-from grnf.files import atomic_write
 from grnf.io import AttributeEncoder, RawGraph
 
 __all__ = ["Validation", "draw_confusion", "draw_predictions"]

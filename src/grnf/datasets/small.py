@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.rules import Int, checked
 from grnf.graphs import Graph, GraphBatch
-from grnf.rules import Int, checked
 from grnf.symmetry import certificates
 from grnf.typing import IntArray
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from grnf._utils.files import atomic_write
 from grnf.errors import GraphError
-from grnf.files import atomic_write
 
 __all__ = ["data_folder", "download", "find_file"]
 

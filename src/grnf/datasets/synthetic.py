@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial import Delaunay
 
+from grnf._utils.rules import Int, checked
 from grnf.graphs import Graph
-from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["make_delaunay", "make_sbm"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inner
+from grnf._utils.jit import compiled, inner
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["owners", "without_reverses"]

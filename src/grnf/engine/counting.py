@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import inner
+from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
 __all__ = ["counted", "counting_sort"]

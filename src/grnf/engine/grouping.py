@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled, inlined, inner
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray, ShortArray
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.jit import compiled
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.grouping import FACTOR, Bits, group
-from grnf.engine.jit import compiled
 from grnf.engine.neighbours import SEARCHED, Neighbours, list_neighbours
 from grnf.engine.rows import RELU, Activation, add_heads, evaluate, project
 from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile

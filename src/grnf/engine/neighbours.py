@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import inlined
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import inlined
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SEARCHED", "Neighbours", "list_neighbours"]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import inner
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import inner
 from grnf.engine.tables import merged, roomy
 from grnf.engine.triple_types import Form, Members, slot_bits
 from grnf.typing import IntArray

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inlined, inner
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.schedule import OUTPUTS, SMALL_PRODUCT
 from grnf.typing import FloatArray, IntArray
 

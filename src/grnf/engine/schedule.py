@@ -11,31 +11,24 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
 
+from grnf._utils.jit import compiled
+from grnf._utils.progress import progress
+from grnf._utils.threads import n_workers, run
 from grnf.basis import bell
 from grnf.engine.costs import LOOKED_AT, SMOOTH_PER_SECOND, estimated_seconds
-from grnf.engine.jit import compiled
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
-from grnf.progress import progress
-from grnf.rules import Int, OneOf, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "Piece",
     "Schedule",
-    "blas_threads",
     "fitting_tile",
-    "n_workers",
-    "run",
 ]
 
 TILE = 1024
@@ -272,72 +265,3 @@ def _spelled(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} seconds"
-
-
-def n_workers(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores).
-
-    Examples
-    --------
-    >>> n_workers(2), n_workers(None)
-    (2, 1)
-    """
-    n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
-    return max(1, int(effective_n_jobs(n_jobs)))
-
-
-def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Run all tasks, first come first served; the first error (or an interrupt) drops what has not begun.
-
-    Meanwhile BLAS keeps to one thread: the threads here are enough to keep the cores busy.
-    """
-    with blas_threads(1):
-        if workers == 1 or len(tasks) < 2:
-            for task in tasks:
-                task()
-        else:
-            _run_threads(tasks, workers)
-
-
-def blas_threads(most: int) -> AbstractContextManager[Any]:
-    """Let BLAS use so many threads while this is entered; idle ones would keep the cores busy."""
-    return _blas().limit(limits=most, user_api="blas")  # type: ignore[no-any-return]
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Return the switch of BLAS. Looking for the libraries takes a while, so it is done once."""
-    return ThreadpoolController()
-
-
-def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Let the caller work beside the threads: one less to start, and it is the caller that Ctrl-C reaches."""
-    remaining, lock = iter(tasks), Lock()
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            while not errors:
-                with lock:
-                    task = next(remaining, None)
-                if task is None:
-                    return
-                task()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [Thread(target=work) for _ in range(min(workers, len(tasks)) - 1)]
-    try:
-        for thread in threads:
-            thread.start()
-        work()
-        for thread in threads:
-            thread.join()
-    except BaseException as error:  # an interrupt between tasks: no thread is to begin another one
-        errors.append(error)
-    finally:
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-    if errors:
-        raise errors[0]

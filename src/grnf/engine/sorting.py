@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
 from grnf.engine.rows import RAMP, Activation
 from grnf.typing import FloatArray
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.arrays import ragged_indices
+from grnf._utils.jit import inlined, inner
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import inlined, inner
 from grnf.graphs import GraphBatch
-from grnf.graphs.batch import ragged_indices
 from grnf.typing import FloatArray, IntArray, ShortArray
 
 __all__ = ["Source", "Statistics", "attribute_slopes", "folded", "join_nodes", "sum_edges"]

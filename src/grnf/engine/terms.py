@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import evaluate, project, set_evaluated
 from grnf.engine.statistics import Statistics

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.engine.jit import inner
+from grnf._utils.jit import inner
 from grnf.engine.tables import add_to, grown, place_of
 from grnf.typing import IntArray
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import inlined, inner
 from grnf.engine.costs import TRIPLES
 from grnf.engine.counting import counted, counting_sort
-from grnf.engine.jit import inlined, inner
 from grnf.engine.row_triples import listed_triples, triples_of_rows
 from grnf.engine.tables import add_to, grown, merged, place_of
 from grnf.engine.triple_types import (

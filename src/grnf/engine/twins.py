@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inner
+from grnf._utils.jit import compiled, inner
 from grnf.engine.tables import grown, place_of, roomy
 from grnf.engine.triple_types import Form, Members, slot_bits
 from grnf.engine.tuple_types import Types, count_types, form_of, key_bits

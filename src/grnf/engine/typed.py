@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled, inlined, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope
 from grnf.engine.statistics import Statistics

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.counting import counted
-from grnf.engine.jit import compiled, inner
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import (
     RAMP,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled, inlined
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile

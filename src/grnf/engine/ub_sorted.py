@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from grnf._utils.jit import compiled
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.jit import compiled
 from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import RAMP, Activation, activate, add_heads
 from grnf.engine.sorting import pair_sums, triple_sums

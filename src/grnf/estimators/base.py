@@ -12,20 +12,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.files import atomic_write
+from grnf._utils.random import SEED_RULES, draw_seed
+from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
 from grnf.activations import ACTIVATIONS
 from grnf.deprecation import renamed
 from grnf.engine import Schedule
 from grnf.estimators.difference import Difference, difference
-from grnf.estimators.state import load_state, save_state
+from grnf.estimators.state import LARGEST, parse_state, state_text
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, SEED_RULES, Draw, ParameterLaw, draw_seed, parameter_law
+from grnf.law import LAW_RULES, Draw, ParameterLaw, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
-from grnf.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
 from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
@@ -220,9 +222,15 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     with_policies = renamed("with_policies", "embed(X, unseen=..., missing=...)", _set_policies)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted transformer as JSON: settings, widths and the seed. No pickle."""
+        """Write the fitted transformer to a small JSON file that `load` reads."""
+        text = self.to_json()
+        with atomic_write(path) as file:
+            file.write(text)
+
+    def to_json(self) -> str:
+        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer."""
         check_is_fitted(self)
-        save_state(self, path, self._fitted_state())
+        return state_text(self, self._fitted_state())
 
     @classmethod
     def load(
@@ -234,9 +242,23 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ----------
         path : path
         unseen, missing : optional
-            Policies of the transformer in place of those that were saved.
+            Policies of the transformer instead of the saved ones.
         """
-        state = load_state(path, cls.__name__)
+        with open(path, encoding="utf-8") as file:
+            try:
+                text = file.read(LARGEST + 1)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+        return cls._of_text(text, os.fspath(path), unseen, missing)
+
+    @classmethod
+    def from_json(cls, text: str, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
+        """Return the fitted transformer that `to_json` described; see `load`."""
+        return cls._of_text(text, "the text", unseen, missing)
+
+    @classmethod
+    def _of_text(cls, text: str, name: str, unseen: Unseen | None, missing: Missing | None) -> Self:
+        state = parse_state(text, cls.__name__, name)
         encoder = state.encoder.with_policies(unseen, missing)
         params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
         try:
@@ -244,7 +266,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             loaded.encoder_, loaded.errors_ = encoder, []
             loaded._fit(loaded._settings(), state.fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
+            raise ValueError(f"{name} is damaged: {error}") from None
         return loaded
 
     def __sklearn_tags__(self) -> Any:

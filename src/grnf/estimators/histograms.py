@@ -13,11 +13,12 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
+from grnf._utils.hashing import mix
 from grnf.estimators.shared_loops import count_shared, count_shared_among
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.base import arcs
-from grnf.lifts.colours import Hashes, hashed_rows, mixed, refined_colours
+from grnf.lifts.colours import Hashes, hashed_rows, refined_colours
 from grnf.lifts.columns import category_columns, indicator_columns
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -110,7 +111,7 @@ class Sets(NamedTuple):
 
         Keys fall into columns at random, with a random sign.
         """
-        random = mixed(self.keys ^ SKETCH_SEED)
+        random = mix(self.keys ^ SKETCH_SEED)
         column = (random >> np.uint64(1)) % np.uint64(width)
         sign = np.where(random & np.uint64(1), 1.0, -1.0)
         place = self.graph * width + column.astype(np.int64)
@@ -159,7 +160,7 @@ class ColourSets:
         nodes = node.hashes(batch.node_attr, batch.node_codes)
         edges = edge.hashes(batch.edge_attr, batch.edge_codes)
         if self.degrees_:
-            nodes = mixed(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
+            nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
         return refined_colours(batch, depth, nodes, edges)
 
 
@@ -197,14 +198,14 @@ class _Colouring(NamedTuple):
 def _pairs(batch: GraphBatch, colours: Hashes, salt: int) -> tuple[IntArray, Hashes]:
     """Return the pairs (colour, t), t = 1 .. count, of each graph, as keys, and whose they are."""
     graph = np.repeat(np.arange(len(batch)), batch.sizes)
-    own = mixed(colours + np.uint64(salt))
+    own = mix(colours + np.uint64(salt))
     order = np.lexsort((own, graph))
     g, c = graph[order], own[order]
     new = np.ones(len(c), dtype=bool)
     new[1:] = (g[1:] != g[:-1]) | (c[1:] != c[:-1])
     starts = np.flatnonzero(new)
     times = np.arange(len(c)) - np.repeat(starts, np.diff(np.append(starts, len(c))))
-    return g, mixed(c ^ mixed(times.astype(np.uint64) + np.uint64(1)))
+    return g, mix(c ^ mix(times.astype(np.uint64) + np.uint64(1)))
 
 
 class SetsKernel:

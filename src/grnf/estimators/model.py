@@ -13,8 +13,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
+from grnf._utils.threads import blas_threads, n_workers
 from grnf.deprecation import UNSET, parameter, warn_renamed
-from grnf.engine.schedule import blas_threads, n_workers
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
 from grnf.estimators.cache import EmbeddingCache

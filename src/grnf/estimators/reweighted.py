@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.progress import no_progress
+from grnf._utils.rules import Int, OneOf, Real, Table
 from grnf.deprecation import renamed
 from grnf.engine import Schedule
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
@@ -22,8 +24,6 @@ from grnf.estimators.base import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law
-from grnf.progress import no_progress
-from grnf.rules import Int, OneOf, Real, Table
 from grnf.samples import Samples
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 

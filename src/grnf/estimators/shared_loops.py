@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
 from grnf.typing import FloatArray
 
 __all__ = ["count_shared", "count_shared_among"]

@@ -1,18 +1,15 @@
-"""A fitted transformer as a small JSON file: settings, widths and the seed from which all is redrawn."""
+"""A fitted transformer as JSON: settings, widths and the seed from which all coefficients are drawn again."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from grnf.files import atomic_write
 from grnf.io.encode import AttributeEncoder
 from grnf.law import OrderLaw, ParameterLaw, as_order_law
 
-__all__ = ["SavedState", "load_state", "plain_params", "save_state"]
+__all__ = ["SavedState", "parse_state", "plain_params", "state_text"]
 
 FORMAT = "grnf-transformer"
 VERSION = 2
@@ -22,7 +19,8 @@ LAWS = {"orders", "proposal"}
 """Parameters that are laws."""
 DEFAULT_KIND = "GRNF"
 """The class of a saved transformer that does not say its own."""
-LARGEST_FILE = 32_000_000
+LARGEST = 32_000_000
+"""Characters of a saved transformer."""
 
 
 class SavedState(NamedTuple):
@@ -33,8 +31,8 @@ class SavedState(NamedTuple):
     encoder: AttributeEncoder
 
 
-def save_state(transformer: Any, path: str | os.PathLike[str], fitted: Mapping[str, Any]) -> None:
-    """Write the parameters and the fitted state of a transformer."""
+def state_text(transformer: Any, fitted: Mapping[str, Any]) -> str:
+    """Return the parameters and the fitted state of a transformer as JSON."""
     params = {**plain_params(transformer), "random_state": transformer.seed_}
     kind = type(transformer).__name__
     state = {
@@ -46,51 +44,49 @@ def save_state(transformer: Any, path: str | os.PathLike[str], fitted: Mapping[s
         "encoder": transformer.encoder_.to_config(),
     }
     text = json.dumps(state, indent=2, default=_plain)
-    if len(text) >= LARGEST_FILE:
+    if len(text) >= LARGEST:
         raise ValueError(
             f"the settings take {len(text)} characters, too many to save: columns of names or ids, which "
             "give one category each, should be removed from the graphs"
         )
-    with atomic_write(path) as file:
-        file.write(text + "\n")
+    return text + "\n"
 
 
-def load_state(path: str | os.PathLike[str], kind: str = DEFAULT_KIND) -> SavedState:
-    """Read the state of a transformer of that class, or say what is wrong with the file."""
-    path = Path(path)
-    if path.stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{path} is too large for a saved transformer")
+def parse_state(text: str, kind: str = DEFAULT_KIND, name: str = "the text") -> SavedState:
+    """Return the state of a transformer of that class; `name` is what errors call the text."""
+    if len(text) > LARGEST:
+        raise ValueError(f"{name} is too large for a saved transformer")
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+        raise ValueError(f"{name} is not JSON: {error}") from None
     if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
         state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a saved transformer: its 'format' is not {FORMAT!r}")
+        raise ValueError(f"{name} is not a saved transformer: its 'format' is not {FORMAT!r}")
     if state.get("version") == 1:
         raise ValueError(
-            f"{path} is of an earlier version, which drew coefficients by the place of a channel and not by "
+            f"{name} is of an earlier version, which drew coefficients by the place of a channel and not by "
             "its name: this one would give other vectors. Fit and save it again"
         )
     if state.get("version") != VERSION:
         raise ValueError(
-            f"{path} has version {state.get('version')!r} of the format; this release reads {VERSION}"
+            f"{name} has version {state.get('version')!r} of the format; this release reads {VERSION}"
         )
     found = state.get("kind", DEFAULT_KIND)
     if found != kind:
-        raise ValueError(f"{path} holds a {found}, not a {kind}: load it with {found}.load")
+        raise ValueError(f"{name} holds a {found}, not a {kind}: load it with {found}.load")
     try:
         params = dict(state["params"])
         fitted = dict(state["fitted"])
-        fitted |= {name: int(fitted[name]) for name in ("node_width", "edge_width", "seed")}
-        for name in LAWS & set(params):
-            params[name] = _law(params[name])
+        fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
+        for law in LAWS & set(params):
+            params[law] = _law(params[law])
         encoder = AttributeEncoder.from_config(state["encoder"])
         if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
             raise ValueError("the columns of the encoder do not make up the widths")
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+        raise ValueError(f"{name} is damaged: {error}") from None
     return SavedState(params, fitted, encoder)
 
 

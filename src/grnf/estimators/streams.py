@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grnf._utils.rules import Int, checked
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.io.batch import RawBatch
@@ -14,7 +15,6 @@ from grnf.io.columns import is_missing
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import BadGraph, RawGraph, columns_of_graphs
 from grnf.io.vectors.blocks import VectorBlock
-from grnf.rules import Int, checked
 from grnf.typing import OnError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.rules import Int, OneOf, Real, Table, checked
 from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer, Settings
@@ -17,7 +18,6 @@ from grnf.features import Embedder, HiddenSums, affordable_orders
 from grnf.law import LAW_RULES, Law, largest_ratio
 from grnf.metric import DistanceEstimate, required_dimension, truncation_bias
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
-from grnf.rules import Int, OneOf, Real, Table, checked
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNF"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from grnf.files import atomic_write
+from grnf._utils.files import atomic_write
 
 __all__ = ["COLOURS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes", "style_axes"]
 

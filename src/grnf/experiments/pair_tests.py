@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from grnf._utils.random import page_generator
 from grnf.graphs import Graph
-from grnf.law.draw import page_generator
 from grnf.typing import FloatArray
 
 __all__ = [

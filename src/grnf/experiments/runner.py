@@ -12,13 +12,13 @@ import time
 from typing import Any
 
 from grnf import __version__
+from grnf._utils.files import atomic_write
+from grnf._utils.progress import no_progress
 from grnf.experiments import EXPERIMENTS
 from grnf.experiments.figures import png_bytes, save_figure
 from grnf.experiments.maps import write_maps
 from grnf.experiments.report import Section, page
 from grnf.experiments.study import Study
-from grnf.files import atomic_write
-from grnf.progress import no_progress
 
 __all__ = ["reproduce", "reproduce_all", "versions"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grnf import __version__
-from grnf.files import atomic_write, write_array
+from grnf._utils.files import atomic_write, write_array
 from grnf.typing import FloatArray
 
 __all__ = ["Study", "Table", "over_folds"]

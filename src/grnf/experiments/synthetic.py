@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.random import page_generator
 from grnf.experiments.figures import COLOURS, MARKERS, new_figure
 from grnf.experiments.study import Study, Table
 from grnf.experiments.synthetic_sets import CLASSES, synthetic_vectors
-from grnf.law.draw import page_generator
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from grnf import GRNF
+from grnf._utils.random import page_generator
 from grnf.datasets import make_sbm
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.study import Study, Table
-from grnf.law.draw import page_generator
 from grnf.metric import DistanceEstimate, failure_probability, required_dimension
 from grnf.typing import FloatArray
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.progress import no_progress
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
 from grnf.engine.rows import place, place_outputs
@@ -26,7 +26,6 @@ from grnf.law import (
     largest_ratio,
     proposal_sample_size,
 )
-from grnf.progress import no_progress
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap"]
@@ -182,7 +181,8 @@ class Embedder:
                 try:
                     Z[members] = Embedder(self.map, own)(batch.take(members).with_used_codes())
                 except GraphError as error:
-                    raise GraphError(_renumbered(str(error), members)) from None
+                    at = None if error.index is None else int(members[error.index])
+                    raise error.located(index=at) from None
                 advance(len(members))
 
             self.schedule.run([partial(fill, members) for members in parts])
@@ -354,14 +354,9 @@ class Chunk:
         sums = engine.piece_sums(batch, piece, channels)
         finite = np.isfinite(sums).all(axis=1)
         if not finite.all():
-            bad = piece.members[finite.argmin()]
             raise GraphError(
-                f"graph {bad}: its features overflow {np.dtype(engine.dtype).name}; "
-                "scale the attributes, or use dtype='float64' or normalize=True"
+                f"its features overflow {np.dtype(engine.dtype).name}",
+                index=int(piece.members[finite.argmin()]),
+                cure="Scale the attributes, or use dtype='float64' or normalize=True",
             )
         return sums, next(iter(self._channels[key].columns for key in self._channels if key[1] == hidden))
-
-
-def _renumbered(message: str, members: IntArray) -> str:
-    """Return a message about a graph of a part with its number in the whole."""
-    return re.sub(r"^graph (\d+)", lambda found: f"graph {members[int(found[1])]}", message)

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets, positions_of, ragged_indices
 from grnf.errors import GraphError
 from grnf.graphs.channels import ADJACENCY, Item, number_keys
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["ChannelKeys", "Codes", "GraphBatch", "chosen", "edge_channels", "offsets", "ragged_indices"]
+__all__ = ["ChannelKeys", "Codes", "GraphBatch", "edge_channels"]
 
 
 class Codes(NamedTuple):
@@ -187,7 +188,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
         """Return the graphs of these numbers, in that order, or those where a mask is true."""
-        index = chosen(indices, len(self))
+        index = positions_of(indices, len(self))
         nodes = ragged_indices(self.node_ptr, index)
         edges = ragged_indices(self.edge_ptr, index)
         return GraphBatch(
@@ -345,34 +346,7 @@ def _width_message(caller: str, index: int, item: str, found: int, wanted: int) 
     )
 
 
-def offsets(counts: Any) -> IntArray:
-    """Return where items begin that come so many at a time, and their number at the end."""
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:])
-    return ptr
-
-
 def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArray:
     if width == 0:
         return np.empty((count, 0))
     return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
-
-
-def chosen(indices: npt.ArrayLike, count: int) -> IntArray:
-    """Return which of so many items are meant by numbers (from the end if negative) or by a mask.
-
-    Examples
-    --------
-    >>> chosen([-1, 0], 3), chosen([True, False, True], 3), chosen([], 3)
-    (array([2, 0]), array([0, 2]), array([], dtype=int64))
-    """
-    index = np.asarray(indices)
-    found: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
-    return found
-
-
-def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
-    """Return the positions of the items of the graphs `index`, one after the other."""
-    counts = ptr[index + 1] - ptr[index]
-    starts = np.repeat(ptr[index] - offsets(counts)[:-1], counts)
-    return starts + np.arange(len(starts))

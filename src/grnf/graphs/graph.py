@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.rules import Int, checked
 from grnf.errors import GraphError
-from grnf.rules import Int, checked
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Graph", "null_graph"]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets, positions_of, ragged_indices
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.graphs.batch import chosen, offsets, ragged_indices
 from grnf.io.columns import check_columns, is_missing
 from grnf.io.raw import BadGraph, RawGraph, columns_of_graphs
 from grnf.typing import BoolArray, IntArray
@@ -117,7 +117,7 @@ class RawBatch:
 
     def take(self, indices: npt.ArrayLike) -> RawBatch:
         """Return the graphs of these numbers, in that order, or those where a mask is true."""
-        index = chosen(indices, len(self))
+        index = positions_of(indices, len(self))
         nodes, edges = ragged_indices(self.node_ptr, index), ragged_indices(self.edge_ptr, index)
         return RawBatch(
             offsets(np.diff(self.node_ptr)[index]),

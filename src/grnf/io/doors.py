@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.columns import as_column, is_missing
 from grnf.io.from_libraries import IGRAPH_IDS

@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import ChannelKeys, Graph, GraphBatch, number_keys
 from grnf.graphs.channels import Item
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.raw import RawGraph
 from grnf.io.schema import AnyCategory, BlockEncoder, Categories, Numbers, Schema, SchemaDraft
-from grnf.rules import OneOf, checked
 from grnf.typing import Keys, Missing, Unseen
 
 __all__ = ["MISSING", "UNSEEN", "AttributeEncoder"]
@@ -109,7 +109,7 @@ class AttributeEncoder:
         found = list(graphs)
         batch, _, errors = self.encode_batch(found)
         if errors:
-            raise GraphError(f"graph {errors[0][0]}: {errors[0][1]}")
+            raise GraphError(errors[0][1], index=errors[0][0])
         warn_unused(self.unused_columns(found))
         return list(batch)
 
@@ -155,7 +155,7 @@ class AttributeEncoder:
             yield from rows
         except GraphError as error:
             if len(rows) == 1:
-                errors.append((rows[0], str(error)))
+                errors.append((rows[0], error.explanation))
                 return
             middle = len(rows) // 2
             for half in (rows[:middle], rows[middle:]):

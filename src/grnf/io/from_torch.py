@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError, GrnfWarning
-from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.from_arrays import present, raw_from_arcs
 from grnf.io.raw import RawGraph

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn, joined
 from grnf.io.from_molecules import molecule_of_smiles, quiet_rdkit, raw_from_mol
 from grnf.io.raw import RawGraph

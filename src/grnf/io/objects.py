@@ -88,7 +88,7 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
         try:
             yield to_raw(graph)
         except GraphError as error:
-            raise GraphError(f"{caller}[{index}]: {error}") from error
+            raise error.located(index=index, where=caller) from None
 
 
 def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:

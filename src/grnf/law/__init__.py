@@ -1,7 +1,7 @@
 """P: laws on w = (k, theta_F, theta_H), draws from them, and the importance weights p / p-bar."""
 
 from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
-from grnf.law.draw import SEED_RULES, Draw, OrderDraw, draw_seed
+from grnf.law.draw import Draw, OrderDraw
 from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.law.parameters import LAW_RULES, Law, ParameterLaw, parameter_law
 from grnf.law.weights import (
@@ -14,7 +14,6 @@ from grnf.law.weights import (
 
 __all__ = [
     "LAW_RULES",
-    "SEED_RULES",
     "Categorical",
     "CoefficientLaw",
     "Draw",
@@ -27,7 +26,6 @@ __all__ = [
     "ScaleMixture",
     "ShiftedPoisson",
     "as_order_law",
-    "draw_seed",
     "effective_sample_size",
     "hidden_weights",
     "importance_weights",

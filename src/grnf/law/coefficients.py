@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from grnf.rules import Real, checked
+from grnf._utils.rules import Real, checked
 from grnf.typing import FloatArray
 
 __all__ = ["CoefficientLaw", "Gaussian", "ScaleMixture"]

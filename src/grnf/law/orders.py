@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.rules import Int, checked
+from grnf._utils.rules import Int, checked
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Categorical", "OrderLaw", "Restricted", "ShiftedPoisson", "as_order_law"]

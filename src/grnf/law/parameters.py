@@ -15,19 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.random import channel_normals, page_generator
+from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
 from grnf.law.coefficients import CoefficientLaw, Gaussian
-from grnf.law.draw import (
-    Draw,
-    OrderDraw,
-    channel_normals,
-    n_head_parameters,
-    n_parameters,
-    page_generator,
-)
+from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
 from grnf.law.orders import OrderLaw, as_order_law
-from grnf.rules import Instance, Int, Rule, checked
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["LAW_RULES", "Law", "ParameterLaw", "parameter_law"]

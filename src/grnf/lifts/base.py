@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.rules import OneOf, Table, checked_parameters
 from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
-from grnf.rules import OneOf, Table, checked_parameters
 from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray, IntArray
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from grnf._utils.hashing import GOLDEN, mix
 from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift, pieces
-from grnf.symmetry.encoded import GOLDEN, mixed_array
 from grnf.typing import FloatArray, Keys
 
 __all__ = ["ColourLift"]
@@ -49,7 +49,7 @@ class ColourLift(Lift):
 
 def _with_column(codes: Codes, column: Keys) -> Codes:
     """Return categories with one more column, of these keys mixed."""
-    own, place = np.unique(mixed_array(column), return_inverse=True)
+    own, place = np.unique(mix(column), return_inverse=True)
     keys = np.union1d(codes.keys, own)
     values = np.column_stack([codes.among(keys).values, np.searchsorted(keys, own)[place]])
     return Codes(values, keys)
@@ -58,9 +58,9 @@ def _with_column(codes: Codes, column: Keys) -> Codes:
 def _numbers(colours: Keys, dim: int, seed: int) -> FloatArray:
     """Return `dim` normal numbers of variance 1 / dim for each colour, by Box and Muller."""
     distinct, place = np.unique(colours, return_inverse=True)
-    keyed = mixed_array(distinct ^ mixed_array(np.array([seed], dtype=np.uint64)))
+    keyed = mix(distinct ^ mix(np.array([seed], dtype=np.uint64)))
     counters = np.arange(1, 2 * dim + 1, dtype=np.uint64) * GOLDEN
-    uniform = (mixed_array(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
+    uniform = (mix(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
     radius = np.sqrt(-2 * np.log1p(-uniform[:, :dim]))
     codes = radius * np.cos(2 * np.pi * uniform[:, dim:]) / np.sqrt(dim)
     return np.asarray(codes[place])

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from grnf._utils.hashing import mix
+from grnf._utils.rules import Int, OneOf, Table
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.base import DIRECTION, arcs
 from grnf.lifts.codes import ColourLift
 from grnf.lifts.columns import indicator_columns
-from grnf.rules import Int, OneOf, Table
-from grnf.symmetry.encoded import mixed_array as mixed
 from grnf.typing import FloatArray, Keys
 
-__all__ = ["Hashes", "WeisfeilerLehman", "hashed_rows", "mixed", "refined_colours"]
+__all__ = ["Hashes", "WeisfeilerLehman", "hashed_rows", "refined_colours"]
 
 Hashes = Keys
 
@@ -109,9 +109,9 @@ def refined_colours(
     colours = [nodes]
     for _ in range(depth):
         running = np.zeros(len(arc) + 1, dtype=np.uint64)
-        np.cumsum(mixed(colours[-1][neighbour] ^ edge), out=running[1:])
+        np.cumsum(mix(colours[-1][neighbour] ^ edge), out=running[1:])
         around = running[order.indptr[1:]] - running[order.indptr[:-1]]  # modulo 2^64, as hashes may
-        colours.append(mixed(mixed(colours[-1]) * np.uint64(3) + around))
+        colours.append(mix(mix(colours[-1]) * np.uint64(3) + around))
     return colours
 
 
@@ -120,8 +120,8 @@ def hashed_rows(values: FloatArray, codes: Codes) -> Hashes:
     hashed = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         bits = (column + 0.0).astype(np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-        hashed = mixed(hashed ^ mixed(bits))
+        hashed = mix(hashed ^ mix(bits))
     keys = np.append(codes.keys, np.uint64(0))  # -1, no category, is the last place
     for places in codes.values.T:
-        hashed = mixed(hashed ^ mixed(keys[places]))
+        hashed = mix(hashed ^ mix(keys[places]))
     return hashed

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from grnf._utils.rules import Bool, Table
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
-from grnf.rules import Bool, Table
 from grnf.typing import BoolArray, FloatArray, Missing, Unseen
 
 __all__ = ["Encode", "Standardize", "category_columns", "indicator_columns"]

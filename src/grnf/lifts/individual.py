@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.rules import Int, OneOf, Table
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.lifts.codes import ColourLift
-from grnf.rules import Int, OneOf, Table
 from grnf.samples import encoded_samples
 from grnf.symmetry import LIMIT, node_codes
 from grnf.typing import BoolArray, Keys

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from grnf._utils.rules import Bool, Int, OneOf, Table
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import DIRECTION, NodeLift, adjacency
 from grnf.lifts.dense import dense_blocks
-from grnf.rules import Bool, Int, OneOf, Table
 from grnf.typing import FloatArray
 
 __all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles", "degrees_and_triangles"]

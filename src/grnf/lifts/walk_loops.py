@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
 from grnf.typing import FloatArray
 
 __all__ = ["closed_walks"]

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from grnf._utils.rules import Int, OneOf, Table
 from grnf.graphs import GraphBatch, number_keys
 from grnf.lifts.base import DIRECTION, NodeLift
 from grnf.lifts.dense import dense_blocks
 from grnf.lifts.pairs import PairLift
 from grnf.lifts.walk_loops import closed_walks
-from grnf.rules import Int, OneOf, Table
 from grnf.typing import FloatArray
 
 __all__ = ["ClosedWalks", "RandomWalk"]

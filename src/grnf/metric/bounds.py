@@ -22,9 +22,9 @@ from collections.abc import Iterable
 
 from scipy.stats import norm
 
+from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import get_activation
 from grnf.law import OrderLaw
-from grnf.rules import Int, OneOf, Real, checked
 
 __all__ = ["BOUNDS", "error_bound", "failure_probability", "required_dimension", "truncation_bias"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
+from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import get_activation
 from grnf.metric.betting import betting_interval
-from grnf.rules import Int, OneOf, Real, checked
 from grnf.typing import FloatArray
 
 __all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]

@@ -9,16 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from grnf._utils.random import draw_seed
+from grnf._utils.rules import Int, checked
 from grnf.activations import get_activation
 from grnf.basis import check_basis
 from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as channels_of_edges
-from grnf.law import Law, draw_seed, importance_weights, parameter_law
+from grnf.law import Law, importance_weights, parameter_law
 from grnf.law.draw import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
 from grnf.nn.sums import Settings, feature_sums, frozen_features
-from grnf.rules import Int, checked
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError
 from grnf.estimators import GRNF, fit_stream
 from grnf.io.batch import RawBatch
@@ -19,7 +20,6 @@ from grnf.io.files.streams import Source
 from grnf.io.files.survey import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.vectors.arrow import arrow, vectors_array
-from grnf.rules import OneOf, checked
 from grnf.samples import ON_ERROR, warn_of_skipped
 from grnf.typing import FloatArray, OnError
 

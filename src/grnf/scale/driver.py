@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from typing import Any
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
+from grnf._utils.rules import Int, OneOf, checked
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, fit_stream
 from grnf.estimators.state import plain_params
 from grnf.io.files.inputs import Inputs
 from grnf.io.vectors.arrow import arrow
-from grnf.rules import Int, OneOf, checked
 from grnf.samples import ON_ERROR
 from grnf.scale.cluster import OnDask, dask_client
 from grnf.scale.engines import Engine, Processes, ThisProcess
@@ -206,21 +205,14 @@ def _planned(transformer: Any, run: Mapping[str, Any], shards: list[Shard], told
         )
         transformer = fit_stream(clone(transformer), graphs, on_error=policy)
     kinds = kinds_of(transformer, shards, told, run["block_size"])
-    return Plan(run, shards, kinds, _saved(transformer))
-
-
-def _saved(transformer: Any) -> str:
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        path = Path(folder) / "transformer.json"
-        transformer.save(path)
-        return path.read_text(encoding="utf-8")
+    return Plan(run, shards, kinds, transformer.to_json())
 
 
 def _fingerprint(transformer: Any) -> str | None:
     """Return what tells fitted transformers apart; None for one that is to be fitted."""
     if not hasattr(transformer, "n_components_"):
         return None
-    return hashlib.sha256(_saved(transformer).encode()).hexdigest()
+    return hashlib.sha256(transformer.to_json().encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from joblib import effective_n_jobs
 
-from grnf.io.processes import in_processes
+from grnf._utils.processes import in_processes
 from grnf.scale.folder import ShardFolder
 from grnf.scale.work import Job, Outcome, compute
 

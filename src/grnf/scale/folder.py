@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import Any
 
 from grnf import __version__
+from grnf._utils.files import atomic_write, write_json
+from grnf._utils.locks import FolderLock
 from grnf.errors import GraphError
-from grnf.files import atomic_write, write_json
-from grnf.io.vectors.lock import FolderLock
 from grnf.io.vectors.parts import differences
 from grnf.io.vectors.shards import FORMAT, MANIFEST, VERSION
 from grnf.scale.plan import Plan, Shard

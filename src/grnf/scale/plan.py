@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from grnf import __version__
+from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
-from grnf.files import is_pipe
 from grnf.io.batch import RawBatch, sized
 from grnf.io.cells import Cell
 from grnf.io.files.formats import FORMATS

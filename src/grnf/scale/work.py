@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from grnf import estimators
+from grnf._utils.files import Summed, atomic_write
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import embed_stream
-from grnf.files import Summed, atomic_write
 from grnf.io.raw import BadGraph
 from grnf.io.vectors.arrow import check_kind, parquet_writer, schema_of_vectors, table_of_vectors
 from grnf.io.vectors.blocks import VectorBlock
@@ -135,10 +134,7 @@ def _plan(folder: str, checksum: str) -> Plan:
 @lru_cache(maxsize=4)
 def transformer_of(text: str, kind: str) -> Any:
     """Return the fitted transformer, made once in each process."""
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        path = Path(folder) / "transformer.json"
-        path.write_text(text, encoding="utf-8")
-        return getattr(estimators, kind).load(path)
+    return getattr(estimators, kind).from_json(text)
 
 
 def _written(plan: Plan, shard: Shard, folder: Path, driver: int | None) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
+from grnf._utils.rules import Int, Real, checked
 from grnf.io.raw import RawGraph
-from grnf.rules import Int, Real, checked
 from grnf.search.segments import Segments
 from grnf.typing import BoolArray, FloatArray, IntArray
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from grnf.files import atomic_write
+from grnf._utils.files import atomic_write
 from grnf.typing import FloatArray
 
 __all__ = ["TABLES", "Hits", "write_table", "write_text_table"]

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
-from grnf.rules import Bool, Int, OneOf, Real, checked
 from grnf.search.certified import Certified, certify
 from grnf.search.collection import Given, given_vectors, is_vectors
 from grnf.search.hits import Hits

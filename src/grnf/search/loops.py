@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import compiled, inner
+from grnf._utils.jit import compiled, inner
 
 __all__ = ["WIDTH", "nearest", "row_squares", "within"]
 

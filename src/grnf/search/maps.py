@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from grnf.search.sketch import principal_axes
+from grnf._utils.axes import principal_axes
 from grnf.typing import FloatArray
 
 __all__ = ["MAPS", "Plain", "Whitened", "make_map", "restored_map"]

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from grnf.engine.schedule import n_workers, run
+from grnf._utils.threads import n_workers, run
 from grnf.errors import GraphError
 from grnf.search.kept import KeptGraphs
 from grnf.search.segment import Query, Segment, new_heap, queries

@@ -22,14 +22,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from grnf.typing import FloatArray, IntArray
+from grnf._utils.axes import principal_axes
+from grnf.typing import FloatArray
 
-__all__ = ["Sketcher", "principal_axes", "some_of"]
+__all__ = ["Sketcher"]
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
-SAMPLE = 32_768
-"""Rows that show the principal axes."""
-
 ROWS = 8192
 """Rows that are converted to double precision at a time."""
 
@@ -93,26 +91,3 @@ class Sketcher:
             out[start : start + ROWS, :-1] = along
             out[start : start + ROWS, -1] = np.sqrt(np.einsum("ij,ij->i", rest, rest))
         return out
-
-
-def some_of(X: FloatArray, most: int = SAMPLE) -> FloatArray:
-    """Return evenly spaced rows in double precision, so many at most."""
-    n = len(X)
-    rows: IntArray = np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
-    return np.asarray(X[rows], dtype=np.float64)
-
-
-def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean, the variances along the principal axes, descending, and the axes as columns.
-
-    Examples
-    --------
-    >>> mean, variances, axes = principal_axes(np.array([[1.0, 0.0], [3.0, 0.0], [5.0, 0.0]]))
-    >>> mean, variances.round(3)
-    (array([3., 0.]), array([2.667, 0.   ]))
-    """
-    sample = some_of(X)
-    mean = sample.mean(axis=0)
-    sample -= mean
-    variances, axes = np.linalg.eigh(sample.T @ sample / len(sample))
-    return mean, np.maximum(variances[::-1], 0), np.ascontiguousarray(axes[:, ::-1])

@@ -33,9 +33,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.files import room_for, write_array, write_json
+from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf.errors import GraphError
-from grnf.files import room_for, write_array, write_json
-from grnf.io.vectors.lock import FolderInUseError, FolderLock
 from grnf.search.kept import StoredGraphs, write_graphs
 from grnf.search.maps import Plain, Whitened, restored_map
 from grnf.search.segment import Segment

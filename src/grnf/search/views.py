@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory
 
+from grnf._utils.files import write_json
 from grnf.estimators import GRNF
 from grnf.estimators.views import View, as_menu
-from grnf.files import write_json
 from grnf.io import AttributeEncoder
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.objects import listed_graphs, to_raw

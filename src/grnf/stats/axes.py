@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grnf.search.sketch import principal_axes
+from grnf._utils.axes import principal_axes
 from grnf.typing import FloatArray
 
 __all__ = ["AXES", "PooledRows", "pooled_rows", "rounding_variance"]

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from grnf.law import draw_seed
-from grnf.law.draw import page_generator
-from grnf.rules import Int, Real, checked
-from grnf.search.sketch import principal_axes
+from grnf._utils.axes import principal_axes
+from grnf._utils.random import draw_seed, page_generator
+from grnf._utils.rules import Int, Real, checked
 from grnf.stats.conformal import rounded_scores
 from grnf.stats.inputs import fitted_transformer, taken
 from grnf.stats.stream_scores import GRAPHS_PER_AXIS, SMALLEST

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grnf.engine.jit import compiled
+from grnf._utils.jit import compiled
 from grnf.errors import GraphError
 from grnf.typing import BoolArray, FloatArray
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from grnf import __version__
+from grnf._utils.axes import principal_axes
+from grnf._utils.rules import Int, OneOf, checked
 from grnf.errors import GraphError
 from grnf.io.objects import listed_graphs
-from grnf.rules import Int, OneOf, checked
-from grnf.search.sketch import principal_axes
 from grnf.stats.axes import rounding_variance
 from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor

@@ -12,10 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.random import SEED_RULES, draw_seed, page_generator
+from grnf._utils.rules import Int, OneOf, Real, Table, checked_parameters
 from grnf.errors import GraphError
-from grnf.law import SEED_RULES, draw_seed
-from grnf.law.draw import page_generator
-from grnf.rules import Int, OneOf, Real, Table, checked_parameters
 from grnf.stats.inputs import fitted_transformer, taken
 from grnf.stats.location import MOST_DRIVERS, Alarm, Driver, located
 from grnf.stats.stream_scores import Scores

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -23,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.files import atomic_write
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.files import atomic_write
 from grnf.stats.location import Alarm
 from grnf.stats.stream_scores import Scores
 from grnf.stats.watch import Bank
@@ -53,7 +52,7 @@ def saved(detector: ChangeDetector, path: str | os.PathLike[str]) -> None:
         "evidence": detector.evidence_ if math.isfinite(detector.evidence_) else None,
         "alarm": None if detector.alarm_ is None else detector.alarm_.record(),
         "ids": detector._ids,
-        "transformer": _transformer_text(detector.transformer_),
+        "transformer": _json(detector.transformer_),
         "notes": detector.notes_,
     }
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -73,7 +72,7 @@ def opened(detector: ChangeDetector, path: str | os.PathLike[str], transformer: 
     try:
         detector.set_params(**head["parameters"], random_state=int(head["seed"]))
         detector.seed_, detector.errors_ = int(head["seed"]), []
-        detector.transformer_ = _transformer(head["transformer"]) if transformer is None else transformer
+        detector.transformer_ = _transformer(head["transformer"], transformer)
         detector.transformer = detector.transformer_
         learnt = {name.removeprefix("scores_"): array for name, array in arrays.items()}
         scores = Scores.restored(learnt, int(head["parameters"]["n_neighbors"]))
@@ -112,20 +111,12 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     return head, arrays
 
 
-def _transformer_text(transformer: Any) -> str | None:
-    if not isinstance(transformer, GRNF):
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        transformer.save(Path(folder) / "transformer.json")
-        return (Path(folder) / "transformer.json").read_text(encoding="utf-8")
+def _json(transformer: Any) -> str | None:
+    return transformer.to_json() if isinstance(transformer, GRNF) else None
 
 
-def _transformer(text: str | None) -> Any:
-    if text is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "transformer.json").write_text(text, encoding="utf-8")
-        return GRNF.load(Path(folder) / "transformer.json")
+def _transformer(text: str | None, given: Any) -> Any:
+    return GRNF.from_json(text) if given is None and text is not None else given
 
 
 def _plain(value: Any) -> Any:

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.random import SEED_RULES, draw_seed, page_generator
+from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.errors import GraphError
-from grnf.law import SEED_RULES, draw_seed
-from grnf.law.draw import page_generator
-from grnf.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.search.maps import MAPS, make_map
 from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
 from grnf.stats.inputs import Taken, fitted_transformer, taken

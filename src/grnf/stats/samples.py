@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.graphs import Codes, GraphBatch
-from grnf.graphs.batch import offsets
 from grnf.io import AttributeEncoder
 from grnf.io.objects import listed_graphs, own_names
 from grnf.samples import encoded_samples, first_samples

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from grnf.rules import OneOf, checked
+from grnf._utils.rules import OneOf, checked
 
 __all__ = ["FORMATS", "Row", "table"]
 

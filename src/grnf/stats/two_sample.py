@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from grnf import __version__
+from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
-from grnf.rules import Bool, Int, OneOf, checked
 from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grnf.law.draw import page_generator
+from grnf._utils.random import page_generator
 from grnf.stats.conformal import online_p_values, rounded_scores
 from grnf.stats.martingale import Bets, entering_share, log_capital, total
 from grnf.stats.stream_scores import STRANGE

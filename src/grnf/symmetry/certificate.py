@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from grnf._utils.rules import Int, OneOf, checked
 from grnf.graphs import Graph, GraphBatch
-from grnf.rules import Int, OneOf, checked
 from grnf.symmetry.encoded import EncodedGraphs, encoded
 from grnf.symmetry.parts import Found, search_parts
 from grnf.symmetry.trees import MOST_DEPTH

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
+from grnf._utils.hashing import hash_pairs, mix
 from grnf.graphs import ADJACENCY, Codes, GraphBatch
-from grnf.graphs.batch import offsets
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["EncodedGraphs", "Stacked", "encoded", "joined_array", "mixed_array", "told_apart"]
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+__all__ = ["EncodedGraphs", "Stacked", "encoded", "told_apart"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,26 +135,13 @@ def encoded(batch: GraphBatch) -> EncodedGraphs:
     )
 
 
-def mixed_array(x: Keys) -> Keys:
-    """Mix the bits of each number (splitmix64), as `partitions.mixed` does in the loops."""
-    z = x + GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def joined_array(one: Keys, other: Keys) -> Keys:
-    """Hash pairs of numbers in this order, as `partitions.joined` does in the loops."""
-    return mixed_array(mixed_array(one) * np.uint64(3) + other)
-
-
 def _pair(ends: IntArray, n_nodes: int) -> IntArray:
     return np.asarray(ends[:, 0] * n_nodes + ends[:, 1])
 
 
 def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
     """Hash pairs of numbers; tell whether no other pair has the same hash."""
-    hashes = joined_array(one, other)
+    hashes = hash_pairs(one, other)
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     return hashes, (one == one[first][group]) & (other == other[first][group])
 
@@ -204,9 +190,9 @@ def _summed(count: int, owner: IntArray, keys: Keys, values: FloatArray) -> Entr
         owner, keys = owner[starts], keys[starts]
         kept = values != 0
         owner, keys, values = owner[kept], keys[kept], values[kept]
-    each = joined_array(keys, values.view(np.uint64))
+    each = hash_pairs(keys, values.view(np.uint64))
     running = np.zeros(len(each) + 1, np.uint64)
-    np.cumsum(mixed_array(each), out=running[1:])
+    np.cumsum(mix(each), out=running[1:])
     ptr = offsets(np.bincount(owner, minlength=count))
     hashes = running[ptr[1:]] - running[ptr[:-1]]  # modulo 2^64
     return Entries(ptr, keys, values, hashes, told_apart(ptr, owner, keys, values, hashes))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.symmetry.jit import inlined, inner
+from grnf._utils.jit import inlined, inner
 from grnf.symmetry.partitions import (
     GraphArrays,
     Partition,

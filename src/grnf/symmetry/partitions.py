@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from grnf.symmetry.jit import inlined, inner
+from grnf._utils.jit import inlined, inner
 from grnf.typing import Keys
 
 __all__ = ["first_partition", "individualize", "joined", "mixed", "target"]

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from grnf.graphs.batch import offsets, ragged_indices
-from grnf.symmetry.encoded import mixed_array
+from grnf._utils.arrays import offsets, ragged_indices
+from grnf._utils.hashing import mix
 from grnf.symmetry.partitions import GraphArrays
 from grnf.symmetry.trees import search
 from grnf.typing import IntArray, Keys
@@ -50,10 +50,10 @@ def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every
         each.append((found.value, _form(piece, found.order), nodes[start:stop], found))
     each.sort(key=lambda entry: entry[:2])  # forms break ties of hashes
     values = np.array([value for value, *_ in each], np.uint64)
-    total = mixed_array(mixed_array(values).sum(keepdims=True) + np.uint64(n_parts))
+    total = mix(mix(values).sum(keepdims=True) + np.uint64(n_parts))
     codes = np.empty(n_nodes, np.uint64)
     for _, _, own_nodes, found in each:
-        codes[own_nodes] = mixed_array(found.codes + total)
+        codes[own_nodes] = mix(found.codes + total)
     order = np.concatenate([own_nodes[found.order] for _, _, own_nodes, found in each])
     return Found(codes, int(total[0]), order, all(found.finished for *_, found in each))
 

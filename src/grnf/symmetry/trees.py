@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from grnf.symmetry.jit import compiled, inlined, inner
+from grnf._utils.jit import compiled, inlined, inner
 from grnf.symmetry.leaves import all_leaves_equal, is_automorphism, leaf_hash, root_of, unite
 from grnf.symmetry.partitions import (
     GraphArrays,

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from grnf.graphs.batch import offsets, ragged_indices
-from grnf.symmetry.encoded import Stacked, joined_array, mixed_array, told_apart
+from grnf._utils.arrays import offsets, ragged_indices
+from grnf._utils.hashing import hash_pairs, mix
+from grnf.symmetry.encoded import Stacked, told_apart
 from grnf.symmetry.parts import Found
 from grnf.typing import BoolArray, IntArray, Keys
 
@@ -65,7 +66,7 @@ class Folded:
             below = ragged_indices(self.ptr, level)
             above = np.repeat(codes[level], self.ptr[level + 1] - self.ptr[level])
             level = self.children[below]
-            codes[level] = joined_array(above, self.joint[below])
+            codes[level] = hash_pairs(above, self.joint[below])
             order.append(level)
         nodes = np.concatenate(order)
         nodes = nodes[np.argsort(_graph_of(self.node_ptr, nodes), kind="stable")]
@@ -94,11 +95,11 @@ def folded(graphs: Stacked) -> Folded:
             break
         parent, label = nbr[arcs], graphs.label[arcs]
         kept[tips] = False
-        np.add.at(below, parent, mixed_array(joined_array(label, colour[tips])))
+        np.add.at(below, parent, mix(hash_pairs(label, colour[tips])))
         np.subtract.at(degree, parent, 1)
         taken.append((tips, parent, label))
         parent = np.unique(parent)
-        colour[parent] = joined_array(graphs.colour[parent], below[parent])
+        colour[parent] = hash_pairs(graphs.colour[parent], below[parent])
         tips = parent[degree[parent] == 1]
     child, parent, label = (np.concatenate(column) for column in zip(*taken, strict=True))
     order = np.lexsort((colour[child], label, parent))
@@ -111,7 +112,7 @@ def folded(graphs: Stacked) -> Folded:
     per_graph[_graph_of(graphs.node_ptr, np.flatnonzero(~clear))] = False
     nodes = np.flatnonzero(kept)
     cores = _kept(graphs, kept, owner, nbr, colour)
-    return Folded(cores, nodes, graphs.node_ptr, child, ptr, joined_array(label, colour[child]), per_graph)
+    return Folded(cores, nodes, graphs.node_ptr, child, ptr, hash_pairs(label, colour[child]), per_graph)
 
 
 def _kept(graphs: Stacked, kept: BoolArray, owner: IntArray, nbr: IntArray, colour: Keys) -> Stacked:

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
 from grnf.io.batch import RawBatch
 from grnf.io.cells import Cell
@@ -28,7 +29,6 @@ from grnf.io.files.tables import Row, cell, find_column, is_parquet, read_table
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import raw_from_smiles, smiles_from_raw
 from grnf.io.molecule_blocks import block_of_smiles
-from grnf.io.processes import in_processes
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [

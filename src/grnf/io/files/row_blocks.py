@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.graphs.batch import offsets
 from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.files.rows import typed_numbers, unpacked_y
 from grnf.io.raw import LARGEST_GRAPH

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
+from grnf._utils.files import atomic_write, is_pipe, room_for
 from grnf.errors import DiskFullError, GraphError
-from grnf.files import atomic_write, is_pipe, room_for
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 
 __all__ = ["Source", "Window", "aside", "decoded", "deliver", "open_sink"]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from grnf.files import Summed, room_for
+from grnf._utils.files import Summed, room_for
 from grnf.io.vectors.write import write_npy_header
 
 __all__ = ["GrowingArray", "Place"]

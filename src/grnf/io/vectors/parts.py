@@ -22,11 +22,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from grnf.files import atomic_write, write_json
+from grnf._utils.files import atomic_write, write_json
+from grnf._utils.locks import LOCK, FolderLock
 from grnf.io.cells import Cell
 from grnf.io.vectors.blocks import VectorBlock, plain
 from grnf.io.vectors.growing import HEAD, GrowingArray, Place
-from grnf.io.vectors.lock import LOCK, FolderLock
 from grnf.typing import FloatArray
 
 __all__ = ["Parts", "differences"]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
-from grnf.files import is_pipe
 from grnf.io.vectors.shards import is_shard_folder, read_manifest, shard_files
 from grnf.io.vectors.write import vector_format
 from grnf.typing import FloatArray

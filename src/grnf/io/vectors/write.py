@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from grnf.files import atomic_write
+from grnf._utils.files import atomic_write
 from grnf.io.vectors.arrow import arrow, parquet_writer, schema_of_vectors, table_of_vectors
 from grnf.io.vectors.blocks import Kind, Survey, VectorBlock, array_of, as_text, survey
 from grnf.io.vectors.shards import MANIFEST, is_shard_folder

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from grnf._utils.files import room_for
 from grnf.errors import GrnfWarning
-from grnf.files import room_for
 
 if sys.platform == "win32":
     import msvcrt
@@ -52,7 +52,7 @@ class FolderLock:
     ...     FolderLock(folder)
     Traceback (most recent call last):
     ...
-    grnf.io.vectors.lock.FolderInUseError: ...z.npy.parts is in use by another run, process ...
+    grnf._utils.locks.FolderInUseError: ...z.npy.parts is in use by another run, process ...
     >>> FolderLock(folder).remove_folder()
     >>> folder.exists()
     False

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, checked
 from grnf.errors import GraphError
-from grnf.rules import Bool, Instance, Int, MemorySize, OneOf, Real, checked
 
 
 @pytest.mark.parametrize(

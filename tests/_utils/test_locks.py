@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
+from grnf._utils import locks as module
+from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf.errors import GrnfWarning
-from grnf.io.vectors import lock as module
-from grnf.io.vectors.lock import FolderInUseError, FolderLock
 
 # Work in the folder again and again: alone in there, or refused.
 WORK = """
 import os, sys, time
-from grnf.io.vectors.lock import FolderInUseError, FolderLock
+from grnf._utils.locks import FolderInUseError, FolderLock
 folder, end = sys.argv[1], time.monotonic() + 2
 worked = refused = 0
 while time.monotonic() < end:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from grnf.rules import Int, OneOf, checked
+from grnf._utils.rules import Int, OneOf, checked
 
 __all__ = ["in_processes"]
 

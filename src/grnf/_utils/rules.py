@@ -54,7 +54,7 @@ class Int(Rule):
         bounds = [f" {sign} {bound}" for sign, bound in ((">=", low), ("<=", high)) if bound is not None]
         self.words = "an integer" + " and".join(bounds)
 
-    def take(self, value: Any) -> int:  # noqa: D102
+    def take(self, value: Any) -> int:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)
@@ -70,7 +70,7 @@ class Real(Rule):
         self.high = high
         self.words = f"a number strictly between 0 and {high:g}" if high < math.inf else "a positive number"
 
-    def take(self, value: Any) -> float:  # noqa: D102
+    def take(self, value: Any) -> float:
         if isinstance(value, bool | str) or not 0 < float(value) < self.high:
             raise ValueError
         return float(value)
@@ -81,7 +81,7 @@ class Bool(Rule):
 
     words = "True or False"
 
-    def take(self, value: Any) -> bool:  # noqa: D102
+    def take(self, value: Any) -> bool:
         if not isinstance(value, bool | np.bool_):
             raise TypeError
         return bool(value)
@@ -94,7 +94,7 @@ class OneOf(Rule):
         self.choices = choices
         self.words = _either([repr(choice) for choice in choices])
 
-    def take(self, value: Any) -> Any:  # noqa: D102
+    def take(self, value: Any) -> Any:
         if not (value is None or isinstance(value, str)) or value not in self.choices:
             raise ValueError
         return value
@@ -106,7 +106,7 @@ class Instance(Rule):
     def __init__(self, words: str, *types: type) -> None:
         self.words, self.types = words, types
 
-    def take(self, value: Any) -> Any:  # noqa: D102
+    def take(self, value: Any) -> Any:
         if not isinstance(value, self.types):
             raise TypeError
         return value
@@ -117,7 +117,7 @@ class MemorySize(Rule):
 
     words = "a number of bytes or like '500MB', at least 1 MB"
 
-    def take(self, value: Any) -> int:  # noqa: D102
+    def take(self, value: Any) -> int:
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?B)?\s*", str(value).upper())
         size = 0 if match is None else int(float(match[1]) * UNITS[match[2] or ""])
         if size < UNITS["MB"]:

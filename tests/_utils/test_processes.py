@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grnf.io.processes import in_processes
+from grnf._utils.processes import in_processes
 
 
 def slow_square(number):

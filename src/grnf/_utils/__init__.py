@@ -1,0 +1,1 @@
+"""Utilities that every package may import, and that import none of them."""
