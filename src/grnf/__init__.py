@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from grnf._version import __version__
+
 if TYPE_CHECKING:
     from grnf import atlas, basis, datasets, io, law, lifts, metric, nn, scale, search, stats, testing
     from grnf.atlas import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
 
-__version__ = "0.1.0"
 
 __all__ = [
     "GRNF",
@@ -32,6 +33,7 @@ __all__ = [
     "GrnfWarning",
     "OrderTooLargeError",
     "ReweightedGRNF",
+    "__version__",
     "atlas",
     "basis",
     "check_graphs",
