@@ -232,7 +232,7 @@ def tables(results):
     planned = [[name, f"{value:,}"] for name, value in plan(results).items()]
     return [
         Table("", header, [[name, *pair] for name, pair in rows.items()], note),
-        Table("", ["for 10^9 graphs", ""], planned),
+        Table("", ["for 10^9 graphs", "value"], planned),
     ]
 
 

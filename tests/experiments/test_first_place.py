@@ -3,11 +3,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from experiments.study import Study
 
+from experiments import ablation, first_place, gin
 from grnf import Graph, GraphBatch, GRNFClassifier
 from grnf.datasets import make_sbm
-from grnf.experiments import ablation, first_place, gin
-from grnf.experiments.study import Study
 
 
 @pytest.fixture
