@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,7 +18,7 @@ from experiments.figures import png_bytes, save_figure
 from experiments.published import SETS
 from experiments.report import Section, page
 from experiments.sets import CLASSES, ORDERS_TO_3
-from experiments.study import Study, markdown
+from experiments.study import Study, made_with, markdown
 from grnf import GRNF, __version__
 from grnf._utils.files import atomic_write
 from grnf._utils.progress import no_progress
@@ -146,16 +145,6 @@ def compact(outcome: dict[str, Any]) -> str:
     """Return JSON with indents, but lists of numbers on one line."""
     text = json.dumps(outcome, indent=1)
     return re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s+", " ", found.group()), text)
-
-
-def made_with() -> str:
-    """Return the version of the library, and the commit if this is a repository."""
-    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty", "--exclude=*"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return f"grnf {__version__}"
-    return f"grnf {__version__}, commit {found.stdout.strip()}"
 
 
 def versions() -> dict[str, Any]:

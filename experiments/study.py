@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import textwrap
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from grnf._utils.files import atomic_write, write_array
 from grnf.datasets.store import data_folder
 from grnf.typing import FloatArray
 
-__all__ = ["Study", "Table", "markdown", "over_folds"]
+__all__ = ["Study", "Table", "made_with", "markdown", "over_folds"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,16 @@ class Study:
         folder = self.output / "cache"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{what['experiment']}-{hashlib.sha256(text.encode()).hexdigest()[:20]}{suffix}"
+
+
+def made_with() -> str:
+    """Return the version of the library, and the commit if this is a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"grnf {__version__}"
+    return f"grnf {__version__}, commit {found.stdout.strip()}"
 
 
 def markdown(table: Table) -> str:

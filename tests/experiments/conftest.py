@@ -6,6 +6,7 @@ from importlib.util import find_spec
 import pytest
 from experiments.runner import module_of, reproduce
 from experiments.study import Study
+from threadpoolctl import threadpool_limits
 
 import tu_sets
 from guests import guest
@@ -13,16 +14,17 @@ from guests import guest
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small networks gain nothing from threads, which wait for each other if the machine is busy."""
-    if find_spec("torch") is None:
-        yield
-        return
-    import torch
+    """Small problems gain nothing from threads, which wait for each other if the machine is busy."""
+    with threadpool_limits(1):
+        if find_spec("torch") is None:
+            yield
+            return
+        import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
 
 
 @pytest.fixture
