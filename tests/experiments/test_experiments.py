@@ -216,6 +216,7 @@ def test_published_numbers():
     assert {len(row) for row in [*published.COMPETITORS.values(), published.PAPER_ROW]} == {6}
 
 
+@pytest.mark.slow
 def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
     whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
     calls = []
