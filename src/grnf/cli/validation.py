@@ -20,13 +20,13 @@ from sklearn.utils import shuffle
 from threadpoolctl import threadpool_limits
 
 from grnf._utils.files import atomic_write
+from grnf.cli.figures import COLORS, new_figure
 from grnf.cli.measures import class_scores, decision_values, number_scores, over_folds
 from grnf.cli.targets import Target
 from grnf.errors import GraphError
 from grnf.estimators import GRNFClassifier, GRNFRegressor
 from grnf.estimators.baseline import structure_free
 from grnf.estimators.final import chosen, fitted_estimator
-from grnf.experiments.figures import COLOURS, new_figure
 from grnf.io import AttributeEncoder, RawGraph
 
 __all__ = ["Validation", "draw_confusion", "draw_predictions"]
@@ -168,7 +168,7 @@ def draw_predictions(path: Path, y: Any, predictions: Any, title: str) -> None:
     figure, (axes,) = new_figure(5.8, 5)
     low, high = min(y.min(), predictions.min()), max(y.max(), predictions.max())
     axes.plot([low, high], [low, high], color="0.6", linewidth=1, zorder=1)
-    axes.scatter(y, predictions, s=14, c=COLOURS[0], alpha=0.6, linewidths=0, zorder=2)
+    axes.scatter(y, predictions, s=14, c=COLORS[0], alpha=0.6, linewidths=0, zorder=2)
     axes.set(xlabel="true", ylabel="predicted, by cross-validation", title=title)
     _save(figure, path)
 
