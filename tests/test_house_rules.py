@@ -31,16 +31,16 @@ ROOMS = {
     "search": {"graphs", "io", "samples", "engine", "symmetry", "lifts", "metric", "estimators"},
     "stats": {"graphs", "io", "samples", "law", "engine", "symmetry", "lifts", "estimators", "search"},
     "scale": {"io", "samples", "estimators"},
-    "atlas": {"graphs", "io", "metric", "estimators", "search"},
+    "maps": {"graphs", "io", "metric", "estimators", "search"},
     "nn": {"graphs", "basis", "law", "engine"},
     "datasets": {"graphs", "io", "symmetry"},
     "testing": {"graphs", "datasets"},
     "experiments": {
-        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "atlas"),
+        *("graphs", "basis", "law", "engine", "lifts", "features", "metric", "estimators", "maps"),
         "datasets",
     },
     "cli": {
-        *("graphs", "io", "law", "metric", "estimators", "search", "stats", "scale", "atlas", "datasets"),
+        *("graphs", "io", "law", "metric", "estimators", "search", "stats", "scale", "maps", "datasets"),
         "experiments",
     },
 }

@@ -102,7 +102,7 @@ def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
 
 def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
     result = run_patched(
-        limit("grnf.search.segment", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
+        limit("grnf.search.segments", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
     )
     assert result.returncode == 1
     assert "z.index cannot be written: File too large" in result.stderr

@@ -121,8 +121,8 @@ def pair_distances(D: Any, y: Any) -> tuple[Any, Any]:
 
 def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
     from grnf import GRNF
-    from grnf.atlas import map_graphs
     from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
+    from grnf.maps import map_graphs
 
     map_graphs(
         graphs,

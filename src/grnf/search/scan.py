@@ -11,7 +11,7 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 
-__all__ = ["WIDTH", "nearest", "row_squares", "within"]
+__all__ = ["WIDTH", "nearest", "within"]
 
 WIDTH = 256
 """Rows per block; a box is known of each."""
@@ -144,7 +144,7 @@ def _offer(block, q, s, segment, offset, factor, slack, sums, heap, found):  # t
 
 
 @compiled
-def nearest(q, s, segment, boxes, offset, factor, slack, heap, size):  # type: ignore[no-untyped-def]
+def nearest(q, s, segment, boxes, factor, slack, offset, heap, size):  # type: ignore[no-untyped-def]
     """Bring the rows of a segment that are among the k nearest to a query into a heap.
 
     Parameters
@@ -155,10 +155,10 @@ def nearest(q, s, segment, boxes, offset, factor, slack, heap, size):  # type: i
         Shapes (n, M), (n_blocks, d, WIDTH), (n,) and (n,); of equal distances the smallest number wins.
     boxes : (low, high)
         Shapes (d, n_blocks).
-    offset : int
-        What is added to the places of rows.
     factor, slack : float
         How far rounding may have moved a sketch distance: in proportion, and by an amount.
+    offset : int
+        What is added to the places of rows.
     heap : (squares, numbers, places)
         Arrays of length k, of which the first `size` are filled; the last in order stands first.
 
@@ -189,7 +189,7 @@ def nearest(q, s, segment, boxes, offset, factor, slack, heap, size):  # type: i
 
 
 @compiled
-def within(q, s, segment, boxes, square, factor, slack):  # type: ignore[no-untyped-def]
+def within(q, s, segment, boxes, factor, slack, square):  # type: ignore[no-untyped-def]
     """Return the places of the rows whose squared distance to a query is at most `square`, and the squares.
 
     Parameters are those of `nearest`.
@@ -217,12 +217,3 @@ def within(q, s, segment, boxes, square, factor, slack):  # type: ignore[no-unty
                 places[size], squares[size] = place, found
                 size += 1
     return places[:size], squares[:size]
-
-
-@compiled
-def row_squares(q, rows, places):  # type: ignore[no-untyped-def]
-    """Return |row - q|^2 for the rows at these places, as the scans compute it."""
-    squares = np.empty(len(places))
-    for i, place in enumerate(places):
-        squares[i] = _square(rows[place], q)
-    return squares

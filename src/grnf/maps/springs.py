@@ -1,8 +1,8 @@
 """Places of nodes in the plane by springs: distances on the picture like those in the graph.
 
 Each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
-energy is lowered by majorisation (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
-is drawn at random. networkx has the same energy with a general optimiser, about six times as slow for graphs
+energy is lowered by majorization (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
+is drawn at random. networkx has the same energy with a general optimizer, about six times as slow for graphs
 of 12 nodes (`benchmarks/map.py`).
 """
 
@@ -16,24 +16,24 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["LARGEST", "spring_places"]
+__all__ = ["LARGEST", "spring_positions"]
 
 LARGEST = 1_000
 """Nodes of a graph up to which it is drawn."""
 
-MAJORISED = 150
+MAJORIZED = 150
 """Nodes up to which the energy is lowered; larger graphs stay where the scaling puts them."""
 
 PIVOTS = 50
 STEPS = 25
 
 
-def spring_places(n_nodes: int, edges: IntArray) -> FloatArray:
+def spring_positions(n_nodes: int, edges: IntArray) -> FloatArray:
     """Return places of nodes, shape (n_nodes, 2); parts that no path connects stand side by side.
 
     Examples
     --------
-    >>> path = spring_places(3, np.array([[0, 1], [1, 2]]))
+    >>> path = spring_positions(3, np.array([[0, 1], [1, 2]]))
     >>> np.round(np.linalg.norm(path[[1, 2, 2]] - path[[0, 1, 0]], axis=1), 2)
     array([1., 1., 2.])
     """
@@ -56,20 +56,20 @@ def _connected(adjacency: Any) -> FloatArray:
     n = adjacency.shape[0]
     if n == 1:
         return np.zeros((1, 2))
-    if n > MAJORISED:
+    if n > MAJORIZED:
         pivots = np.linspace(0, n - 1, min(PIVOTS, n)).astype(np.int64)
         D = shortest_path(adjacency, directed=False, unweighted=True, indices=pivots).T
         return _scaled(D)
     D = shortest_path(adjacency, directed=False, unweighted=True)
-    return _majorised(D, _scaled(D))
+    return _majorized(D, _scaled(D))
 
 
 def _scaled(D: FloatArray) -> FloatArray:
     """Return the classical scaling of distances between all nodes and some."""
     squares = np.square(D)
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    X = centred @ axes[:, :-3:-1]
+    centered = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    X = centered @ axes[:, :-3:-1]
     length = np.sqrt(np.square(X).sum() / max(np.square(D).mean() * len(D), 1e-12))
     if X.shape[1] < 2:  # two nodes at one pivot
         X = np.column_stack([X, np.zeros(len(X))])
@@ -83,7 +83,7 @@ def _spread(n: int) -> FloatArray:
     return np.asarray(length * np.column_stack([np.cos(turn), np.sin(turn)]))
 
 
-def _majorised(D: FloatArray, X: FloatArray) -> FloatArray:
+def _majorized(D: FloatArray, X: FloatArray) -> FloatArray:
     """Lower sum over pairs of (|x - x'| - d)^2 / d^2, which each step does."""
     n = len(D)
     weights = np.zeros_like(D)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from grnf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from grnf.atlas.atlas import Atlas
-    from grnf.atlas.columns import Column
+    from grnf.maps.columns import Column
+    from grnf.maps.graph_map import GraphMap
 
 __all__ = ["page", "policy"]
 
@@ -28,19 +28,19 @@ BLOCK = 512
 MISSING = 65_535
 
 
-def page(atlas: Atlas) -> str:
+def page(made: GraphMap) -> str:
     """Return the page of a map."""
-    here = files("grnf.atlas")
+    here = files("grnf.maps")
     style, script, frame = (
         here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "map.js", "page.html")
     )
-    parts, columns = dict(_parts(atlas)), [c for c in atlas.columns if c.kind != "text"]
+    parts, columns = dict(_parts(made)), [c for c in made.columns if c.kind != "text"]
     described = [_column(column) for column in columns]
     parts |= {f"c{at}": packed for at, (_, packed) in enumerate(described)}
-    meta = _meta(atlas, [about for about, _ in described])
+    meta = _meta(made, [about for about, _ in described])
     filled = {
         "policy": policy(style, script),
-        "title": escape(atlas.title),
+        "title": escape(made.title),
         "style": style,
         "meta": json.dumps(meta).replace("<", "\\u003c"),
         "parts": "\n".join(
@@ -67,45 +67,45 @@ def policy(style: str, script: str) -> str:
     )
 
 
-def _meta(atlas: Atlas, columns: list[dict[str, Any]]) -> dict[str, Any]:
+def _meta(made: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
     names = [column["name"] for column in columns]
     return {
-        "n": len(atlas.ids),
+        "n": len(made.ids),
         "block": BLOCK,
-        "kinds": atlas.drawings.kinds,
+        "kinds": made.drawings.kinds,
         "columns": columns,
-        "first": names.index(atlas.colour) if atlas.colour in names else 0,
-        "texts": [column.name for column in atlas.columns if column.kind == "text"],
-        "k": atlas.nearest.places.shape[1],
-        "percent": f"{100 * (1 - atlas.delta):g}",
-        "interval": atlas.nearest.words,
-        "marks": atlas.marks is not None,
+        "first": names.index(made.color) if made.color in names else 0,
+        "texts": [column.name for column in made.columns if column.kind == "text"],
+        "k": made.nearest.places.shape[1],
+        "percent": f"{100 * (1 - made.delta):g}",
+        "interval": made.nearest.words,
+        "marks": made.marks is not None,
         "marksMeaning": "Marked: nodes without which both graphs would be nearer to each other.",
-        "noMarks": atlas.why_no_marks,
-        "about": atlas.about,
+        "noMarks": made.why_no_marks,
+        "about": made.about,
     }
 
 
-def _parts(atlas: Atlas) -> Iterator[tuple[str, str]]:
+def _parts(made: GraphMap) -> Iterator[tuple[str, str]]:
     """Yield names and packed contents of all parts but the columns."""
-    n = len(atlas.ids)
-    yield "ids", _packed(json.dumps(atlas.ids).encode())
-    whole = np.round((np.clip(atlas.places, -1, 1) + 1) * 32_767.5).astype(np.uint16)
+    n = len(made.ids)
+    yield "ids", _packed(json.dumps(made.ids).encode())
+    whole = np.round((np.clip(made.positions, -1, 1) + 1) * 32_767.5).astype(np.uint16)
     yield "points", _packed(_planes(whole[:, 0]) + _planes(whole[:, 1]))
-    texts = [column.values for column in atlas.columns if column.kind == "text"]
-    near = atlas.nearest
+    texts = [column.values for column in made.columns if column.kind == "text"]
+    near = made.nearest
     k = near.places.shape[1]
-    starts = None if atlas.marks is None else np.cumsum([0, *atlas.marks.lengths.sum(axis=1).tolist()])
+    starts = None if made.marks is None else np.cumsum([0, *made.marks.lengths.sum(axis=1).tolist()])
     for number, start in enumerate(range(0, n, BLOCK)):
         stop = min(start + BLOCK, n)
-        yield f"g{number}", _packed(b"".join(map(_planes, atlas.drawings.block(start, stop))))
+        yield f"g{number}", _packed(b"".join(map(_planes, made.drawings.block(start, stop))))
         if k:
             some = slice(start, stop)
             floats = [_rounded(values[some].ravel()) for values in (near.distances, near.low, near.high)]
             yield f"n{number}", _packed(b"".join(map(_planes, [near.places[some].ravel(), *floats])))
-        if k and atlas.marks is not None and starts is not None:
-            lengths = atlas.marks.lengths[start:stop].ravel()
-            levels = atlas.marks.levels[starts[start] : starts[stop]]
+        if k and made.marks is not None and starts is not None:
+            lengths = made.marks.lengths[start:stop].ravel()
+            levels = made.marks.levels[starts[start] : starts[stop]]
             yield f"m{number}", _packed(_planes(lengths) + _planes(levels))
         if texts:
             rows = [
@@ -132,7 +132,7 @@ def _column(column: Column) -> tuple[dict[str, Any], str]:
 
 
 def _ends(there: FloatArray, least: float, most: float) -> tuple[float, float]:
-    """Return the ends of the scale of colours: those of all values, or of nearly all if few lie far out."""
+    """Return the ends of the scale of colors: those of all values, or of nearly all if few lie far out."""
     if len(there) < 20:
         return least, most
     low, high = (float(end) for end in np.percentile(there, [1, 99]))

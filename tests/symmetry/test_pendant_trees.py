@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grnf import Graph, GraphBatch
-from grnf.symmetry import certificates, compare_graphs, node_codes, twigs
+from grnf.symmetry import certificates, compare_graphs, node_codes, pendant_trees
 from grnf.symmetry.encoded import encoded
 from hard_graphs import as_graph, rook, shrikhande
 
@@ -61,7 +61,7 @@ def test_every_tree_once():
         assert [one.form for one in again] == [one.form for one in found]
 
 
-def test_directions_of_twigs_count():
+def test_directions_of_pendant_trees_count():
     random, seen = np.random.default_rng(0), set()
     for tree in nx.nonisomorphic_trees(6):
         edges = np.array(tree.edges)
@@ -74,7 +74,7 @@ def test_directions_of_twigs_count():
     assert seen == {True, False}
 
 
-def test_twigs_on_hard_graphs():
+def test_pendant_trees_on_hard_graphs():
     """Where the search of the core does not end, the whole is undecided; where it does, it is decided."""
     leaves = [(v, 16 + v) for v in range(16)]
     grown = [Graph(32, [*core.edges.tolist(), *leaves]) for core in (rook(), shrikhande())]
@@ -83,7 +83,7 @@ def test_twigs_on_hard_graphs():
     assert not any(one.finished for one in certificates(grown[1:], limit=1))
 
 
-def test_codes_are_orbits_on_twigs_too():
+def test_codes_are_orbits_on_pendant_trees_too():
     for seed in range(8):
         graph = thread(12, seed, seed % 3, attributes=False)
         codes = node_codes(GraphBatch.from_graphs([graph]))
@@ -95,11 +95,11 @@ def test_codes_are_orbits_on_twigs_too():
 
 
 def test_long_paths_are_folded_in_part(monkeypatch):
-    monkeypatch.setattr(twigs, "ROUNDS", 3)
+    monkeypatch.setattr(pendant_trees, "ROUNDS", 3)
     n = 40
     path = Graph(n, [(v, v + 1) for v in range(n - 1)])
     other = Graph(n, [*((v, v + 1) for v in range(n - 2)), (20, n - 1)])
-    rest = twigs.folded(encoded(GraphBatch.from_graphs([path])).stacked)
+    rest = pendant_trees.without_pendant_trees(encoded(GraphBatch.from_graphs([path])).stacked)
     assert len(rest.nodes) == n - 6
     assert compare_graphs(path, in_other_order(path, 0)) == "isomorphic"
     assert compare_graphs(path, other) == "different"
@@ -116,6 +116,6 @@ def test_what_is_left():
             Graph(3, []),
         ]
     )
-    rest = twigs.folded(encoded(batch).stacked)
-    assert np.diff(rest.cores.node_ptr).tolist() == [1, 2, 3, 0, 3]
+    rest = pendant_trees.without_pendant_trees(encoded(batch).stacked)
+    assert np.diff(rest.rest.node_ptr).tolist() == [1, 2, 3, 0, 3]
     assert rest.clear.all()

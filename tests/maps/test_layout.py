@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grnf import GRNF
-from grnf.atlas.layout import chosen_layout, kept_neighbours, laid_out, n_wanted, placed_onto
-from grnf.atlas.neighbours import nearest_others
 from grnf.datasets import make_sbm
+from grnf.maps.layout import choose_layout, laid_out, neighbors_kept, placed_onto
+from grnf.maps.neighbors import nearest_others
 from guests import guest
 
 
@@ -24,8 +24,8 @@ def test_groups_stay_groups_and_seeds_fix_places(name):
     if name == "umap":
         guest("umap")
     Z = two_groups()
-    layout = chosen_layout(name, len(Z))
-    near, far = nearest_others(Z, n_wanted(layout, len(Z)), "plain")
+    layout = choose_layout(name, len(Z))
+    near, far = nearest_others(Z, layout.n_neighbors, "plain")
     places = laid_out(layout, Z, near, far, seed=3)
     assert np.abs(places).max() == pytest.approx(1)
     assert np.array_equal(places, laid_out(layout, Z, near, far, seed=3))
@@ -35,19 +35,19 @@ def test_groups_stay_groups_and_seeds_fix_places(name):
 
 
 def test_which_layout_is_taken(monkeypatch):
-    monkeypatch.setattr("grnf.atlas.layout.find_spec", lambda name: None)
-    assert chosen_layout("auto", 5_000).name == "tsne"
-    large = chosen_layout("auto", 5_001)
+    monkeypatch.setattr("grnf.maps.layout.find_spec", lambda name: None)
+    assert choose_layout("auto", 5_000).name == "tsne"
+    large = choose_layout("auto", 5_001)
     assert large.name == "pca"
     assert "grnf[map]" in large.words
     with pytest.raises(ImportError, match=r"grnf\[map\]"):
-        chosen_layout("umap", 100)
-    monkeypatch.setattr("grnf.atlas.layout.find_spec", lambda name: object())
-    assert chosen_layout("auto", 5_001).name == "umap"
+        choose_layout("umap", 100)
+    monkeypatch.setattr("grnf.maps.layout.find_spec", lambda name: object())
+    assert choose_layout("auto", 5_001).name == "umap"
 
 
 @given(st.integers(2, 14), st.integers(1, 5), st.integers(0, 10**6))
-def test_kept_neighbours_are_counted_right(n, k, seed):
+def test_neighbors_kept_are_counted_right(n, k, seed):
     rng = np.random.default_rng(seed)
     k = min(k, n - 1)
     places = rng.normal(size=(n, 2))
@@ -55,11 +55,11 @@ def test_kept_neighbours_are_counted_right(n, k, seed):
     far = np.linalg.norm(places[:, None] - places, axis=-1)
     np.fill_diagonal(far, np.inf)
     wanted = [len(set(np.argsort(far[i])[:k]) & set(near[i])) / k for i in range(n)]
-    assert kept_neighbours(places, near).tolist() == wanted
+    assert neighbors_kept(places, near).tolist() == wanted
 
 
 def test_many_graphs_at_one_place():
-    assert kept_neighbours(np.zeros((9, 2)), np.tile(np.arange(3), (9, 1))).shape == (9,)
+    assert neighbors_kept(np.zeros((9, 2)), np.tile(np.arange(3), (9, 1))).shape == (9,)
 
 
 def test_new_graphs_stand_among_their_nearest():

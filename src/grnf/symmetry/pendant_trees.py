@@ -1,38 +1,37 @@
-"""Trees that hang on a graph, folded into the colours of the nodes they hang on.
+"""Trees that hang on a graph, folded into the colors of the nodes they hang on.
 
-Isomorphic trees need no search: a node with one neighbour left is taken away, round after round, and its
-colour, with those of all that was taken away from it, goes into the colour of that neighbour. Graphs are
-isomorphic if and only if what is left of them is, with these colours. Threads of answers, dendrites and
-molecules are mostly twigs, often many equal ones, of which a search would try all orders.
+Isomorphic trees need no search: a node with one neighbor left is taken away, round after round, and its
+color, with those of all that was taken away from it, goes into the color of that neighbor. Graphs are
+isomorphic if and only if what is left of them is, with these colors. Threads of answers, dendrites and
+molecules are mostly pendant trees, often many equal ones, of which a search would try all orders.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.hashing import hash_pairs, mix
 from grnf.symmetry.encoded import Stacked, told_apart
-from grnf.symmetry.parts import Found
+from grnf.symmetry.trees import Found
 from grnf.typing import BoolArray, IntArray, Keys
 
-__all__ = ["Folded", "folded"]
+__all__ = ["Cores", "without_pendant_trees"]
 
 ROUNDS = 256
 """Most levels of a tree that are folded; a bound on the time for one long path."""
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
-    """Graphs without their twigs.
+class Cores:
+    """Graphs without their pendant trees.
 
     Parameters
     ----------
-    cores : Stacked
+    rest : Stacked
         What is left of each graph.
     nodes : array of int
         Its nodes, in the numbering of the whole batch.
@@ -41,12 +40,12 @@ class Folded:
     children, ptr : arrays of int
         What hangs on each node, in an order that does not depend on the numbering.
     joint : array of uint64, one for each of the children
-        The edge by which it hangs, its colour, and those of all that hangs on it.
+        The edge by which it hangs, its color, and those of all that hangs on it.
     clear : array of bool, one per graph
-        No two nodes on which other things hang have one colour.
+        No two nodes on which other things hang have one color.
     """
 
-    cores: Stacked
+    rest: Stacked
     nodes: IntArray
     node_ptr: IntArray
     children: IntArray
@@ -54,13 +53,13 @@ class Folded:
     joint: Keys
     clear: BoolArray
 
-    def unfolded(self, found: list[Found]) -> list[Found]:
-        """Put the twigs back: return what was found for the cores with codes and places of all nodes."""
-        starts = self.cores.node_ptr[:-1]
+    def restored(self, found: list[Found]) -> list[Found]:
+        """Put the trees back: return what was found for the cores with codes and places of all nodes."""
+        starts = self.rest.node_ptr[:-1]
         ranks = [start + one.order for start, one in zip(starts, found, strict=True)]
         codes = np.empty(self.node_ptr[-1], np.uint64)
-        codes[self.nodes] = _stacked([one.codes for one in found], np.uint64)
-        level = self.nodes[_stacked(ranks, np.int64)]
+        codes[self.nodes] = np.concatenate([codes[:0], *(one.codes for one in found)])
+        level = self.nodes[np.concatenate([self.nodes[:0], *ranks])]
         order = [level]
         while len(level):
             below = ragged_indices(self.ptr, level)
@@ -76,16 +75,16 @@ class Folded:
         ]
 
 
-def folded(graphs: Stacked) -> Folded:
-    """Fold the twigs of all graphs of a batch, one round for all."""
-    n_nodes = len(graphs.colour)
+def without_pendant_trees(graphs: Stacked) -> Cores:
+    """Fold the pendant trees of all graphs of a batch, one round for all."""
+    n_nodes = len(graphs.color)
     sizes = np.diff(graphs.node_ptr)
     owner = np.repeat(np.arange(n_nodes), np.diff(graphs.ptr))
     nbr = graphs.nbr + np.repeat(graphs.node_ptr[:-1], sizes)[owner]
     degree, kept = np.diff(graphs.ptr), np.ones(n_nodes, np.bool_)
-    colour, below = graphs.colour.copy(), np.zeros(n_nodes, np.uint64)
+    color, below = graphs.color.copy(), np.zeros(n_nodes, np.uint64)
     tips = np.flatnonzero(degree == 1)
-    taken = [(tips[:0], tips[:0], colour[:0])]
+    taken = [(tips[:0], tips[:0], color[:0])]
     for _ in range(ROUNDS):
         arcs = ragged_indices(graphs.ptr, tips)
         arcs = arcs[kept[nbr[arcs]]]  # one for each tip
@@ -95,40 +94,31 @@ def folded(graphs: Stacked) -> Folded:
             break
         parent, label = nbr[arcs], graphs.label[arcs]
         kept[tips] = False
-        np.add.at(below, parent, mix(hash_pairs(label, colour[tips])))
+        np.add.at(below, parent, mix(hash_pairs(label, color[tips])))
         np.subtract.at(degree, parent, 1)
         taken.append((tips, parent, label))
         parent = np.unique(parent)
-        colour[parent] = hash_pairs(graphs.colour[parent], below[parent])
+        color[parent] = hash_pairs(graphs.color[parent], below[parent])
         tips = parent[degree[parent] == 1]
     child, parent, label = (np.concatenate(column) for column in zip(*taken, strict=True))
-    order = np.lexsort((colour[child], label, parent))
+    order = np.lexsort((color[child], label, parent))
     child, parent, label = child[order], parent[order], label[order]
     ptr = offsets(np.bincount(parent, minlength=n_nodes))
-    _, first, group = np.unique(colour, return_index=True, return_inverse=True)
-    clear = told_apart(ptr, parent, label, colour[child], colour)
-    clear &= graphs.colour == graphs.colour[first][group]
+    _, first, group = np.unique(color, return_index=True, return_inverse=True)
+    clear = told_apart(ptr, parent, label, color[child], color)
+    clear &= graphs.color == graphs.color[first][group]
     per_graph = np.ones(len(sizes), np.bool_)
     per_graph[_graph_of(graphs.node_ptr, np.flatnonzero(~clear))] = False
-    nodes = np.flatnonzero(kept)
-    cores = _kept(graphs, kept, owner, nbr, colour)
-    return Folded(cores, nodes, graphs.node_ptr, child, ptr, hash_pairs(label, colour[child]), per_graph)
-
-
-def _kept(graphs: Stacked, kept: BoolArray, owner: IntArray, nbr: IntArray, colour: Keys) -> Stacked:
-    """Return what is left of all graphs, with new colours."""
     before = offsets(kept)
     node_ptr = before[graphs.node_ptr]
     arcs = kept[owner] & kept[nbr]
-    counts = np.bincount(owner[arcs], minlength=len(kept))[kept]
-    origin = np.repeat(node_ptr[:-1], np.diff(node_ptr))
-    nbr = before[nbr[arcs]] - np.repeat(origin, counts)
-    return Stacked(node_ptr, offsets(counts), nbr.astype(np.int32), graphs.label[arcs], colour[kept])
+    counts = np.bincount(owner[arcs], minlength=n_nodes)[kept]
+    origin = np.repeat(np.repeat(node_ptr[:-1], np.diff(node_ptr)), counts)
+    own = (before[nbr[arcs]] - origin).astype(np.int32)
+    rest = Stacked(node_ptr, offsets(counts), own, graphs.label[arcs], color[kept])
+    joint = hash_pairs(label, color[child])
+    return Cores(rest, np.flatnonzero(kept), graphs.node_ptr, child, ptr, joint, per_graph)
 
 
 def _graph_of(node_ptr: IntArray, nodes: IntArray) -> IntArray:
     return np.searchsorted(node_ptr, nodes, "right") - 1
-
-
-def _stacked(arrays: list[Any], dtype: Any) -> Any:
-    return np.concatenate([np.empty(0, dtype), *arrays])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import grnf
-from atlas_pages import large_atlas
 from grnf.datasets import make_sbm
 from guests import guest
+from map_pages import large_map
 
 EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.evil = 2">'
 
@@ -68,9 +68,9 @@ class Watched:
 def watch(browser, tmp_path):
     watched = []
 
-    def open_page(atlas, init=None, **settings):
+    def open_page(made, init=None, **settings):
         path = tmp_path / f"{len(watched)}.html"
-        path.write_text(atlas if isinstance(atlas, str) else atlas.html(), encoding="utf-8")
+        path.write_text(made if isinstance(made, str) else made.html(), encoding="utf-8")
         watched.append(Watched(browser, path, init, **settings))
         return watched[-1]
 
@@ -81,22 +81,22 @@ def watch(browser, tmp_path):
 
 @pytest.fixture(scope="module")
 def thousand():
-    return large_atlas(1_000)
+    return large_map(1_000)
 
 
 @pytest.mark.parametrize("n", [0, 1, 1_000, 100_000])
 def test_pages_of_all_sizes(watch, n):
-    atlas = large_atlas(n)
-    page = watch(atlas).page
+    made = large_map(n)
+    page = watch(made).page
     assert page.locator("#count").inner_text() == ("1 graph" if n == 1 else f"{n:,} graphs")
     assert page.locator("h1").inner_text() == "Many"
     if n:
         graph = n // 2
         page.evaluate(
-            f"grnfMap.view.zoom = 250; grnfMap.view.x = {atlas.places[graph, 0]}; "
-            f"grnfMap.view.y = {atlas.places[graph, 1]}"
+            f"grnfMap.view.zoom = 250; grnfMap.view.x = {made.positions[graph, 0]}; "
+            f"grnfMap.view.y = {made.positions[graph, 1]}"
         )
-        hover(watch, page, graph, atlas)
+        hover(watch, page, graph, made)
 
 
 def wait(page, expression):
@@ -108,23 +108,23 @@ def wait(page, expression):
     raise TimeoutError(expression)
 
 
-def hover(watch, page, graph, atlas):
+def hover(watch, page, graph, made):
     """Point at a graph; the picture must be that of the graph."""
     box = page.locator("#over").bounding_box()
     x, y = page.evaluate(f"grnfMap.place({graph})")
     page.mouse.move(box["x"] + x, box["y"] + y)
     page.wait_for_selector(f'#tip[data-graph="{graph}"]:not([hidden])')
-    assert page.locator("#tip b").inner_text() == atlas.ids[graph]
+    assert page.locator("#tip b").inner_text() == made.ids[graph]
     canvas = page.locator("#tip canvas")
-    nodes = int(atlas.drawings.n_nodes[graph])
+    nodes = int(made.drawings.n_nodes[graph])
     assert (canvas.get_attribute("data-nodes"), canvas.get_attribute("data-edges")) == (
         str(nodes),
         str(nodes),
     )
     drawn = page.evaluate(f"grnfMap.shownGraph({graph}).then(g => [[...g.x], [...g.y], [...g.to]])")
-    first = int(atlas.drawings.n_nodes[:graph].sum(dtype=int))
+    first = int(made.drawings.n_nodes[:graph].sum(dtype=int))
     own = slice(first, first + nodes)
-    assert drawn == [a[own].tolist() for a in (atlas.drawings.x, atlas.drawings.y, atlas.drawings.target)]
+    assert drawn == [a[own].tolist() for a in (made.drawings.x, made.drawings.y, made.drawings.target)]
 
 
 def test_hover_shows_the_right_graph(watch, thousand):
@@ -200,7 +200,7 @@ def test_colours_and_legend(watch, thousand):
     page.mouse.move(box["x"] + x, box["y"] + y)
     page.wait_for_timeout(100)
     assert page.locator("#tip").get_attribute("data-graph") != "0"  # it is hidden
-    page.select_option("#colour", label="height")
+    page.select_option("#color", label="height")
     assert page.locator("#legend .ends").inner_text().split() == ["0", "0.999"]
     assert page.locator("#meaning").inner_text() == "A number."
     page.wait_for_timeout(100)
@@ -232,7 +232,7 @@ def test_without_webgl_points_are_drawn_in_2d(watch, thousand):
     deep.wait_for_timeout(100)
     assert painted == pytest.approx(pixels(deep)[0], rel=0.35)
     hover(watch, flat.page, 100, thousand)
-    many = watch(large_atlas(30_000), init=without).page
+    many = watch(large_map(30_000), init=without).page
     assert "20,000 of the points" in many.locator("#word").inner_text()
 
 
@@ -268,13 +268,13 @@ def test_the_keyboard_alone(watch, thousand):
     for _ in range(30):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
-    assert {"pan", "lasso", "in", "out", "home", "search", "colour"} <= reached
+    assert {"pan", "lasso", "in", "out", "home", "search", "color"} <= reached
 
 
 def test_names_of_strangers_stay_names(watch):
     graphs, _ = make_sbm(12, random_state=0)
-    atlas = grnf.map(graphs, ids=[EVIL] * 12, columns={EVIL: [EVIL, "b"] * 6}, title=EVIL)
-    watched = watch(atlas)
+    made = grnf.map(graphs, ids=[EVIL] * 12, columns={EVIL: [EVIL, "b"] * 6}, title=EVIL)
+    watched = watch(made)
     page = watched.page
     page.mouse.click(*watched.place(0))
     page.wait_for_selector(".near button")
@@ -311,13 +311,13 @@ def test_a_notebook_shows_it(watch, thousand):
 
 def test_a_real_map_marks_what_differs(watch):
     graphs, y = make_sbm(20, random_state=0)
-    atlas = grnf.map(graphs, y, transformer=grnf.GRNF(256, random_state=0))
-    lengths = atlas.marks.lengths
+    made = grnf.map(graphs, y, transformer=grnf.GRNF(256, random_state=0))
+    lengths = made.marks.lengths
     ends = np.cumsum([0, *lengths.ravel().tolist()])
-    most = [atlas.marks.levels[ends[i * 6] : ends[i * 6 + 1]].max(initial=0) for i in range(20)]
+    most = [made.marks.levels[ends[i * 6] : ends[i * 6 + 1]].max(initial=0) for i in range(20)]
     marked = int(np.argmax(most))
     assert most[marked] == 15
-    watched = watch(atlas)
+    watched = watch(made)
     watched.page.mouse.click(*watched.place(marked))
     watched.page.wait_for_selector("#pair figure[data-graph]")
     watched.page.wait_for_timeout(200)

@@ -1,7 +1,7 @@
-"""Places of graphs on a map: neighbours that are near stay near, as far as a plane allows.
+"""Positions of graphs on a map: neighbors stay near each other, as far as a plane allows.
 
-All layouts begin with exact nearest neighbours. t-SNE (scikit-learn) for small collections, UMAP (an extra)
-for large ones, the first two principal axes where it is absent. Seeds are fixed.
+All layouts begin with exact nearest neighbors. t-SNE (scikit-learn) for small collections, UMAP (an extra)
+for large ones, the first two principal axes if it is not installed. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,25 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from grnf._utils.axes import principal_axes
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["LAYOUTS", "Layout", "chosen_layout", "kept_neighbours", "laid_out", "n_wanted", "placed_onto"]
+__all__ = [
+    "LAYOUTS",
+    "NEIGHBORS",
+    "ONTO",
+    "Layout",
+    "choose_layout",
+    "laid_out",
+    "neighbors_kept",
+    "placed_onto",
+]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
-"""Graphs up to which t-SNE is taken where nothing is said."""
+"""Graphs up to which t-SNE is the default."""
 
-NEIGHBOURS = 15
+NEIGHBORS = 15
 """Neighbours that UMAP is given, and of which the share that is kept is counted."""
 
 PERPLEXITY = 30
@@ -31,45 +41,38 @@ ONTO = 5
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout by name, and what the page says of it."""
+    """A layout by name, its description, and the number of nearest neighbors that it needs."""
 
     name: str
     words: str
+    n_neighbors: int
 
 
-def chosen_layout(name: str, n: int) -> Layout:
-    """Return the layout that is meant for n graphs.
+def choose_layout(name: str, n: int) -> Layout:
+    """Return the layout for n graphs.
 
     Examples
     --------
-    >>> chosen_layout("auto", 500).name, chosen_layout("auto", 3).name
+    >>> choose_layout("auto", 500).name, choose_layout("auto", 3).name
     ('tsne', 'pca')
     """
     umap = find_spec("umap") is not None
     if name == "umap" and not umap:
         raise ImportError("UMAP is not installed: pip install 'grnf[map]', or choose the layout tsne or pca")
+    why = ""
     if n < 6:
-        return Layout("pca", "the first two principal axes of the vectors, since graphs are so few")
-    if name == "auto":
+        name, why = "pca", ", since there are so few graphs"
+    elif name == "auto":
         name = "tsne" if n <= SMALL else "umap" if umap else "pca"
         if name == "pca":
-            return Layout(
-                name,
-                f"the first two principal axes of the vectors: more than {SMALL:,} graphs are laid out by "
-                "UMAP, which is not installed (pip install 'grnf[map]')",
-            )
+            why = f": more than {SMALL:,} graphs need UMAP, which is not installed (pip install 'grnf[map]')"
     words = {
-        "tsne": f"t-SNE of the exact nearest neighbours (perplexity {_perplexity(n):g}, seed fixed)",
-        "umap": f"UMAP of the exact {min(NEIGHBOURS, n - 1)} nearest neighbours (seed fixed)",
-        "pca": "the first two principal axes of the vectors",
+        "tsne": f"t-SNE of the exact nearest neighbors (perplexity {_perplexity(n):g}, seed fixed)",
+        "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors (seed fixed)",
+        "pca": f"the first two principal axes of the vectors{why}",
     }
-    return Layout(name, words[name])
-
-
-def n_wanted(layout: Layout, n: int) -> int:
-    """Return how many neighbours of each graph a layout, and the count of those kept, want."""
-    wanted = int(3 * _perplexity(n)) + 1 if layout.name == "tsne" else NEIGHBOURS
-    return max(0, min(max(wanted, NEIGHBOURS), n - 1))
+    wanted = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
+    return Layout(name, words[name], max(0, min(max(wanted, NEIGHBORS), n - 1)))
 
 
 def _perplexity(n: int) -> float:
@@ -79,7 +82,7 @@ def _perplexity(n: int) -> float:
 def laid_out(
     layout: Layout, rows: FloatArray, near: IntArray, distances: FloatArray, seed: int
 ) -> FloatArray:
-    """Return places, shape (n, 2), centred, the farthest coordinate at 1.
+    """Return places, shape (n, 2), centered, the farthest coordinate at 1.
 
     Parameters
     ----------
@@ -99,14 +102,11 @@ def laid_out(
 
 
 def _principal(rows: FloatArray) -> FloatArray:
-    """Return the first two principal components, signs fixed; from at most 20,000 rows, evenly chosen."""
+    """Return the first two principal components, signs fixed."""
     if len(rows) < 2:
         return np.zeros((len(rows), 2))
-    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), 20_000)).astype(np.int64)].astype(np.float64)
-    mean = some.mean(axis=0)
-    _, axes = np.linalg.eigh(np.cov((some - mean).T)) if some.shape[1] > 1 else (None, np.ones((1, 1)))
-    axes = axes[:, ::-1][:, :2]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    mean, _, axes = principal_axes(rows)
+    axes = axes[:, :2] * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])[:2]
     if axes.shape[1] < 2:
         axes = np.column_stack([axes, np.zeros(len(axes))])
     return np.asarray((rows - mean) @ axes)
@@ -136,7 +136,7 @@ def _umap(
         warnings.simplefilter("ignore")  # of what it imports, and that a fixed seed means one thread
         from umap import UMAP
 
-        k = min(NEIGHBOURS, near.shape[1])
+        k = min(NEIGHBORS, near.shape[1])
         own = np.arange(len(near))[:, np.newaxis]
         indices = np.concatenate([own, near[:, : k - 1]], axis=1)
         far = np.concatenate([np.zeros(own.shape), distances[:, : k - 1]], axis=1).astype(np.float32)
@@ -151,7 +151,7 @@ def _umap(
 
 
 def _framed(places: Any) -> FloatArray:
-    """Centre a map, and bring it into [-1, 1] with one scale."""
+    """Center a map, and bring it into [-1, 1] with one scale."""
     places = np.asarray(places, dtype=np.float64)
     if not len(places):
         return np.zeros((0, 2))
@@ -159,12 +159,12 @@ def _framed(places: Any) -> FloatArray:
     return np.asarray(places / max(float(np.abs(places).max()), 1e-12))
 
 
-def kept_neighbours(places: FloatArray, near: IntArray) -> FloatArray:
+def neighbors_kept(places: FloatArray, near: IntArray) -> FloatArray:
     """Return for each graph the share of its nearest graphs that are among as many nearest on the map.
 
     Examples
     --------
-    >>> kept_neighbours(np.array([[0.0, 0], [1, 0], [3, 0]]), np.array([[1], [0], [0]]))
+    >>> neighbors_kept(np.array([[0.0, 0], [1, 0], [3, 0]]), np.array([[1], [0], [0]]))
     array([1., 1., 0.])
     """
     n, k = near.shape

@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
-from grnf.atlas import Atlas
-from grnf.atlas.columns import Column, make_column
-from grnf.atlas.drawings import Drawings
-from grnf.atlas.neighbours import Nearest
+from grnf.maps import GraphMap
+from grnf.maps.columns import Column, make_column
+from grnf.maps.drawings import Drawings
+from grnf.maps.neighbors import Nearest
 
 
 def parts_of(html):
@@ -39,7 +39,7 @@ class Reader:
         return self.at == len(self.content)
 
 
-def large_atlas(n, ids=None, title="Many"):
+def large_map(n, ids=None, title="Many"):
     """A map of n rings of 3 to 8 nodes on a spiral, each beside the next one; nothing is computed."""
     numbers = np.arange(n)
     sizes = 3 + numbers % 6
@@ -66,10 +66,10 @@ def large_atlas(n, ids=None, title="Many"):
     places = np.sqrt((numbers + 0.5) / max(n, 1))[:, np.newaxis] * np.column_stack(
         [np.cos(turn), np.sin(turn)]
     )
-    return Atlas(
+    return GraphMap(
         title=title,
         ids=[f"ring {i}" for i in range(n)] if ids is None else ids,
-        places=places.reshape(n, 2) * 0.98,
+        positions=places.reshape(n, 2) * 0.98,
         kept=np.ones(n),
         columns=[
             make_column("label", [f"{3 + i % 6} nodes" for i in range(n)]),
@@ -80,7 +80,7 @@ def large_atlas(n, ids=None, title="Many"):
         marks=None,
         why_no_marks="Not marked.",
         about=["Made for a test."],
-        colour="label",
+        color="label",
         delta=0.05,
         vectors=np.zeros((n, 1)),
         transformer=None,

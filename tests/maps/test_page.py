@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import grnf
-from atlas_pages import Reader, large_atlas, meta_of, parts_of
-from grnf.atlas.columns import make_column
 from grnf.datasets import make_sbm
+from grnf.errors import GraphError
+from grnf.maps.columns import make_column
 from guests import guest
+from map_pages import Reader, large_map, meta_of, parts_of
 
 EVIL = [
     '</script><script>alert("x")</script>',
@@ -39,13 +40,13 @@ def test_a_page_asks_for_nothing():
     )
     for kind, name in (("style", "page.css"), ("script", "map.js")):
         text = re.search(rf"<{kind}>(.*?)</{kind}>", html, re.S)[1]
-        assert text == files("grnf.atlas").joinpath(name).read_text(encoding="utf-8")
+        assert text == files("grnf.maps").joinpath(name).read_text(encoding="utf-8")
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
 
 def test_the_script_is_one_small_readable_file():
-    script = files("grnf.atlas").joinpath("map.js").read_text(encoding="utf-8")
+    script = files("grnf.maps").joinpath("map.js").read_text(encoding="utf-8")
     assert len(script) < 50_000
     assert max(map(len, script.splitlines())) < 200
     assert "innerHTML" not in script
@@ -70,21 +71,21 @@ def test_the_same_input_makes_the_same_bytes():
 
 
 def test_parts_hold_points_ids_columns_and_neighbours():
-    atlas = small(k=4)
-    html = atlas.html()
+    made = small(k=4)
+    html = made.html()
     parts, meta = parts_of(html), meta_of(html)
     reader = Reader(parts["points"])
     found = np.column_stack([reader.take(np.uint16, 24), reader.take(np.uint16, 24)]) / 32767.5 - 1
-    assert found == pytest.approx(atlas.places, abs=2e-5)
-    assert json.loads(parts["ids"]) == atlas.ids
+    assert found == pytest.approx(made.positions, abs=2e-5)
+    assert json.loads(parts["ids"]) == made.ids
     reader = Reader(parts["n0"])
-    assert np.array_equal(reader.take(np.uint32, 24 * 4).reshape(24, 4), atlas.nearest.places)
-    for values in (atlas.nearest.distances, atlas.nearest.low, atlas.nearest.high):
+    assert np.array_equal(reader.take(np.uint32, 24 * 4).reshape(24, 4), made.nearest.places)
+    for values in (made.nearest.distances, made.nearest.low, made.nearest.high):
         assert reader.take(np.float32, 24 * 4).reshape(24, 4) == pytest.approx(values, rel=3e-4)
     names = [column["name"] for column in meta["columns"]]
-    assert names == ["label", "nodes", "edges", "neighbours kept", "outlier score", "cluster"]
+    assert names == ["label", "nodes", "edges", "neighbors kept", "outlier score", "cluster"]
     kept = Reader(parts["c3"]).take(np.float32, 24)
-    assert kept == pytest.approx(atlas.kept, abs=1e-4)
+    assert kept == pytest.approx(made.kept, abs=1e-4)
     nodes = meta["columns"][1]
     assert nodes["whole"]
     assert (nodes["base"] + Reader(parts["c1"]).take(np.uint16, 24) == 12).all()
@@ -93,11 +94,11 @@ def test_parts_hold_points_ids_columns_and_neighbours():
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 7])
 def test_few_graphs(n):
     graphs, y = make_sbm(10, random_state=0)
-    atlas = grnf.map(graphs[:n], y[:n])
-    assert len(atlas) == n
-    assert atlas.places.shape == (n, 2)
-    assert atlas.nearest.places.shape == (n, max(min(6, n - 1), 0))
-    assert meta_of(atlas.html())["n"] == n
+    made = grnf.map(graphs[:n], y[:n])
+    assert len(made) == n
+    assert made.positions.shape == (n, 2)
+    assert made.nearest.places.shape == (n, max(min(6, n - 1), 0))
+    assert meta_of(made.html())["n"] == n
 
 
 def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
@@ -106,14 +107,14 @@ def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
     rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
     tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]
     smiles = [f"{a}{b}{link}{c}" for link in ("", "CC") for a in heads for b in rings for c in tails]
-    atlas = grnf.map(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
-    assert atlas.marks is not None
+    made = grnf.map(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
+    assert made.marks is not None
     empty = len(grnf.map([]).html())
-    assert empty + 4 * (len(atlas.html()) - empty) < 2.5e6
+    assert empty + 4 * (len(made.html()) - empty) < 2.5e6
 
 
 def test_a_hundred_thousand_graphs_take_forty_megabytes_at_most():
-    assert len(large_atlas(100_000).html()) < 40e6
+    assert len(large_map(100_000).html()) < 40e6
 
 
 def test_a_notebook_shows_it_in_a_frame_of_its_own():
@@ -157,11 +158,12 @@ def test_wrong_use_is_explained():
         grnf.map(graphs, y[:3])
     with pytest.raises(ValueError, match="'size' has 2 entries for 8"):
         grnf.map(graphs, columns={"size": [1, 2]})
-    with pytest.raises(ValueError, match="2 ids for 8 graphs"):
+    with pytest.raises(GraphError, match="2 ids for 8 graphs"):
         grnf.map(graphs, ids=["a", "b"])
     with pytest.raises(ValueError, match="layout"):
         grnf.map(graphs, layout="globe")
-    with pytest.raises(ValueError, match="no column 'z' to colour by; there are label, nodes"):
-        grnf.map(graphs, y, colour="z")
-    with pytest.raises(ValueError, match=r"graphs\[1\]"):
+    with pytest.raises(ValueError, match=r"no column 'z' found\. Available: label, nodes"):
+        grnf.map(graphs, y, color="z")
+    with pytest.raises(GraphError) as caught:
         grnf.map([graphs[0], 5])
+    assert (caught.value.where, caught.value.index) == ("graphs", 1)

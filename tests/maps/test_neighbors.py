@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from grnf import GRNF
-from grnf.atlas import neighbours
-from grnf.atlas.neighbours import intervals, marked_nodes, nearest_others, precision_of
 from grnf.datasets import make_sbm
 from grnf.io.raw import raw_from_graph
+from grnf.maps import neighbors
+from grnf.maps.neighbors import intervals, marked_nodes, nearest_others, precision_of
 from grnf.metric import distance
 
 GRAPHS = [raw_from_graph(graph) for graph in make_sbm(12, random_state=0)[0]]
@@ -18,7 +18,7 @@ NEAR = nearest_others(Z, 3, "plain")
 
 @pytest.mark.parametrize(("method", "pairs"), [("betting", 10**6), ("bernstein", 0)])
 def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
-    monkeypatch.setattr(neighbours, "BETTING_PAIRS", pairs)
+    monkeypatch.setattr(neighbors, "BETTING_PAIRS", pairs)
     found = intervals(Z, *NEAR, precision_of(T), 0.1)
     for i in range(len(Z)):
         for j, other in enumerate(NEAR[0][i]):

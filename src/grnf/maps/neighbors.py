@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf._utils.progress import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
@@ -48,7 +49,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Nodes that make a graph and its neighbour differ.
+    """Nodes that make a graph and its neighbor differ.
 
     Parameters
     ----------
@@ -84,9 +85,7 @@ def nearest_others(
 
 def precision_of(transformer: Any) -> dict[str, Any] | None:
     """Return what intervals must know of the features; None for a transformer that does not estimate d_P."""
-    if hasattr(transformer, "_precision"):
-        return dict(transformer._precision())
-    return None
+    return dict(transformer._precision()) if hasattr(transformer, "_precision") else None
 
 
 def intervals(
@@ -117,7 +116,7 @@ def intervals(
 
 def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
     if precision.get("exact"):
-        return None, "exact: the law is one on these features alone"
+        return None, "exact: the distribution has these features alone"
     if not np.isfinite(precision["largest_term"]):
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
@@ -127,14 +126,18 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
 
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:
     terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
-    means, count = terms.mean(axis=1), terms.shape[1]
-    errors = terms.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(means), np.inf)
-    largest = precision["largest_term"]
+    count, largest = terms.shape[1], precision["largest_term"]
     found = [
         DistanceEstimate(mean, error, count, largest).interval(delta, "bernstein")
-        for mean, error in zip(means.tolist(), errors.tolist(), strict=True)
+        for mean, error in zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
     ]
     return np.array(found).reshape(-1, 2)
+
+
+def _errors(terms: FloatArray) -> FloatArray:
+    """Return the standard errors of the means of rows."""
+    n, count = terms.shape
+    return terms.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(n, np.inf)
 
 
 def _terms(x: FloatArray, y: FloatArray, heads: int) -> FloatArray:
@@ -146,7 +149,7 @@ def _terms(x: FloatArray, y: FloatArray, heads: int) -> FloatArray:
 def marked_nodes(
     transformer: Any, graphs: Sequence[RawGraph], Z: FloatArray, near: IntArray, shown: Sequence[int]
 ) -> Marks:
-    """Leave out each node of each graph in turn, as `GRNF.difference` does, and compare with its neighbours.
+    """Leave out each node of each graph in turn, as `GRNF.difference` does, and compare with its neighbors.
 
     The vectors of g without v serve for all pairs that g is in, so a map costs one vector for each node.
 
@@ -161,51 +164,43 @@ def marked_nodes(
     """
     n, k = near.shape
     heads = (precision_of(transformer) or {}).get("heads", 1)
-    partners: list[list[tuple[int, int, int]]] = [[] for _ in range(n)]
-    for i in range(n):
-        for j, other in enumerate(near[i].tolist()):
-            if shown[i] and shown[other]:
-                partners[i].append((i, j, 0))
-                partners[other].append((i, j, 1))
+    partners: dict[int, list[tuple[int, int, int]]] = {}
+    for i, j in np.ndindex(n, k):
+        if shown[i] and shown[near[i, j]]:
+            partners.setdefault(i, []).append((i, j, 0))
+            partners.setdefault(int(near[i, j]), []).append((i, j, 1))
     added: dict[tuple[int, int, int], FloatArray] = {}
-    with progress(n, "nodes that differ") as advance:
-        for members, vectors in _without_each(transformer, graphs, partners):
+    with progress(len(partners), "nodes that differ") as advance:
+        for members, vectors in _without_each(transformer, graphs, sorted(partners)):
             for g, rows in zip(members, vectors, strict=True):
                 for i, j, side in partners[g]:
                     added[i, j, side] = _certain(rows, Z[g], Z[near[i, j] if side == 0 else i], heads)
             advance(len(members))
     lengths = np.zeros((n, k), np.uint16)
-    levels: list[npt.NDArray[np.uint8]] = []
-    for i in range(n):
-        for j in range(k):
-            if (i, j, 0) in added:
-                both = np.concatenate([added.pop((i, j, 0)), added.pop((i, j, 1))])
-                levels.append(np.ceil(LEVELS * both / max(float(both.max()), 1e-300)).astype(np.uint8))
-                lengths[i, j] = len(both)
-    return Marks(lengths, np.concatenate([np.empty(0, np.uint8), *levels]))
+    levels = [np.empty(0, np.uint8)]
+    for i, j in np.ndindex(n, k):
+        if (i, j, 0) in added:
+            both = np.concatenate([added.pop((i, j, 0)), added.pop((i, j, 1))])
+            levels.append(np.ceil(LEVELS * both / max(float(both.max()), 1e-300)).astype(np.uint8))
+            lengths[i, j] = len(both)
+    return Marks(lengths, np.concatenate(levels))
 
 
 def _without_each(
-    transformer: Any, graphs: Sequence[RawGraph], partners: list[list[tuple[int, int, int]]]
+    transformer: Any, graphs: Sequence[RawGraph], wanted: list[int]
 ) -> Iterator[tuple[list[int], list[FloatArray]]]:
-    """Yield some graphs, with the vectors of each without each of its nodes."""
-    waiting: list[int] = []
-    size = 0
-    wanted = [g for g in range(len(graphs)) if partners[g]]
-    for g in wanted:
-        waiting.append(g)
-        size += graphs[g].n_nodes
-        if size >= PAIRS or g == wanted[-1]:
-            smaller = [without_node(graphs[w], v) for w in waiting for v in range(graphs[w].n_nodes)]
-            vectors = np.asarray(transformer.transform(smaller))
-            cuts = np.cumsum([graphs[w].n_nodes for w in waiting])[:-1]
-            yield waiting, np.split(vectors, cuts)
-            waiting, size = [], 0
+    """Yield some graphs, with the vectors of each graph without each of its nodes."""
+    sizes = [graphs[g].n_nodes for g in wanted]
+    blocks = offsets(sizes)[:-1] // PAIRS
+    for block in np.unique(blocks):
+        members = [wanted[at] for at in np.flatnonzero(blocks == block)]
+        smaller = [without_node(graphs[g], v) for g in members for v in range(graphs[g].n_nodes)]
+        cuts = np.cumsum([graphs[g].n_nodes for g in members])[:-1]
+        yield members, np.split(np.asarray(transformer.transform(smaller)), cuts)
 
 
 def _certain(rows: FloatArray, own: FloatArray, other: FloatArray, heads: int) -> FloatArray:
-    """Return d_P^2 less that without each node, where it is above two standard errors, else 0."""
+    """Return d_P^2 less that without each node if it is above two standard errors, else 0."""
     differences = _terms(own, other, heads) - _terms(rows, other, heads)
-    means, count = differences.mean(axis=1), differences.shape[1]
-    errors = differences.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(means), np.inf)
-    return np.asarray(np.where(means > 2 * errors, means, 0.0))
+    means = differences.mean(axis=1)
+    return np.asarray(np.where(means > 2 * _errors(differences), means, 0.0))

@@ -1,4 +1,4 @@
-"""What points are coloured by: labels, attributes of graphs, and what is computed of them."""
+"""What points are colored by: labels, attributes of graphs, and what is computed of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from grnf.io.raw import RawGraph, columns_of_graphs
 from grnf.typing import FloatArray
 
-__all__ = ["Column", "clusters", "columns_of", "in_order", "make_column"]
+__all__ = ["Column", "clusters", "columns_of", "in_order", "joined", "make_column"]
 
 MOST_CATEGORIES = 16
-"""Eight colours times two shapes."""
+"""Eight colors times two shapes."""
 
 FEW = 16
 """Different whole numbers up to which a column is one of classes."""
@@ -34,7 +34,7 @@ class Column:
     ----------
     name : str
     kind : "category", "number" or "text"
-        Texts stand beside a graph, and are no colour.
+        Texts stand beside a graph, and are no color.
     values : list
         As given; None where one is missing.
     meaning : str
@@ -119,6 +119,19 @@ def columns_of(
         if any(value is not None for value in values):
             found.setdefault(str(name), values)
     return [make_column(name, values) for name, values in found.items()]
+
+
+def joined(first: list[Column], second: list[Column], n_first: int, n_second: int) -> list[Column]:
+    """Put columns of equal names one below the other; values that one side lacks are None."""
+    found = []
+    for name in dict.fromkeys(column.name for column in [*first, *second]):
+        one, two = (next((c for c in side if c.name == name), None) for side in (first, second))
+        values = [*(one.values if one else [None] * n_first), *(two.values if two else [None] * n_second)]
+        meaning = next(column.meaning for column in (one, two) if column)
+        numbers = all(column.kind == "number" for column in (one, two) if column)
+        made = Column(name, "number", values, meaning) if numbers else make_column(name, values, meaning)
+        found.append(made)
+    return found
 
 
 def clusters(rows: FloatArray, count: int, seed: int) -> Column | None:

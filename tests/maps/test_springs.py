@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
-from grnf.atlas.springs import LARGEST, _scaled, spring_places
+from grnf.maps.springs import LARGEST, _scaled, spring_positions
 
 
 def stress(places, D):
@@ -35,7 +35,7 @@ def distances(graph):
 def test_energy_is_about_as_low_as_a_general_optimiser_finds(graph):
     graph = nx.convert_node_labels_to_integers(graph)
     D = distances(graph)
-    ours = spring_places(len(graph), np.array(graph.edges))
+    ours = spring_positions(len(graph), np.array(graph.edges))
     theirs = nx.kamada_kawai_layout(graph)
     theirs = np.array([theirs[node] for node in range(len(graph))])
     lowest = min(stress(scale * theirs, D) for scale in np.linspace(0.1, len(graph), 1000))
@@ -47,18 +47,18 @@ def test_energy_is_about_as_low_as_a_general_optimiser_finds(graph):
 def test_any_graph_has_finite_places_of_its_own(n, seed, density):
     graph = nx.gnp_random_graph(n, density, seed=seed)
     edges = np.array(graph.edges).reshape(-1, 2)
-    places = spring_places(n, edges)
+    places = spring_positions(n, edges)
     assert places.shape == (n, 2)
     assert np.isfinite(places).all()
     if n > 1:
         far = np.linalg.norm(places[:, None] - places, axis=-1) + np.eye(n)
         assert far.min() > 1e-3
-    assert np.array_equal(places, spring_places(n, edges))
+    assert np.array_equal(places, spring_positions(n, edges))
 
 
 def test_parts_do_not_overlap():
     graph = nx.disjoint_union_all([nx.cycle_graph(6), nx.path_graph(4), nx.empty_graph(3)])
-    places = spring_places(len(graph), np.array(graph.edges))
+    places = spring_positions(len(graph), np.array(graph.edges))
     boxes = []
     for part in nx.connected_components(graph):
         own = places[list(part)]
@@ -70,7 +70,7 @@ def test_parts_do_not_overlap():
 
 def test_large_graphs_are_scaled_by_pivots():
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(20, 20))
-    places = spring_places(400, np.array(graph.edges))
+    places = spring_positions(400, np.array(graph.edges))
     far = np.linalg.norm(places[:, None] - places, axis=-1)
     upper = np.triu_indices(400, 1)
     assert np.corrcoef(far[upper], distances(graph)[upper])[0, 1] > 0.9

@@ -1,6 +1,6 @@
 /* The page of `grnf map`: points on a canvas, graphs drawn from coordinates that were packed before.
    Nothing is computed here but the drawing, and nothing is asked of any server. Text of the data reaches the
-   page as textContent only. Sections: data, colours, graphs, points, pointer and keys, panel. */
+   page as textContent only. Sections: data, colors, graphs, points, pointer and keys, panel. */
 "use strict";
 (async () => {
 const $ = id => document.getElementById(id);
@@ -67,7 +67,7 @@ async function nearest(i) {  // [{i, d, low, high}]
     if (b.i[j] < n) found.push({i: b.i[j], d: b.d[j], low: b.low[j], high: b.high[j]});
   return found;
 }
-async function marks(i, j, size) {  // what nodes add to the distance of i and its j-th neighbour: [own, theirs]
+async function marks(i, j, size) {  // what nodes add to the distance of i and its j-th neighbor: [own, theirs]
   if (!meta.marks) return [null, null];
   const b = await block("m", Math.floor(i / meta.block), (r, count) => {
     const at = starts(r.u16(count * meta.k));
@@ -92,7 +92,7 @@ const columns = await Promise.all(meta.columns.map(async (c, at) => {
   return {...c, value: i => c.whole ? (raw[i] === 65535 ? NaN : c.base + raw[i]) : raw[i]};
 }));
 
-/* ---- colours: safe for the colour-blind (Okabe and Ito; ramps like viridis), eight times two shapes ---- */
+/* ---- colors: safe for the color-blind (Okabe and Ito; ramps like viridis), eight times two shapes ---- */
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b"];
 const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4"];
@@ -101,7 +101,7 @@ const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148
 const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
   Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
 const dark = () => document.documentElement.dataset.theme === "dark";
-const known = new Map();  // colours of the theme; asking the browser for each point would be slow
+const known = new Map();  // colors of the theme; asking the browser for each point would be slow
 function css(name) {
   if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return known.get(name);
@@ -117,14 +117,14 @@ const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocal
 
 const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
 
-let colour = columns.length ? columns[Math.max(meta.first, 0)] : null;
+let color = columns.length ? columns[Math.max(meta.first, 0)] : null;
 const hidden = new Map();  // column -> codes that the legend switched off
-const isHidden = i => colour !== null && colour.kind === "category" && hidden.get(colour.name)?.has(colour.codes[i]);
-function colourOf(i) {  // [r, g, b]
-  if (colour === null) return rgb(hue(0));
-  if (colour.kind === "category") return colour.codes[i] === 255 ? rgb(css("--dim")) : rgb(hue(colour.codes[i]));
-  const v = colour.value(i);
-  return Number.isNaN(v) ? rgb(css("--dim")) : ramp((v - colour.low) / (colour.high - colour.low || 1));
+const isHidden = i => color !== null && color.kind === "category" && hidden.get(color.name)?.has(color.codes[i]);
+function colorOf(i) {  // [r, g, b]
+  if (color === null) return rgb(hue(0));
+  if (color.kind === "category") return color.codes[i] === 255 ? rgb(css("--dim")) : rgb(hue(color.codes[i]));
+  const v = color.value(i);
+  return Number.isNaN(v) ? rgb(css("--dim")) : ramp((v - color.low) / (color.high - color.low || 1));
 }
 function valueText(column, i) {
   return column.kind === "category" ? column.categories[column.codes[i]] ?? "missing" : shown(column.value(i));
@@ -162,7 +162,7 @@ function drawGraph(canvas, g, levels = null, ratio = .8) {
   for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
   for (let i = 0; i < count; i++) g.molecule ? drawAtom(ctx, g, i, X, Y, bond) : drawNode(ctx, g.kind[i], X(i), Y(i), radius);
 }
-function sides(g) {  // for each bond the side on which more neighbours of its ends are: the inside of a ring
+function sides(g) {  // for each bond the side on which more neighbors of its ends are: the inside of a ring
   const near = Array.from(g.x, () => []);
   for (let e = 0; e < g.from.length; e++) { near[g.from[e]].push(g.to[e]); near[g.to[e]].push(g.from[e]); }
   return Array.from(g.from, (a, e) => {
@@ -211,7 +211,7 @@ function drawAtom(ctx, g, i, X, Y, bond) {  // carbon atoms are the corners; oth
   const label = meta.kinds[g.kind[i]] ?? "?";
   if (label === "C" && g.x.length > 1) return;
   const [, symbol, rest] = /^([A-Z*?][a-z]?)(.*)$/.exec(label) ?? [0, label, ""];
-  let lean = 0;  // hydrogens stand on the side without neighbours
+  let lean = 0;  // hydrogens stand on the side without neighbors
   for (let e = 0; e < g.from.length; e++) {
     if (g.from[e] === i) lean += X(g.to[e]) - X(i);
     if (g.to[e] === i) lean += X(g.from[e]) - X(i);
@@ -245,9 +245,9 @@ const selected = new Uint8Array(n);
 let nSelected = 0, hovered = -1, chosen = -1, compared = 0, near = [], matches = [], lassoPath = null;
 const pointSize = () => Math.max(1.9, Math.min(9, 72 / Math.cbrt(n + 200))) * Math.min(2.4, view.zoom ** .35);
 
-const VERTEX = `attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform mediump float size; varying vec4 tint;
+const VERTEX = `attribute vec2 place; attribute vec4 color; uniform vec4 view; uniform mediump float size; varying vec4 tint;
 void main() { gl_Position = vec4((place * 2. - 1. - view.xy) * view.zw, 0, 1);
-  float a = floor(colour.a * 255. + .5); tint = vec4(colour.rgb, mod(a, 128.));
+  float a = floor(color.a * 255. + .5); tint = vec4(color.rgb, mod(a, 128.));
   gl_PointSize = tint.a < 1. ? 0. : size * (tint.a > 100. ? 1.35 : 1.); if (a > 127.5) tint.a += 1000.; }`;
 const FRAGMENT = `precision mediump float; varying vec4 tint; uniform float opacity, size;
 void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a), a = tint.a - 1000. * square;
@@ -255,7 +255,7 @@ void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a
   if (a < 1. || cover < .02) discard;
   float shade = (a > 40. ? opacity : .16) * cover; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
 let gl = pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
-let program, colourBuffer;
+let program, colorBuffer;
 function startGL() {
   const shader = (kind, text) => { const s = gl.createShader(kind); gl.shaderSource(s, text); gl.compileShader(s); return s; };
   program = gl.createProgram();
@@ -272,18 +272,18 @@ function startGL() {
     return buffer;
   };
   attribute("place", places, 2, gl.UNSIGNED_SHORT, gl.STATIC_DRAW);
-  colourBuffer = attribute("colour", new Uint8Array(4 * n), 4, gl.UNSIGNED_BYTE, gl.DYNAMIC_DRAW);
+  colorBuffer = attribute("color", new Uint8Array(4 * n), 4, gl.UNSIGNED_BYTE, gl.DYNAMIC_DRAW);
 }
 /* a point's fourth byte: 0 hidden, 20 faint, 60 plain, 110 emphasised; 128 more for a square */
 const tints = new Uint8Array(4 * n);
 function paint() {
   for (let r = 0; r < n; r++) {
-    const i = order[r], [red, green, blue] = colourOf(i);
+    const i = order[r], [red, green, blue] = colorOf(i);
     let a = isHidden(i) ? 0 : nSelected ? (selected[i] ? 110 : 20) : 60;
-    if (a && colour?.kind === "category" && colour.codes[i] !== 255 && colour.codes[i] % 16 > 7) a += 128;
+    if (a && color?.kind === "category" && color.codes[i] !== 255 && color.codes[i] % 16 > 7) a += 128;
     tints.set([red, green, blue, a], 4 * r);
   }
-  if (gl) { gl.bindBuffer(gl.ARRAY_BUFFER, colourBuffer); gl.bufferData(gl.ARRAY_BUFFER, tints, gl.DYNAMIC_DRAW); }
+  if (gl) { gl.bindBuffer(gl.ARRAY_BUFFER, colorBuffer); gl.bufferData(gl.ARRAY_BUFFER, tints, gl.DYNAMIC_DRAW); }
   redraw();
 }
 
@@ -327,7 +327,7 @@ function drawPoints(count) {
   }
   ctx.globalAlpha = 1;
 }
-function drawOver() {  // rings, lines to neighbours, the lasso
+function drawOver() {  // rings, lines to neighbors, the lasso
   const ctx = over.getContext("2d"), size = pointSize();
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0); ctx.clearRect(0, 0, width, height);
   const ring = (i, stroke, radius, line) => {
@@ -492,7 +492,7 @@ async function hover(i, x = 0, y = 0) {
   if (call !== hoverCall) return;  // the pointer has gone on meanwhile
   tip.hidden = false; tip.dataset.graph = i;
   tip.querySelector("b").textContent = ids[i];
-  tip.querySelector("span").textContent = colour ? `${valueText(colour, i)} · ${colour.name}` : "";
+  tip.querySelector("span").textContent = color ? `${valueText(color, i)} · ${color.name}` : "";
   drawGraph(tip.querySelector("canvas"), g);
   redraw();
 }
@@ -527,7 +527,7 @@ async function choose(i) {
     strip.append(button);
     graph(hit.i).then(g => drawGraph(button.querySelector("canvas"), g));
   });
-  $("chosen").append(element("p", hits.length ? (meta.marks ? meta.marksMeaning : meta.noMarks) + " Click a neighbour twice to go to it." : "", {className: "small"}), facts);
+  $("chosen").append(element("p", hits.length ? (meta.marks ? meta.marksMeaning : meta.noMarks) + " Click a neighbor twice to go to it." : "", {className: "small"}), facts);
   if (hits.length) compare(0); else show(figures[0], i, null);
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
@@ -547,7 +547,7 @@ async function compare(j) {
   $("chosen").querySelectorAll(".near button").forEach((button, at) => { button.ariaPressed = at === compared; });
   redraw();
 }
-async function kindsOf(list) {  // what the colours of nodes stand for, in these graphs
+async function kindsOf(list) {  // what the colors of nodes stand for, in these graphs
   const seen = new Map();
   for (const g of await Promise.all(list.map(graph)))
     if (!g.molecule) for (const kind of g.kind) if (kind !== 255) seen.set(kind, meta.kinds[kind]);
@@ -561,28 +561,28 @@ async function kindsOf(list) {  // what the colours of nodes stand for, in these
 function legend() {
   const box = $("legend");
   box.replaceChildren();
-  $("meaning").textContent = colour?.meaning ?? "";
-  if (!colour) return;
-  if (colour.kind === "category") {
-    colour.categories.forEach((name, code) => {
-      const off = hidden.get(colour.name) ?? hidden.set(colour.name, new Set()).get(colour.name);
+  $("meaning").textContent = color?.meaning ?? "";
+  if (!color) return;
+  if (color.kind === "category") {
+    color.categories.forEach((name, code) => {
+      const off = hidden.get(color.name) ?? hidden.set(color.name, new Set()).get(color.name);
       const button = element("button", "", {type: "button", title: "show or hide; alone with a double click"}), spot = element("i");
       spot.style.background = hue(code); if (code % 16 > 7) spot.className = "square";
-      button.append(spot, element("span", `${name} (${colour.counts[code].toLocaleString("en")})`));
+      button.append(spot, element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
       button.setAttribute("aria-pressed", !off.has(code));
       button.addEventListener("click", () => { off.has(code) ? off.delete(code) : off.add(code); legend(); paint(); });
-      button.addEventListener("dblclick", () => { off.clear(); colour.categories.forEach((_, c) => { if (c !== code) off.add(c); }); legend(); paint(); });
+      button.addEventListener("dblclick", () => { off.clear(); color.categories.forEach((_, c) => { if (c !== code) off.add(c); }); legend(); paint(); });
       box.append(button);
     });
     return;
   }
   const holder = element("div", "", {className: "number"}), canvas = element("canvas"), ends = element("div", "", {className: "ends"});
-  ends.append(element("span", (colour.below ? "≤ " : "") + shown(colour.low)), element("span", (colour.above ? "≥ " : "") + shown(colour.high)));
+  ends.append(element("span", (color.below ? "≤ " : "") + shown(color.low)), element("span", (color.above ? "≥ " : "") + shown(color.high)));
   holder.append(canvas, ends); box.append(holder);
-  const span = colour.high - colour.low, few = colour.whole && span < 48, BARS = few ? Math.round(span) + 1 : 48;
+  const span = color.high - color.low, few = color.whole && span < 48, BARS = few ? Math.round(span) + 1 : 48;
   const bars = new Array(BARS).fill(0);
   for (let i = 0; i < n; i++) {
-    const t = few ? (colour.value(i) - colour.low) / BARS : (colour.value(i) - colour.low) / (span || 1);
+    const t = few ? (color.value(i) - color.low) / BARS : (color.value(i) - color.low) / (span || 1);
     if (!Number.isNaN(t)) bars[Math.max(0, Math.min(BARS - 1, Math.floor(t * BARS + 1e-9)))]++;
   }
   const [ctx, w, h] = prepared(canvas, 54 / (canvas.clientWidth || 200)), most = Math.max(...bars, 1);
@@ -624,9 +624,9 @@ function find(i) {
   view.zoom = Math.max(view.zoom, n > 2000 ? 6 : 2); view.x = mx(i); view.y = my(i);
   choose(i); move();
 }
-columns.forEach((column, at) => $("colour").append(element("option", column.name, {value: at})));
-$("colour").value = meta.first;
-$("colour").addEventListener("change", event => { colour = columns[event.target.value]; legend(); paint(); });
+columns.forEach((column, at) => $("color").append(element("option", column.name, {value: at})));
+$("color").value = meta.first;
+$("color").addEventListener("change", event => { color = columns[event.target.value]; legend(); paint(); });
 $("pan").addEventListener("click", () => setLasso(false));
 $("lasso").addEventListener("click", () => setLasso(true));
 $("in").addEventListener("click", () => zoomAt(width / 2, height / 2, 1.5));

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from atlas_pages import Reader, parts_of
 from grnf import Graph
 from grnf import map as graph_map
-from grnf.atlas.drawings import DIRECTED, MOLECULE, MOST_EDGES, THINNED, TOO_LARGE, draw_graphs
 from grnf.errors import GraphError
 from grnf.io import RawGraph
 from grnf.io.from_molecules import molecule_of_smiles, raw_from_smiles
+from grnf.maps.drawings import DIRECTED, MOLECULE, MOST_EDGES, THINNED, TOO_LARGE, draw_graphs
 from guests import guest
+from map_pages import Reader, parts_of
 
 SMILES = ["CC(=O)O", "c1ccccc1N", "C#N", "[NH4+].[Cl-]", "C"]
 
@@ -85,17 +85,17 @@ def test_kinds_values_and_directions():
     assert drawn.flags.tolist() == [0, DIRECTED, 0]
 
 
-def test_places_by_a_column():
+def test_positions_by_a_column():
     places = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0]])
     graph = RawGraph(3, np.array([[0, 1]]), {"xy": places}, graph_id="g")
-    drawn = draw_graphs([graph], places="xy")
+    drawn = draw_graphs([graph], positions="xy")
     assert up_to_scale(np.column_stack([drawn.x, drawn.y]).astype(float)) == pytest.approx(
         places / 2, abs=1e-3
     )
-    with pytest.raises(GraphError, match=r"graph g: no node column 'z'.*\['xy'\]"):
-        draw_graphs([graph], places="z")
-    with pytest.raises(GraphError, match="two numbers for each node"):
-        draw_graphs([RawGraph(1, [], {"xy": np.zeros(1)})], places="xy")
+    for wrong in ({}, {"xy": np.zeros(1)}):
+        with pytest.raises(GraphError, match="'xy'") as caught:
+            draw_graphs([graph, RawGraph(1, [], wrong)], positions="xy")
+        assert (caught.value.where, caught.value.index) == ("graphs", 1)
 
 
 def test_too_much_is_said():
@@ -120,8 +120,8 @@ def test_more_drawings_get_the_same_kinds():
 
 def test_the_page_holds_what_was_drawn():
     graphs = [Graph(3 + i % 4, [(j, j + 1) for j in range(2 + i % 4)]) for i in range(30)]
-    atlas = graph_map(graphs)
-    reader = Reader(parts_of(atlas.html())["g0"])
+    made = graph_map(graphs)
+    reader = Reader(parts_of(made.html())["g0"])
     found = [reader.take(kind, 30) for kind in (np.uint8, np.uint16, np.uint16)]
     N, E = int(found[1].sum()), int(found[2].sum())
     for kind, count in [
@@ -134,7 +134,7 @@ def test_the_page_holds_what_was_drawn():
     ]:
         found.append(reader.take(kind, count))
     assert reader.done()
-    for ours, theirs in zip(found, atlas.drawings.block(0, 30), strict=True):
+    for ours, theirs in zip(found, made.drawings.block(0, 30), strict=True):
         assert np.array_equal(ours, theirs)
     assert found[1].tolist() == [g.n_nodes for g in graphs]
     assert found[2].tolist() == [g.n_edges for g in graphs]
