@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from grnf._version import __version__
+
 if TYPE_CHECKING:
     from grnf import basis, datasets, io, law, lifts, maps, metric, nn, scale, search, stats, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
     from grnf.maps import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
 
-__version__ = "0.1.0"
 
 __all__ = [
     "GRNF",
@@ -32,6 +33,7 @@ __all__ = [
     "GrnfWarning",
     "OrderTooLargeError",
     "ReweightedGRNF",
+    "__version__",
     "basis",
     "check_graphs",
     "datasets",

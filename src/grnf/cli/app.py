@@ -8,8 +8,8 @@ import warnings
 
 import typer
 
-from grnf import __version__
 from grnf._utils.files import room_for
+from grnf._version import __version__
 from grnf.cli.classify import classify
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf import __version__
 from grnf._utils.files import write_json
+from grnf._version import __version__
 from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     ActivationName,
