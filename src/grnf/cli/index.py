@@ -177,7 +177,9 @@ def _vector_blocks(sources: list[str]) -> Iterator[tuple[Any, list[str]]]:
     from grnf.io.vectors import read_vectors, shard_files
     from grnf.io.vectors.shards import is_shard_folder
 
-    folders = (shard_files(name, check=True) if is_shard_folder(name) else [name] for name in sources)
+    folders: Iterator[list[Any]] = (
+        list(shard_files(name, check=True)) if is_shard_folder(name) else [name] for name in sources
+    )
     blocks: list[Any] = []
     ids: list[str] = []
     for path in chain.from_iterable(folders):

@@ -111,7 +111,7 @@ def load_vectors(
 
     given = [_read(name, format, on_error, quiet) for name in names]
     grnf = _transformer(given, like, settings)
-    graphs = [each for each in given if each.vectors is None]
+    graphs = [each for each in given if each.graphs is not None]
     if graphs and grnf is None:
         raise GraphError(
             "the transformer that made the vectors is not known",
@@ -122,7 +122,7 @@ def load_vectors(
         _fit(grnf, graphs, on_error)
     found = []
     for each in given:
-        if each.vectors is None:
+        if each.graphs is not None:
             found.append(vectors_of(each, grnf, on_error=on_error))
             tell_errors(found[-1], on_error, quiet)
         else:
@@ -154,7 +154,7 @@ def _transformer(given: Sequence[Collection], like: Path | None, settings: dict[
     from grnf import GRNF
     from grnf.io.vectors import side_file
 
-    made = [each.name for each in given if each.vectors is not None]
+    made = [each.name for each in given if each.graphs is None]
     if not made or like is not None:
         return make_transformer(like, settings)
     options = [f"--{name.replace('_', '-')}" for name, value in settings.items() if value is not None]

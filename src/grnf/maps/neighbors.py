@@ -166,9 +166,10 @@ def marked_nodes(
     heads = (precision_of(transformer) or {}).get("heads", 1)
     partners: dict[int, list[tuple[int, int, int]]] = {}
     for i, j in np.ndindex(n, k):
-        if shown[i] and shown[near[i, j]]:
+        other = int(near[i, j])
+        if shown[i] and shown[other]:
             partners.setdefault(i, []).append((i, j, 0))
-            partners.setdefault(int(near[i, j]), []).append((i, j, 1))
+            partners.setdefault(other, []).append((i, j, 1))
     added: dict[tuple[int, int, int], FloatArray] = {}
     with progress(len(partners), "nodes that differ") as advance:
         for members, vectors in _without_each(transformer, graphs, sorted(partners)):

@@ -309,7 +309,8 @@ class Segments:
         scan: Any = nearest  # compiled: mypy sees it without its arguments
 
         def answer(row: FloatArray) -> Found:
-            heap, size = (np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)), 0
+            size = 0
+            heap: tuple[Any, Any, Any] = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
             for segment, offset in self._offsets():
                 size, _, _ = scan(*segment.scan_arguments(row), offset, heap, size)
             squares, numbers, places = (array[:size] for array in heap)

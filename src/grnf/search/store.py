@@ -217,10 +217,11 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
     try:
         for name, about in head["files"].items():
             _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
-        space_map, settings = unchanged, head["settings"]
+        settings = head["settings"]
+        space_map: SpaceMap = unchanged
         if settings["space"] == "whitened":
-            fitted = (_mapped(path / f"space-{name}.npy") for name in WHITENING)
-            space_map = Whitening(*fitted, float(settings["shrinkage"]))
+            fitted = {name: _mapped(path / f"space-{name}.npy") for name in WHITENING}
+            space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
         segments = [_read_segment(path, about) for about in head["segments"]]
         known = Segments(segments, int(head["next_number"]))
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
