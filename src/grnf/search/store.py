@@ -1,7 +1,7 @@
 """An index on disk: a folder of arrays and a head that says what they are.
 
     index.json          the head: format, version, map, and for each file its bytes and SHA-256
-    transformer.json    what makes vectors, where it could be saved (see `GRNF.save`, `GraphViews.save`)
+    transformer.json    what makes vectors, where it could be saved (see `GRNF.save`, `FeatureViews.save`)
     map-*.npy           what the map learnt: mean, variances, axes
     segment-N/          rows that were added together, in the order of their tree:
         rows.npy        (n, M), single or double precision
@@ -244,12 +244,11 @@ def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
 def _read_transformer(path: Path) -> Any:
     if not (path / "transformer.json").exists():
         return None
-    from grnf.estimators import GRNF
-    from grnf.search.views import FORMAT as VIEWS
-    from grnf.search.views import GraphViews
+    from grnf.estimators import GRNF, FeatureViews
+    from grnf.estimators.views import FORMAT
 
     saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
-    return (GraphViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+    return (FeatureViews if saved.get("format") == FORMAT else GRNF).load(path / "transformer.json")
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
