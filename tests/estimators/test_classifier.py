@@ -144,7 +144,7 @@ def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch, kind):
     graphs, y = sbm
     embedded = []
     whole = GRNF.fit_transform
-    monkeypatch.setattr(GRNF, "fit_transform", lambda grnf, X: embedded.append(len(X)) or whole(grnf, X))
+    monkeypatch.setattr(GRNF, "fit_transform", lambda grnf, X, _: embedded.append(len(X)) or whole(grnf, X))
     plain = GRNFClassifier(**SMALL).fit(graphs, y)
     search = GridSearchCV(
         GRNFClassifier(memory=kind(tmp_path), **SMALL),
@@ -152,7 +152,7 @@ def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch, kind):
         cv=3,
     ).fit(graphs, y)
     assert embedded == [60, 40, 40, 40, 60]  # once without memory, then once per fold, and for the last fit
-    again = GRNFClassifier(memory=kind(tmp_path), **SMALL).fit(graphs, y)
+    again = model.fit(graphs, y)
     assert len(embedded) == 5
     np.testing.assert_array_equal(again.predict_proba(graphs), plain.predict_proba(graphs))
     np.testing.assert_array_equal(search.best_estimator_.transform(graphs), plain.transform(graphs))

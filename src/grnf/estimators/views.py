@@ -60,7 +60,7 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
     chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
     wrong = [chain for chain in chains.values() if not isinstance(chain, Sequence)]
-    wrong += [step for chain in chains.values() for step in chain if not isinstance(step, Lift)]
+    wrong = wrong or [step for chain in chains.values() for step in chain if not isinstance(step, Lift)]
     if wrong or not chains:
         raise ValueError(
             "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists; "
@@ -218,8 +218,10 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
             made = {name: make_pipeline(*chain) if chain[1:] else chain[0] for name, chain in views.items()}
             loaded = cls(**state["params"], views=made)
             loaded.encoder_, loaded.views_ = AttributeEncoder.from_config(state["encoder"]), made
-            known = loaded.encoder_.with_policies(missing="zero")
-            loaded.transform_views(known.transform([RawGraph(1, np.empty((0, 2), np.int64))]))
+            bare = RawGraph(1, np.empty((0, 2), np.int64))
+            batch = loaded.encoder_.with_policies(missing="zero").encode_batch([bare])[0]
+            for view in made.values():  # arrays that do not fit together are found here
+                view.transform(batch)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{name} is damaged, or not saved views: {error}") from None
         return loaded
