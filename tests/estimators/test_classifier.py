@@ -146,11 +146,8 @@ def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch, kind):
     whole = GRNF.fit_transform
     monkeypatch.setattr(GRNF, "fit_transform", lambda grnf, X, _: embedded.append(len(X)) or whole(grnf, X))
     plain = GRNFClassifier(**SMALL).fit(graphs, y)
-    search = GridSearchCV(
-        GRNFClassifier(memory=kind(tmp_path), **SMALL),
-        {"C": [1.0, 10.0, 100.0], "scoring": ["roc_auc"]},
-        cv=3,
-    ).fit(graphs, y)
+    model = GRNFClassifier(memory=kind(tmp_path), **SMALL)
+    search = GridSearchCV(model, {"C": [1.0, 10.0, 100.0]}, cv=3).fit(graphs, y)
     assert embedded == [60, 40, 40, 40, 60]  # once without memory, then once per fold, and for the last fit
     again = model.fit(graphs, y)
     assert len(embedded) == 5

@@ -29,13 +29,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
 from grnf._utils.threads import blas_threads, n_workers
+from grnf.collection import Collection, encode, fit_encode, warn_skipped
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor
 from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.samples import Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray, Missing, OnError, Unseen
 
 __all__ = ["GRNFClassifier", "GRNFRegressor", "fitted_estimator"]
@@ -134,7 +134,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         views = FeatureViews(views=model_views(grnf) if default else lifted_views(self.lifts, grnf))
         unseen = self.unseen or ("open" if default else "ignore")
         policies = AttributeEncoder(unseen=unseen, missing=self.missing)
-        self.encoder_, samples = first_samples(X, policies, self.on_error)
+        self.encoder_, samples = fit_encode(X, policies, self.on_error)
         labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
         if samples.errors:
             labels = labels[samples.rows]
@@ -186,9 +186,9 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         Rows of samples that cannot be used are NaN or left out, depending on `on_error`.
         """
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, self.on_error), list(self._widths)).vectors
+        return self._embedded(encode(X, self.encoder_, self.on_error), list(self._widths)).vectors
 
-    def embed(self, X: Any, *, on_error: OnError | None = None) -> Embedding:
+    def embed(self, X: Any, *, on_error: OnError | None = None) -> Collection:
         """Return the vectors of `transform` with a report: which samples cannot be used, and why.
 
         Parameters
@@ -199,19 +199,19 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        Embedding
+        Collection
         """
         check_is_fitted(self)
-        samples = encoded_samples(X, self.encoder_, self.on_error if on_error is None else on_error)
+        samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
         return self._embedded(samples, list(self._widths), warn=False)
 
-    def _embedded(self, samples: Samples, names: Sequence[str], warn: bool = True) -> Embedding:
+    def _embedded(self, samples: Collection, names: Sequence[str], warn: bool = True) -> Collection:
         """Embed samples in some views. A warning names those that are left out."""
         width = sum(self._widths[name] for name in names)
         embedding = samples.embed(lambda batch: self._vectors(batch, names), width, self._dtype)
         if warn:
             where = 'embed(X, on_error="skip").errors'
-            warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
+            warn_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
         return embedding
 
     def _vectors(self, batch: GraphBatch, names: Sequence[str]) -> FloatArray:
@@ -224,7 +224,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
     def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Ask the estimator about the good samples, and return NaN (None for names) for bad ones."""
         check_is_fitted(self)
-        samples = encoded_samples(X, self.encoder_, self.on_error)
+        samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
         good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
         if not good.any():

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import grnf.lifts as all_lifts
 from grnf._utils.files import atomic_write
+from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
 from grnf.estimators.transformer import GRNF
@@ -22,7 +23,6 @@ from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.io.raw import RawGraph
 from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
-from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
@@ -139,7 +139,7 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
     def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Return the vectors of each view, or of some views, by name."""
         check_is_fitted(self)
-        batch = encoded_samples(X, self.encoder_, "raise").batch
+        batch = encode(X, self.encoder_).batch
         chosen = self.views_ if names is None else names
         return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
 
@@ -228,7 +228,7 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
 
     def _start(self, X: Any) -> GraphBatch:
         """Encode graphs, and set the views, which are still to be fitted."""
-        self.encoder_, samples = first_samples(X, AttributeEncoder(unseen="open", missing="error"), "raise")
+        self.encoder_, samples = fit_encode(X, AttributeEncoder(unseen="open", missing="error"))
         if isinstance(self.views, str) and self.views == "auto":
             self.views_ = self.default_views(samples.batch)
             return samples.batch

@@ -62,7 +62,7 @@ class GraphDescriptor(FeatureViews):
     @property
     def axes_only_(self) -> set[str]:
         """Views that tests use along whitened axes only: the first axis (density) would hide the others."""
-        default = isinstance(self.views, str) and self.views == "auto"
+        default = hasattr(self, "views_") and isinstance(self.views, str) and self.views == "auto"
         return {"plain", "size", "patterns"} if default else set()
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:
