@@ -148,7 +148,7 @@ def test_an_index_of_views(call, tmp_path):
     path.write_text("".join(f"{'C' * n}O m{n}\n" for n in range(1, 12)))
     done = call("index", path, "--space", "views", "-m", 16, "-o", tmp_path / "i")
     assert done.returncode == 0, done.stderr
-    assert "GraphViews" in done.stdout
+    assert "FeatureViews" in done.stdout
     done = call("search", tmp_path / "i", path, "-k", 1, "--json")
     assert [row["id"] for row in json.loads(done.stdout)] == [f"m{n}" for n in range(1, 12)]
     done = call("index", path, "--space", "views", "--orders", "1,2", "-o", tmp_path / "j")

@@ -123,12 +123,12 @@ def index(
 
 def _views(settings: dict[str, Any], like: Path | None) -> Any:
     """Return views with the settings that they have."""
-    from grnf.search import GraphViews
+    from grnf.estimators import FeatureViews
 
     if like is not None or settings["orders"] is not None:
         raise typer.BadParameter("views have their own orders: neither --orders nor --like goes with them")
     chosen = {"n_components": settings["n_components"], "random_state": settings["seed"]}
-    return GraphViews(**{name: int(value) for name, value in chosen.items() if value is not None})
+    return FeatureViews(**{name: int(value) for name, value in chosen.items() if value is not None})
 
 
 def _fill(

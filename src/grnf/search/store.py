@@ -283,12 +283,11 @@ def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
 def _read_transformer(path: Path) -> Any:
     if not (path / "transformer.json").exists():
         return None
-    from grnf.estimators import GRNF
-    from grnf.search.views import FORMAT as VIEWS
-    from grnf.search.views import GraphViews
+    from grnf.estimators import GRNF, FeatureViews
+    from grnf.estimators.views import FORMAT as VIEWS
 
     saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
-    return (GraphViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+    return (FeatureViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
