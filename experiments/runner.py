@@ -82,7 +82,7 @@ def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
 
 def write_maps(study: Study) -> dict[str, str]:
     """Write an interactive map of each dataset, unless it exists; return paths relative to the report."""
-    from grnf.atlas import map_graphs
+    from grnf.maps import map_graphs
     from grnf.datasets import load_tu, make_delaunay, make_sbm
 
     makers = {"SBM": make_sbm, "Delaunay": make_delaunay}

@@ -21,7 +21,6 @@ from grnf.cli.embed import embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
-from grnf.cli.kernel import kernel
 from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
@@ -38,7 +37,7 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
+    embed, classify, distances, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
     info, convert, dimension, demo,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)

@@ -336,7 +336,7 @@ class _Run:
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
-        from grnf.estimators.state import plain_params
+        from grnf.estimators.base import plain_params
 
         return {
             "grnf": __version__,
