@@ -82,8 +82,8 @@ def reproduce_all(study: Study, done: Any = None) -> dict[str, Any]:
 
 def write_maps(study: Study) -> dict[str, str]:
     """Write an interactive map of each dataset, unless it exists; return paths relative to the report."""
-    from grnf.maps import map_graphs
     from grnf.datasets import load_tu, make_delaunay, make_sbm
+    from grnf.maps import map_graphs
 
     makers = {"SBM": make_sbm, "Delaunay": make_delaunay}
     found = {}
