@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
@@ -13,18 +13,15 @@ from sklearn.utils._set_output import _get_output_config
 from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
-from grnf.io.batch import RawBatch
-from grnf.io.doors import block_of_objects
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import is_edge_table, listed_graphs, to_raw
-from grnf.io.raw import RawGraph
+from grnf.io.objects import is_edge_table, listed_graphs, to_batch
+from grnf.io.raw import RawBatch
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ON_ERROR", "Embedding", "Samples", "encoded_samples", "first_samples", "warn_of_skipped"]
 
 ON_ERROR = OneOf("raise", "nan", "skip")
 ROWS_SHOWN = 20
-Raws: TypeAlias = list[RawGraph | GraphError]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +151,8 @@ def first_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> tuple[Att
         policies = {"unseen": encoder.unseen, "missing": encoder.missing}
         encoder = AttributeEncoder.of_batch(batch, **policies)
         return encoder, _all_good(batch, on_error, _index(X, objects))
-    raws = _raws(objects, on_error)
-    encoder.fit(raws if isinstance(raws, RawBatch) else [raw for raw in raws if isinstance(raw, RawGraph)])
+    raws = _raw_batch(objects, on_error)
+    encoder.fit(raws)
     samples = _encoded(X, objects, raws, encoder, on_error)
     if not samples.rows:
         raise GraphError(f"none of the {len(raws)} samples can be used; X[0]: {samples.errors[0][1]}")
@@ -170,7 +167,7 @@ def encoded_samples(X: Any, encoder: AttributeEncoder, on_error: str) -> Samples
         if batch is not None:
             encoder.check_keys(batch)
             return _all_good(batch, on_error, _index(X, objects))
-    return _encoded(X, objects, _raws(objects, on_error), encoder, on_error)
+    return _encoded(X, objects, _raw_batch(objects, on_error), encoder, on_error)
 
 
 def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | None:
@@ -185,39 +182,17 @@ def _plain_batch(objects: Any, on_error: str, **widths: Any) -> GraphBatch | Non
         return None
 
 
-def _raws(objects: Any, on_error: str) -> Raws | RawBatch:
-    """Return all samples as graphs with named columns, or the reasons why they are none."""
-    block = objects if isinstance(objects, RawBatch) else block_of_objects(objects)
-    if block is not None:
-        return block
-    raws: Raws = []
-    for index, sample in enumerate(objects):
-        try:
-            raws.append(to_raw(sample))
-        except GraphError as error:
-            if on_error == "raise":
-                raise error.located(index=index, where="X") from None
-            raws.append(error)
-    return raws
+def _raw_batch(objects: Any, on_error: str) -> RawBatch:
+    return objects if isinstance(objects, RawBatch) else to_batch(objects, on_error=on_error)
 
 
-def _encoded(
-    X: Any, objects: Any, raws: Raws | RawBatch, encoder: AttributeEncoder, on_error: str
-) -> Samples:
+def _encoded(X: Any, objects: Any, raws: RawBatch, encoder: AttributeEncoder, on_error: str) -> Samples:
     """Encode graphs all at once; the bad ones are named, and cost nobody else anything."""
-    given: Any = raws
-    places = list(range(len(raws)))
-    errors: list[tuple[int, str]] = []
-    if not isinstance(raws, RawBatch):
-        places = [place for place, raw in enumerate(raws) if isinstance(raw, RawGraph)]
-        given = [raws[place] for place in places]
-        errors = [(place, raw.explanation) for place, raw in enumerate(raws) if isinstance(raw, GraphError)]
-    batch, rows, failed = encoder.encode_batch(given)
-    errors = sorted([*errors, *((places[row], reason) for row, reason in failed)])
+    batch, rows, errors = encoder.encode_batch(raws)
     if errors and on_error == "raise":
         raise GraphError(errors[0][1], index=errors[0][0], where="X")
-    warn_unused(encoder.unused_columns(given))
-    return Samples(batch, [places[row] for row in rows], len(objects), errors, on_error, _index(X, objects))
+    warn_unused(encoder.unused_columns(raws))
+    return Samples(batch, rows, len(objects), errors, on_error, _index(X, objects))
 
 
 def _collected(X: Any, on_error: str) -> Any:
