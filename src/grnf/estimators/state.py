@@ -12,7 +12,7 @@ from grnf.law import OrderLaw, ParameterLaw, as_order_law
 __all__ = ["SavedState", "parse_state", "plain_params", "state_text"]
 
 FORMAT = "grnf-transformer"
-VERSION = 2
+VERSION = 3
 EMBEDDINGS = ("grnf-embedding", "grnf-shards")
 """Formats of the file beside an embedding, or among its shards, which holds the transformer that made it."""
 LAWS = {"orders", "proposal"}
@@ -64,10 +64,10 @@ def parse_state(text: str, kind: str = DEFAULT_KIND, name: str = "the text") -> 
         state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise ValueError(f"{name} is not a saved transformer: its 'format' is not {FORMAT!r}")
-    if state.get("version") == 1:
+    if state.get("version") in (1, 2):
         raise ValueError(
-            f"{name} is of an earlier version, which drew coefficients by the place of a channel and not by "
-            "its name: this one would give other vectors. Fit and save it again"
+            f"{name} has version {state['version']} of the format, whose transformers drew other "
+            "coefficients: this release would give other vectors. Fit and save it again"
         )
     if state.get("version") != VERSION:
         raise ValueError(
