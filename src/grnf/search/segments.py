@@ -299,7 +299,8 @@ class Segments:
         segment, own = self.at(place)
         if segment.graphs is None:
             raise GraphError("this index keeps no graphs", cure="Build it with keep_graphs=True")
-        return segment.graphs[own]
+        graph: RawGraph = segment.graphs[own]
+        return graph
 
     def nearest(self, rows: FloatArray, k: int, n_jobs: int | None) -> list[Found]:
         """Return the k nearest of each query, nearest first; of equal ones the older first."""
