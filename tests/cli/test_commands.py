@@ -129,6 +129,7 @@ def test_warnings_are_one_line(run_patched, quiet, said):
     assert (result.returncode, result.stderr) == (0, said)
 
 
+@pytest.mark.slow
 def test_demo(tmp_path):
     guest("matplotlib")
     result = run("demo", "--n-graphs", 60, "-m", 64, "-o", tmp_path / "demo")

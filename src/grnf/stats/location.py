@@ -16,7 +16,7 @@ __all__ = ["Alarm", "Driver", "located"]
 MOST_DRIVERS = 10
 TEMPER = 0.5
 """Bets are not the true law, and the score was chosen by what it showed: products count by their root, or the
-interval would be too short (`experiments/streams.py` measures how often it holds the change)."""
+interval would be too short (`python -m experiments streams` measures how often it holds the change)."""
 
 
 @dataclass(frozen=True)
