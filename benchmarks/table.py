@@ -23,7 +23,7 @@ def _orders(found):
                 f"{row['graphs_per_second']:,.0f}",
             )
         elif "over_orders_1_and_2_half_each" in row:
-            what = "a third each, M = 512: time over orders 1 and 2, half each; by the default law"
+            what = "a third each, M = 512: time over orders 1 and 2, half each; by the default orders"
             half, default = row["over_orders_1_and_2_half_each"], row["over_orders_1_and_2_by_default"]
             value = f"{half:.1f}; {default:.1f}"
         else:
@@ -35,7 +35,7 @@ def _orders(found):
 def speed():
     lines = [
         (
-            "| data set, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
+            "| dataset, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
             "| grouping gains | peak memory | error |"
         ),
         "|---|---|---|---|---|---|---|",
@@ -72,17 +72,17 @@ def speed():
     for name, label in (("M", "512 to 32,768 features"), ("graphs", "600 to 38,400 graphs")):
         memory = growth[name]["peak_memory_mb_beside_vectors"]
         lines.append(
-            f"| {label}: exponent of time; memory beside the vectors, first and last "
+            f"| {label}: exponent of time; memory in addition to the vectors, first and last "
             f"| {growth[name]['exponent']:.2f}; {memory[0]:.0f} and {memory[-1]:.0f} MB |"
         )
     for name, row in rows("workers").items():
         lines.append(
-            f"| {name}: 2 workers against 1; the bare loop over pairs in 2 threads against 1 "
+            f"| {name}: 2 workers against 1; a plain sum over pairs, 2 threads against 1 "
             f"| {row['times_faster']:.2f}x; {row['bare_loop_times_faster']:.2f}x |"
         )
     for name, row in rows("triples").items():
         lines.append(
-            f"| {name}, order 3 tuple by tuple: time over the bare triple loop "
+            f"| {name}, order 3 tuple by tuple: time relative to a plain sum over triples "
             f"| {row['node_by_node_over_bare_loop']:.2f} |"
         )
     lines += _orders(rows("orders"))
@@ -90,21 +90,21 @@ def speed():
     for kind in ("frozen", "trainable"):
         lines.append(
             f"| `GRNFLayer`, {kind}, a training step on 128 ENZYMES graphs: times faster than dense torch; "
-            f"time over that of GIN "
+            f"time relative to GIN "
             f"| {layer['times_faster_than_dense'][kind]:.1f}; {layer['over_GIN'][kind]:.2f} |"
         )
     forward = layer["frozen_forward_over_transform"]
     lines.append(
-        f"| `GRNFLayer`, frozen, forward over `GRNF.transform` of the same 512 graphs: {', '.join(forward)} "
+        f"| `GRNFLayer`, frozen, forward relative to `GRNF.transform` of the same 512 graphs: {', '.join(forward)} "
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
-    lines += ["", "| doors, one core, in one run | |", "|---|---|"]
+    lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
     for name, row in rows("doors").items():
         if "over_loops" in row:
-            lines.append(f"| {name}: over the loops alone | {row['over_loops']:.2f} |")
+            lines.append(f"| {name}: time relative to embedding alone | {row['over_loops']:.2f} |")
         elif "over_bound" in row:
-            what = "RDKit's parsing" if "SMILES" in name else "a bare Python walk over nodes and edges"
-            lines.append(f"| {name}: over {what} plus the loops | {row['over_bound']:.2f} |")
+            what = "RDKit's parsing" if "SMILES" in name else "a plain Python pass over nodes and edges"
+            lines.append(f"| {name}: time relative to {what} plus embedding | {row['over_bound']:.2f} |")
         elif "times_faster" in row:
             lines.append(f"| {name}: times faster than one | {row['times_faster']:.2f} |")
         else:
@@ -146,7 +146,7 @@ def search():
         f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, 2 cores, in one run",
         "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
         "",
-        "| ms per query | one at a time: median, 99 % | over grnf | all at once | over grnf | recall |",
+        "| ms per query | one at a time: median, 99 % | relative to grnf | all at once | relative to grnf | recall |",
         "|---|---|---|---|---|---|",
     ]
     for k in ("k=10", "k=1000"):
@@ -164,19 +164,20 @@ def search():
     lines += [
         "",
         f"Building the index from vectors took {about['build_seconds']:.0f} s and",
-        f"{about['build_peak_over_vectors']} times their memory, its folder is",
-        f"{about['disk_over_vectors']} times as large, it opens in {about['open_seconds']} s, and after",
-        f"the queries for k = 10 it held {about['opened_over_vectors']} of their memory.",
+        f"{about['build_peak_over_vectors']} times their memory. Its folder is",
+        f"{about['disk_over_vectors']} times as large as the vectors, and it opened in",
+        f"{about['open_seconds']} s. After the queries for k = 10, it held",
+        f"{about['opened_over_vectors']} of their memory.",
     ]
     return lines
 
 
 def duplicates():
     lines = [
-        "Copies in the TU sets, labels and attributes respected (`python benchmarks/duplicates.py`,",
+        "Duplicates in the TU datasets, with equal labels and attributes (`python benchmarks/duplicates.py`,",
         "`benchmarks/results/duplicates.json`):",
         "",
-        "| | graphs | superfluous | groups | of several classes |",
+        "| | graphs | redundant | groups | groups with several classes |",
         "|---|---|---|---|---|",
     ]
     for name, row in rows("duplicates").items():
@@ -186,7 +187,7 @@ def duplicates():
                 f"| {row['groups of several classes']:,} |"
             )
     without = [name for name, row in rows("duplicates").items() if not row["groups"]]
-    return [*lines, "", f"None in {', '.join(without)}."]
+    return [*lines, "", f"No duplicates in {', '.join(without)}."]
 
 
 def copies():
@@ -196,9 +197,9 @@ def copies():
     most = max(found, key=lambda name: found[name]["superfluous"] / found[name]["graphs"])
     share = 100 * found[most]["superfluous"] / found[most]["graphs"]
     return [
-        f"Copies (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,} graphs",
-        f"of {len(found)} TU sets are copies of another one in their set, in {most} {share:.0f} %",
-        "([all counts](docs/guides/search.md)).",
+        f"Duplicates (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,} graphs in",
+        f"{len(found)} TU datasets are redundant copies of another graph in the same dataset. In {most},",
+        f"{share:.0f} % of all graphs are ([all counts](docs/guides/search.md)).",
     ]
 
 
