@@ -95,7 +95,8 @@ def speed():
         )
     forward = layer["frozen_forward_over_transform"]
     lines.append(
-        f"| `GRNFLayer`, frozen, forward relative to `GRNF.transform` of the same 512 graphs: {', '.join(forward)} "
+        f"| `GRNFLayer`, frozen, forward relative to `GRNF.transform` of the same 512 graphs: "
+        f"{', '.join(forward)} "
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
     lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
@@ -146,7 +147,8 @@ def search():
         f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, 2 cores, in one run",
         "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
         "",
-        "| ms per query | one at a time: median, 99 % | relative to grnf | all at once | relative to grnf | recall |",
+        "| ms per query | one at a time: median, 99 % | relative to grnf "
+        "| all at once | relative to grnf | recall |",
         "|---|---|---|---|---|---|",
     ]
     for k in ("k=10", "k=1000"):
@@ -197,9 +199,9 @@ def copies():
     most = max(found, key=lambda name: found[name]["superfluous"] / found[name]["graphs"])
     share = 100 * found[most]["superfluous"] / found[most]["graphs"]
     return [
-        f"Duplicates (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,} graphs in",
-        f"{len(found)} TU datasets are redundant copies of another graph in the same dataset. In {most},",
-        f"{share:.0f} % of all graphs are ([all counts](docs/guides/search.md)).",
+        f"Duplicates (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,}",
+        f"graphs in {len(found)} TU datasets are redundant copies of another graph in the same dataset.",
+        f"In {most}, {share:.0f} % of all graphs are ([all counts](docs/guides/search.md)).",
     ]
 
 
