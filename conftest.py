@@ -14,4 +14,4 @@ if absent("torch"):
 if absent("networkx"):
     collect_ignore_glob += ["docs/guides/networks.md", "docs/guides/programs.md", "docs/guides/files.md"]
 if absent("rdkit"):
-    collect_ignore_glob += ["docs/tutorial.md", "docs/guides/molecules.md"]
+    collect_ignore_glob += ["docs/index.md", "docs/tutorial.md", "docs/guides/molecules.md"]

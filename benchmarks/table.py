@@ -147,8 +147,10 @@ def search():
         f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, 2 cores, in one run",
         "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
         "",
-        "| ms per query | one at a time: median, 99 % | relative to grnf "
-        "| all at once | relative to grnf | recall |",
+        (
+            "| ms per query | one at a time: median, 99 % | relative to grnf "
+            "| all at once | relative to grnf | recall |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for k in ("k=10", "k=1000"):
