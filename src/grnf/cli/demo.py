@@ -28,8 +28,8 @@ def demo(
 ) -> None:
     """Run the main features on two built-in datasets in about a minute.
 
-    For each dataset of two classes, print the accuracy of a classifier next to a baseline, distances within and
-    between the classes, and a two-sample test, and write the vectors and an interactive map.
+    For each dataset of two classes, print the accuracy of a classifier and of a baseline, distances within and
+    between the classes, and a two-sample test. Write the vectors and an interactive map.
 
     Example: grnf demo --output grnf-demo
     """
@@ -40,7 +40,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
     console.print(
-        f"Two datasets of {n_graphs} graphs in two classes, {n_components} features, orders 1 to 3."
+        f"Two datasets of {n_graphs} graphs in two classes, {n_components} features."
     )
     console.print("The first run compiles for up to half a minute.")
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
@@ -54,7 +54,7 @@ def demo(
         _print(console, name, results[name])
     write_json(output / "results.json", results)
     console.print(
-        "\nMaps to open in a browser. Hover over a point to draw its graph, click it to compare it:"
+        "\nMaps to open in a browser: hover over a point to draw its graph, click to compare it"
     )
     for page in ("sbm.html", "delaunay.html"):
         console.print(f"  {(output / page).resolve().as_uri()}")
