@@ -28,7 +28,7 @@ def demo(
 ) -> None:
     """Run the main features on two built-in datasets in about a minute.
 
-    For each dataset of two classes, print the accuracy of a classifier and of a baseline, distances within and
+    For each dataset of two classes, print the accuracy of a classifier and a baseline, distances within and
     between the classes, and a two-sample test. Write the vectors and an interactive map.
 
     Example: grnf demo --output grnf-demo
