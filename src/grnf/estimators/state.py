@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from grnf.io.encode import AttributeEncoder
-from grnf.law import OrderLaw, ParameterLaw, as_order_law
+from grnf.law import OrderLaw, ParameterLaw
 
 __all__ = ["SavedState", "parse_state", "plain_params", "state_text"]
 
@@ -95,8 +95,10 @@ def plain_params(transformer: Any) -> dict[str, Any]:
     params: dict[str, Any] = transformer.get_params(deep=False)
     for name in LAWS & {name for name, value in params.items() if value is not None}:
         law = params[name]
-        whole = {"law": "parameters"} if isinstance(law, ParameterLaw) else {}
-        params[name] = {**whole, **(law if whole else as_order_law(law)).to_config()}
+        if isinstance(law, ParameterLaw):
+            params[name] = {"law": "parameters", **law.to_config()}
+        else:
+            params[name] = ParameterLaw(law).to_config()["orders"]
     return params
 
 
