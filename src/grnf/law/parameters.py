@@ -165,8 +165,8 @@ class ParameterLaw:
             if type(part) not in READABLE:
                 names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
                 raise ValueError(
-                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of grnf.law "
-                    f"({names}). Use one of these, or pickle the transformer"
+                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
+                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
                 )
         config = {
             "orders": self.orders.to_config(),
