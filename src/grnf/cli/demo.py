@@ -39,9 +39,7 @@ def demo(
 
     output.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False, soft_wrap=True)
-    console.print(
-        f"Two datasets of {n_graphs} graphs in two classes, {n_components} features."
-    )
+    console.print(f"Two datasets of {n_graphs} graphs in two classes, {n_components} features.")
     console.print("The first run compiles for up to half a minute.")
     results: dict[str, Any] = {"settings": {"n_components": n_components, "n_graphs": n_graphs, "seed": seed}}
     for name, make in (("SBM", make_sbm), ("Delaunay", make_delaunay)):
@@ -53,9 +51,7 @@ def demo(
             write_array(file, Z)
         _print(console, name, results[name])
     write_json(output / "results.json", results)
-    console.print(
-        "\nMaps to open in a browser: hover over a point to draw its graph, click to compare it"
-    )
+    console.print("\nMaps to open in a browser: hover over a point to draw its graph, click to compare it")
     for page in ("sbm.html", "delaunay.html"):
         console.print(f"  {(output / page).resolve().as_uri()}")
     console.print(f"Also in {output}/: sbm.npy and delaunay.npy (one vector per graph), results.json")

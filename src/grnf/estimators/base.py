@@ -26,7 +26,7 @@ from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, Draw, OrderLaw, ParameterLaw, as_order_law, parameter_law
+from grnf.law import LAW_RULES, Draw, OrderLaw, ParameterLaw, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
@@ -393,8 +393,10 @@ def plain_params(transformer: Any) -> dict[str, Any]:
     params: dict[str, Any] = transformer.get_params(deep=False)
     for name in LAWS & {name for name, value in params.items() if value is not None}:
         law = params[name]
-        whole = {"law": "parameters"} if isinstance(law, ParameterLaw) else {}
-        params[name] = {**whole, **(law if whole else as_order_law(law)).to_config()}
+        if isinstance(law, ParameterLaw):
+            params[name] = {"law": "parameters", **law.to_config()}
+        else:
+            params[name] = ParameterLaw(law).to_config()["orders"]
     return params
 
 
