@@ -12,8 +12,8 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from grnf.collection import encode
 from grnf.io import AttributeEncoder, read_blocks
-from grnf.io.batch import together
-from grnf.io.molecule_blocks import block_of_smiles
+from grnf.io.from_molecules import batch_from_smiles
+from grnf.io.raw import together
 
 TU = {
     "MUTAG": "accuracy",
@@ -131,7 +131,7 @@ def _molecules(name, path, quick):
     with open(path, newline="", encoding="utf-8") as file:
         rows = [(row["smiles"].strip(), float(row[column])) for row in csv.DictReader(file)]
     rows = rows[:120] if quick else rows
-    raw = block_of_smiles([smiles for smiles, _ in rows])
+    raw = batch_from_smiles([smiles for smiles, _ in rows])
     good = [place for place in range(len(rows)) if place not in raw.bad]
     y = np.array([rows[place][1] for place in good])
     y = y if measure == "rmse" else y.astype(int)
