@@ -13,12 +13,19 @@ from grnf import __version__
 from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
-from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
-from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
-from grnf.stats.pooling import pooled_views
-from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
+from grnf.stats.permutations import (
+    STATISTICS,
+    Member,
+    PValues,
+    Shuffled,
+    members,
+    p_values_of,
+    pooled_statistics,
+    smallest_possible,
+)
+from grnf.stats.pooling import AXES, PooledRows, pooled_rows, pooled_views
 from grnf.typing import FloatArray
 
 __all__ = [
