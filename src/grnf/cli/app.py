@@ -8,8 +8,8 @@ import warnings
 
 import typer
 
-from grnf import __version__
 from grnf._utils.files import room_for
+from grnf._version import __version__
 from grnf.cli.classify import classify
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -22,7 +22,6 @@ from grnf.cli.embed import embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
-from grnf.cli.kernel import kernel
 from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
@@ -40,7 +39,7 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
+    embed, classify, distances, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
     info, convert, dimension, demo, reproduce,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)

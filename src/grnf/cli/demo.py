@@ -121,8 +121,8 @@ def pair_distances(D: Any, y: Any) -> tuple[Any, Any]:
 
 def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
     from grnf import GRNF
-    from grnf.atlas import map_graphs
     from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
+    from grnf.maps import map_graphs
 
     map_graphs(
         graphs,
@@ -130,7 +130,7 @@ def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components:
         transformer=GRNF(n_components, orders=ORDERS_TO_3, random_state=seed),
         k=3,
         differences=False if n_components > 2_048 else None,
-        places="x" if name == "Delaunay" else None,
+        positions="x" if name == "Delaunay" else None,
         title=f"{name}: {len(graphs)} graphs of two classes",
         random_state=seed,
     ).write(path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grnf._utils.files import atomic_write
-from grnf.atlas.springs import spring_places
+from grnf.maps.springs import spring_positions
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph
@@ -52,7 +52,9 @@ def draw_neighbours(path: Path, sets: dict[str, tuple[list[Graph], list[dict[str
         for axis, number, title in zip(axes, [0, *(row["graph"] for row in near)], titles, strict=False):
             graph = graphs[number]
             has_places = graph.node_attr is not None and graph.node_attr.shape[1] == 2
-            places = np.asarray(graph.node_attr if has_places else spring_places(graph.n_nodes, graph.edges))
+            places = np.asarray(
+                graph.node_attr if has_places else spring_positions(graph.n_nodes, graph.edges)
+            )
             axis.add_collection(LineCollection(list(places[graph.edges]), colors="0.6", linewidths=0.9))
             axis.scatter(*places.T, s=22, color=BLUE if number == 0 else ORANGE, zorder=2)
             axis.set_title(title, fontsize=8)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf import __version__
 from grnf._utils.files import write_json
+from grnf._version import __version__
 from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     ActivationName,
@@ -336,7 +336,7 @@ class _Run:
 
     def _manifest(self, source: Source) -> dict[str, Any]:
         """Return all that the blocks depend on."""
-        from grnf.estimators.state import plain_params
+        from grnf.estimators.base import plain_params
 
         return {
             "grnf": __version__,

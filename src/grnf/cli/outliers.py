@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.collections import load_collections
+from grnf.cli.inputs import load_vectors
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -80,10 +80,10 @@ def outliers(
         )
     check_table(output, force)
     settings: dict[str, Any] = {"n_components": n_components, "orders": orders, "seed": seed}
-    first, second = (source, None) if reference is None else (reference, source)
+    names = [source] if reference is None else [reference, source]
     with workers(n_jobs):
         where: dict[str, Any] = {"format": format, "like": like, "on_error": on_error}
-        loaded = load_collections(first, second, **where, settings=settings, quiet=quiet)
+        loaded = load_vectors(names, **where, settings=settings, quiet=quiet)
         share = "auto" if contamination is None else contamination
         how = {"n_neighbors": k, "space": space, "contamination": share, "random_state": seed or 0}
         found = _judged(loaded, fdr, how)

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from grnf.datasets import load_folds, load_tu
-from grnf.estimators import GRNFClassifier
-from grnf.estimators.blend import GRID_C, GRID_COLOURS, GRID_GAMMA
-from grnf.estimators.final import chosen
-from grnf.estimators.views import around
+from grnf.estimators import GRNF, GRNFClassifier
+from grnf.estimators.kernel_model import GRIDS
+from grnf.estimators.views import model_views
 from grnf.experiments.figures import COLOURS, new_figure
 from grnf.experiments.gin import SETTINGS as GIN_SETTINGS
 from grnf.experiments.gin import gin_fold
@@ -122,7 +121,11 @@ def evaluate(data: Any, fold: Any, model: GRNFClassifier) -> dict[str, Any]:
     start = time.perf_counter()
     test = model.score(data.graphs.take(fold.test), data.y[fold.test])
     seconds = {**model.seconds_, "test": time.perf_counter() - start}
-    return {"test": float(test), "selected": chosen(model), "seconds": seconds}
+    return {
+        "test": float(test),
+        "selected": {**model.best_params_, "score": model.best_score_},
+        "seconds": seconds,
+    }
 
 
 def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
@@ -133,13 +136,11 @@ def summary(folds: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _settings(model: GRNFClassifier) -> dict[str, Any]:
     """Return the settings of the recipe as JSON can hold them."""
-    views = {name: " -> ".join(map(repr, chain)) for name, chain in around().items()}
+    views = {name: " ".join(repr(view).split()) for name, view in model_views(GRNF()).items()}
     return {
         "n_components": model.n_components,
-        "colours": list(GRID_COLOURS),
-        "orders": {str(order): probability for order, probability in model.orders.items()},
-        "C": list(GRID_C),
-        "gamma": list(GRID_GAMMA),
+        "orders": {str(order): probability for order, probability in enumerate(model.orders, start=1)},
+        **{name: list(grid) for name, grid in GRIDS.items()},
         "views": views,
     }
 

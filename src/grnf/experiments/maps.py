@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from grnf import GRNF
-from grnf.atlas import map_graphs
 from grnf.datasets import load_tu, make_delaunay, make_sbm
 from grnf.experiments.published import SETS
 from grnf.experiments.study import Study
 from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
+from grnf.maps import map_graphs
 
 __all__ = ["FOLDER", "write_maps"]
 

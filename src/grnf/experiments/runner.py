@@ -11,9 +11,9 @@ import sys
 import time
 from typing import Any
 
-from grnf import __version__
 from grnf._utils.files import atomic_write
 from grnf._utils.progress import no_progress
+from grnf._version import __version__
 from grnf.experiments import EXPERIMENTS
 from grnf.experiments.figures import png_bytes, save_figure
 from grnf.experiments.maps import write_maps

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from grnf import __version__
 from grnf._utils.files import atomic_write, write_array
+from grnf._version import __version__
 from grnf.typing import FloatArray
 
 __all__ = ["Study", "Table", "over_folds"]

@@ -272,10 +272,10 @@ def _joined(groups: list[OrderDraw]) -> OrderDraw:
     )
 
 
-Law = OrderLaw | ParameterLaw | Mapping[int, float]
+Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 
 LAW_RULES: tuple[Rule | str, ...] = (
-    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping),
+    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping, tuple),
     "For one order k alone write {k: 1.0}",
 )
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from grnf import __version__
 from grnf._utils.files import atomic_write, write_json
 from grnf._utils.locks import FolderLock
+from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.io.vectors.parts import differences
 from grnf.io.vectors.shards import FORMAT, MANIFEST, VERSION

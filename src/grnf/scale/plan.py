@@ -12,8 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from grnf import __version__
 from grnf._utils.files import is_pipe
+from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
 from grnf.io.batch import RawBatch, sized

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from grnf.errors import GraphError
-from grnf.io.objects import iter_raw
-from grnf.io.raw import RawGraph
+from grnf.collection import Collection, vectors_of
 from grnf.search.index import GraphIndex
-from grnf.search.isomorphism import compare_raw
+from grnf.search.isomorphism import raw_certificates
 from grnf.symmetry import Answer
-from grnf.typing import FloatArray
 
 __all__ = ["Pair", "duplicate_groups", "leaked", "near_duplicates"]
 
@@ -54,24 +53,21 @@ def duplicate_groups(
     >>> duplicate_groups(graphs, GRNF(64, random_state=0))
     ([['0', '2']], [])
     """
-    index, raws, names = _indexed(graphs, transformer, ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    leader, undecided = list(range(len(names))), []
-    members: dict[int, list[int]] = {row: [row] for row in range(len(names))}
-    for row, (name, found, far) in enumerate(_close(index, raws, names)):
-        for other, distance in zip(found, far, strict=True):
-            first = leader[place[other]]
-            if place[other] >= row or first == leader[row]:
-                continue
-            answer = compare_raw(raws[first], raws[row])
-            if answer == "isomorphic":
-                members[first] += members.pop(leader[row])
-                for member in members[first]:
-                    leader[member] = first
-            elif answer == "undecided":
-                undecided.append(Pair(names[first], name, float(distance), answer))
-    groups = [sorted(group) for group in members.values() if len(group) > 1]
-    return [[names[row] for row in group] for group in sorted(groups)], undecided
+    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    names = given.unique_ids
+    pairs = _compared(given, given, _rounding(given), n_jobs)
+    same = np.array([(i, j) for i, j, _, answer in pairs if answer == "isomorphic"]).reshape(-1, 2)
+    links = coo_array((np.ones(len(same)), (same[:, 0], same[:, 1])), shape=(len(names), len(names)))
+    group = connected_components(links, directed=False)[1].tolist()
+    members: dict[int, list[str]] = {}
+    for row, number in enumerate(group):
+        members.setdefault(number, []).append(names[row])
+    undecided = [
+        Pair(names[i], names[j], distance, answer)
+        for i, j, distance, answer in pairs
+        if answer == "undecided" and group[i] != group[j]
+    ]
+    return [each for each in members.values() if len(each) > 1], undecided
 
 
 def near_duplicates(
@@ -86,14 +82,10 @@ def near_duplicates(
 
     Parameters are those of `duplicate_groups`.
     """
-    index, raws, names = _indexed(graphs, transformer, ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    hits = index.within(_vectors(index, raws), eps, ids=names)
-    pairs = []
-    for row, (found, far) in enumerate(zip(hits.ids, hits.distances, strict=True)):
-        for other, distance in zip(found, far, strict=True):
-            if place[other] < row:
-                pairs.append(_pair(raws[place[other]], raws[row], other, names[row], float(distance)))
+    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    names = given.unique_ids
+    found = _compared(given, given, eps, n_jobs)
+    pairs = [Pair(names[i], names[j], distance, answer) for i, j, distance, answer in found]
     return sorted(pairs, key=lambda pair: pair.distance)
 
 
@@ -119,54 +111,33 @@ def leaked(
     >>> [(pair.first, pair.second) for pair in leaked(train, test, GRNF(64, random_state=0))]
     [('0', '1')]
     """
-    index, raws, names = _indexed(train, transformer, train_ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    others = list(iter_raw(test, caller="test"))
-    if not others:
-        raise GraphError("test is empty: at least one graph is wanted")
-    called = _names(others, test_ids)
-    if eps is None:
-        close = _close(index, others, called)
-    else:
-        hits = index.within(_vectors(index, others), eps, ids=called)
-        close = list(zip(called, hits.ids, hits.distances, strict=True))
-    pairs = []
-    for row, (name, found, far) in enumerate(close):
-        for other, distance in zip(found, far, strict=True):
-            pairs.append(_pair(raws[place[other]], others[row], other, name, float(distance)))
+    first = vectors_of(train, transformer, name="train", ids=train_ids, keep_graphs=True)
+    second = vectors_of(test, first.transformer, name="test", ids=test_ids, keep_graphs=True)
+    one, two = first.unique_ids, second.unique_ids
+    found = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
+    pairs = [Pair(one[i], two[j], distance, answer) for i, j, distance, answer in found]
     return [pair for pair in pairs if eps is not None or pair.answer != "different"]
 
 
-def _pair(g: RawGraph, h: RawGraph, first: str, second: str, distance: float) -> Pair:
-    return Pair(first, second, distance, compare_raw(g, h))
+def _rounding(given: Collection) -> float:
+    """Return the distance up to which vectors count as equal."""
+    return ROUNDING * float(np.linalg.norm(np.asarray(given.vectors, dtype=np.float64), axis=1).max())
 
 
-def _indexed(
-    graphs: Any, transformer: Any, ids: Sequence[str] | None, n_jobs: int | None
-) -> tuple[GraphIndex, list[RawGraph], list[str]]:
-    raws = list(iter_raw(graphs))
-    if not raws:
-        raise GraphError("X is empty: at least one graph is wanted")
-    names = _names(raws, ids)
-    return GraphIndex(transformer, n_jobs=n_jobs).add(raws, names), raws, names
-
-
-def _names(raws: list[RawGraph], ids: Sequence[str] | None) -> list[str]:
-    own = [raw.graph_id for raw in raws] if ids is None else list(ids)
-    if ids is None and (None in own or len(set(own)) < len(own)):
-        return [str(row) for row in range(len(raws))]
-    return [str(name) for name in own]
-
-
-def _vectors(index: GraphIndex, raws: list[RawGraph]) -> FloatArray:
-    return np.asarray(index.transformer.transform(raws))
-
-
-def _close(
-    index: GraphIndex, raws: list[RawGraph], names: list[str]
-) -> list[tuple[str, list[str], FloatArray]]:
-    """Return for each graph those whose vectors are equal but for rounding."""
-    Z = _vectors(index, raws)
-    largest = float(np.linalg.norm(np.asarray(Z, dtype=np.float64), axis=1).max())
-    hits = index.within(Z, ROUNDING * largest, ids=names)
-    return list(zip(names, hits.ids, hits.distances, strict=True))
+def _compared(
+    first: Collection, second: Collection, radius: float, n_jobs: int | None
+) -> list[tuple[int, int, float, Answer]]:
+    """Return the pairs up to a distance, once each: rows of both collections, distance and comparison."""
+    hits = GraphIndex(n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
+    near = [
+        (int(other), row, distance)
+        for row, (names, distances) in enumerate(zip(hits.ids, hits.distances, strict=True))
+        for other, distance in zip(names, distances.tolist(), strict=True)
+        if first is not second or int(other) < row
+    ]
+    graphs = {id(graph): graph for i, j, _ in near for graph in (first.graphs[i], second.graphs[j])}
+    known = dict(zip(graphs, raw_certificates(graphs.values()), strict=True))
+    return [
+        (i, j, distance, known[id(first.graphs[i])].compare(known[id(second.graphs[j])]))
+        for i, j, distance in near
+    ]

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf import __version__
 from grnf._utils.axes import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError
 from grnf.stats.descriptor import GraphDescriptor

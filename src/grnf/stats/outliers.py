@@ -17,7 +17,7 @@ from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_paramete
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.search.maps import MAPS, make_map
+from grnf.search.whitening import SPACES, space_map
 from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
 from grnf.stats.neighbours import NearestNormal
 from grnf.typing import BoolArray, FloatArray
@@ -127,7 +127,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     _rules: ClassVar[Table] = {
         "n_neighbors": [Int(1)],
-        "space": [OneOf(*MAPS)],
+        "space": [OneOf(*SPACES)],
         "shrinkage": [Real()],
         "held_out": [Real(1)],
         "on_error": [OneOf("raise", "nan")],
@@ -176,7 +176,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
         if not len(held_out):
             raise GraphError(f"{len(order)} graph that can be used: some must be held out, so give more")
-        self._map = make_map(settings["space"], Z[shown], settings["shrinkage"])
+        self._map = space_map(settings["space"], Z[shown], settings["shrinkage"])
         self.n_features_in_ = Z.shape[1]
         self.detector_ = self._fitted_detector(self._map(Z[shown]))
         unit = float(np.median(np.abs(self._strange(Z[shown]))))

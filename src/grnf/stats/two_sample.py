@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from grnf import __version__
 from grnf._utils.rules import Bool, Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
 from grnf.stats.descriptor import GraphDescriptor
