@@ -24,7 +24,6 @@ from grnf.typing import FloatArray
 
 __all__ = ["Evaluation", "Score", "evaluate", "in_space"]
 
-SIDES = ("generated", "reference")
 AXES = 64
 SHRINKAGE = 0.01
 
@@ -132,7 +131,6 @@ def evaluate(
     resamples: int = 400,
     n_components: int = 512,
     random_state: int = 0,
-    names: tuple[str, str] = SIDES,
 ) -> Evaluation:
     """Compare generated with reference graphs.
 
@@ -143,7 +141,8 @@ def evaluate(
     valid : function of a generated graph, as it was given, to bool, optional
         For the share of valid graphs. The other scores are of all graphs that were given.
     n_unusable : int, default=0
-        Generated graphs that could not even be read: they count as invalid.
+        Generated graphs that could not be read, and are not in `generated`: they count as invalid, as the
+        errors of a `Collection` do.
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     space : "whitened" or "plain", default="whitened"
@@ -155,8 +154,6 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, default=0
-    names : pair of str, default=("generated", "reference")
-        What messages call the collections.
 
     Examples
     --------
@@ -172,8 +169,9 @@ def evaluate(
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    samples, pooled = pooled_views([generated, reference], names, descriptor)
+    samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
     _check_neighbours(samples, k)
+    n_unusable += len(samples[0].errors)
     test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
     m = len(samples[0])
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
