@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit docs docs-quick bench dist clean
+.PHONY: demo test lint types unit docs docs-quick reproduce bench dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,6 +41,10 @@ docs: $(DEV)
 
 docs-quick: $(DEV)
 	$(BIN)/sphinx-build -W --keep-going -q -D plot_gallery=0 docs docs/_build/quick
+
+# The report of the paper's experiments: make reproduce DATA=folder; one of them: make reproduce NAME=table1.
+reproduce: $(DEV)
+	$(BIN)/python -m experiments $(or $(NAME),all) --output grnf-reproduce $(if $(DATA),--data $(DATA))
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/run.py

@@ -10,7 +10,6 @@ the numbers of two machines. Results: results/map.json.
 
 import csv
 import gzip
-import json
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from measure import DATA, compare
+from measure import DATA, compare, store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import grnf
@@ -29,7 +28,6 @@ from grnf.datasets import make_sbm
 from grnf.maps.springs import spring_positions
 from map_pages import large_map, meta_of
 
-RESULTS = Path(__file__).parent / "results" / "map.json"
 SECONDS = 4
 PANNED = """async ([pan, seconds]) => {
   const move = eval(pan), start = performance.now(); let frames = 0;
@@ -134,7 +132,7 @@ def main():
             results["panning"][str(n)] = panning(n, Path(folder), browser)
             print(n, results["panning"][str(n)])
         browser.close()
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    store("map", results)
 
 
 if __name__ == "__main__":

@@ -83,8 +83,8 @@ def test_few_rows_are_looked_at():
     generator = np.random.default_rng(0)
     Z = (generator.normal(size=(50_000, 64)) * 0.6 ** np.arange(64)).astype(np.float32)
     (segment,) = GraphIndex().add(Z)._segments.parts
-    heap = np.empty(10), np.empty(10, np.int64), np.empty(10, np.int64)
-    _, looked, blocks = nearest(*segment.scan_arguments(Z[0].astype(float)), 0, heap, 0)
+    heap = np.full(10, np.inf), np.empty(10, np.int64), np.empty(10, np.int64)
+    looked, blocks = nearest(*segment.scan_arguments(Z[0].astype(float)), 0, heap)
     assert looked < 1000
     assert blocks < 100
 

@@ -13,7 +13,6 @@ from grnf._version import __version__
 from grnf.cli.classify import classify
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
-from grnf.cli.data import app as data
 from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
@@ -25,7 +24,6 @@ from grnf.cli.info import info
 from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
-from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.cli.shards import EmbedCommand
 from grnf.cli.test import test
@@ -40,10 +38,9 @@ app = typer.Typer(
 )
 for command in (
     embed, classify, distances, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
-    info, convert, dimension, demo, reproduce,
+    info, convert, dimension, demo,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)
-app.add_typer(data, name="data")
 
 
 def _version(asked: bool) -> None:

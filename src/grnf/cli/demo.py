@@ -19,7 +19,9 @@ __all__ = ["demo"]
 DISTANCE_FEATURES = 65_536
 """Features for the distance of two graphs: these are quickly embedded, and the error bars get short."""
 
-N_NEIGHBOURS = 4
+N_NEIGHBORS = 4
+ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
+CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
 
 
 def demo(
@@ -75,20 +77,19 @@ def demo(
 def _one_set(graphs: list[Graph], y: Any, n_components: int, seed: int) -> tuple[dict[str, Any], Any]:
     """Embed one set; return what is worth telling, and the vectors."""
     from grnf import GRNF
-    from grnf.experiments.synthetic_sets import ORDERS_TO_3
     from grnf.metric import pairwise_distances
     from grnf.search import GraphIndex
     from grnf.stats import two_sample_test
 
-    grnf = GRNF(n_components, orders=ORDERS_TO_3, random_state=seed)
+    grnf = GRNF(n_components, orders=ORDERS, random_state=seed)
     Z = grnf.fit_transform(graphs)
     within, between = pair_distances(pairwise_distances(Z), y)
     many = GRNF(DISTANCE_FEATURES, random_state=seed).fit(graphs)
     copy = many.distance(graphs[0], graphs[0].permuted(range(graphs[0].n_nodes)[::-1]))
     low, high = copy.interval(0.05)
     test = two_sample_test(Z[y == 0], Z[y == 1], random_state=seed)
-    hits = GraphIndex(grnf).add(Z).search(Z[:1], k=N_NEIGHBOURS + 1, interval=0.05)
-    found = [row for row in hits.records() if row["id"] != "0"][:N_NEIGHBOURS]
+    hits = GraphIndex(grnf).add(Z).search(Z[:1], k=N_NEIGHBORS + 1, interval=0.05)
+    found = [row for row in hits.records() if row["id"] != "0"][:N_NEIGHBORS]
     results = {
         "distances": {
             "pairs of one class": {"mean": float(within.mean()), "std": float(within.std())},
@@ -121,13 +122,12 @@ def pair_distances(D: Any, y: Any) -> tuple[Any, Any]:
 
 def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
     from grnf import GRNF
-    from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3
     from grnf.maps import map_graphs
 
     map_graphs(
         graphs,
         [CLASSES[name][label] for label in y.tolist()],
-        transformer=GRNF(n_components, orders=ORDERS_TO_3, random_state=seed),
+        transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
         k=3,
         differences=False if n_components > 2_048 else None,
         positions="x" if name == "Delaunay" else None,
@@ -161,8 +161,6 @@ def _accuracy(method: str, Z: Any, y: Any) -> dict[str, float]:
 
 
 def _tell(console: Any, name: str, result: dict[str, Any], y: Any) -> None:
-    from grnf.experiments.synthetic_sets import CLASSES
-
     distances, test, near = result["distances"], result["test"], result["neighbours"]
     one, two = distances["pairs of one class"], distances["pairs of two classes"]
     own = sum(int(y[row["graph"]] == y[0]) for row in near)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grnf._utils.files import atomic_write
+from grnf.cli.figures import COLORS, new_figure, save_png
 from grnf.maps.springs import spring_positions
 
 if TYPE_CHECKING:
@@ -15,18 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_distances", "draw_neighbours"]
 
-BLUE, ORANGE = "#0072b2", "#d55e00"
+BLUE, ORANGE = COLORS[:2]
 
 
 def draw_distances(path: Path, sets: dict[str, tuple[Any, Any]]) -> None:
     """Draw histograms of the distances of all pairs, of one class and of two, a panel for each set."""
-    from matplotlib.figure import Figure
-
     from grnf.cli.demo import pair_distances
     from grnf.metric import pairwise_distances
 
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    for axes, (name, (Z, y)) in zip(figure.subplots(1, len(sets)), sets.items(), strict=True):
+    figure, all_axes = new_figure(9, 3.4, len(sets))
+    for axes, (name, (Z, y)) in zip(all_axes, sets.items(), strict=True):
         within, between = pair_distances(pairwise_distances(Z), y)
         bins = np.linspace(0, float(np.quantile(np.concatenate([within, between]), 0.999)), 50)
         for pairs, colour, label in ((within, BLUE, "of one class"), (between, ORANGE, "of two classes")):
@@ -35,18 +33,19 @@ def draw_distances(path: Path, sets: dict[str, tuple[Any, Any]]) -> None:
         axes.set(title=name, xlabel="distance", yticks=[])
         axes.legend(fontsize=8, frameon=False)
     figure.suptitle("Distances of all pairs; lines are means")
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def draw_neighbours(path: Path, sets: dict[str, tuple[list[Graph], list[dict[str, Any]]]]) -> None:
     """Draw the first graph of each set and its nearest, a row for each set."""
     from matplotlib.collections import LineCollection
-    from matplotlib.figure import Figure
 
     columns = 1 + max(len(near) for _, near in sets.values())
-    figure = Figure(figsize=(2.1 * columns, 2.5 * len(sets)), layout="constrained")
-    rows = figure.subplots(len(sets), columns, squeeze=False)
-    for axes, (name, (graphs, near)) in zip(rows, sets.items(), strict=True):
+    figure, all_axes = new_figure(2.1 * columns, 2.5 * len(sets), columns, len(sets))
+    for axis in all_axes:
+        axis.set_axis_off()
+    for row, (name, (graphs, near)) in enumerate(sets.items()):
+        axes = all_axes[row * columns :]
         titles = [f"{name}, graph 0"]
         titles += [f"{row['distance']:.3f}\n{row['low']:.3f} to {row['high']:.3f}" for row in near]
         for axis, number, title in zip(axes, [0, *(row["graph"] for row in near)], titles, strict=False):
@@ -59,12 +58,5 @@ def draw_neighbours(path: Path, sets: dict[str, tuple[list[Graph], list[dict[str
             axis.scatter(*places.T, s=22, color=BLUE if number == 0 else ORANGE, zorder=2)
             axis.set_title(title, fontsize=8)
             axis.set_aspect("equal")
-        for axis in axes:
-            axis.set_axis_off()
     figure.suptitle("A graph, and the nearest ones with their distances and 95 % intervals", fontsize=10)
-    _save(figure, path)
-
-
-def _save(figure: Any, path: Path) -> None:
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, dpi=110, format="png")
+    save_png(figure, path)

@@ -39,7 +39,7 @@ MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
 LAWS = {"orders", "proposal"}
 """Parameters that are distributions."""
 
-FORMAT, VERSION = "grnf-transformer", 2
+FORMAT, VERSION = "grnf-transformer", 3
 EMBEDDINGS = ("grnf-embedding", "grnf-shards")
 """Formats of the files next to vectors, which hold the transformer that made them."""
 DEFAULT_KIND = "GRNF"

@@ -37,16 +37,9 @@ SIDE, STEP = 65_535, 16
 
 ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3, "AROMATIC": 4}
 SUBSCRIPTS = {1: "", 2: "₂", 3: "₃", 4: "₄"}
-PER_GRAPH = {"flags": np.uint8, "n_nodes": np.uint16, "n_edges": np.uint16}
-PER_PART = {
-    "x": np.uint16,
-    "y": np.uint16,
-    "kind": np.uint8,
-    "source": np.uint16,
-    "target": np.uint16,
-    "value": np.uint8,
-}
-"""Types of the columns of `Drawings`, in the order in which the page reads them."""
+NAMES = ("flags", "n_nodes", "n_edges", "x", "y", "kind", "source", "target", "value")
+BYTES = dict(zip(NAMES, (1, 2, 2, 2, 2, 1, 2, 2, 1), strict=True))
+"""Bytes of the numbers in the columns of `Drawings`, in the order in which the page reads them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +81,7 @@ class Drawings:
         """Return the arrays of some graphs, in the order in which the page reads them."""
         nodes, edges = offsets(self.n_nodes), offsets(self.n_edges)
         ranges = [(start, stop), (nodes[start], nodes[stop]), (edges[start], edges[stop])]
-        names = [*PER_GRAPH, *PER_PART]
-        return [getattr(self, name)[slice(*ranges[at // 3])] for at, name in enumerate(names)]
+        return [getattr(self, name)[slice(*ranges[at // 3])] for at, name in enumerate(BYTES)]
 
     def and_more(self, others: Drawings) -> Drawings:
         """Return these and others, whose kinds get new numbers."""
@@ -130,10 +122,11 @@ def draw_graphs(graphs: Sequence[RawGraph], positions: str | None = None) -> Dra
     for index, (graph, own) in enumerate(zip(graphs, names, strict=True)):
         where = None if positions is None else _given_positions(graph, positions, index)
         drawn.append(_drawing(graph, [code.get(name, NO_KIND) for name in own], where, low, high))
-    columns = iter(zip(*drawn, strict=True) if drawn else [()] * 9)
-    arrays: dict[str, Any] = {name: np.array(next(columns), kind) for name, kind in PER_GRAPH.items()}
-    for name, kind in PER_PART.items():
-        arrays[name] = np.concatenate([np.empty(0, kind), *next(columns)]).astype(kind)
+    arrays = {}
+    for at, (name, width) in enumerate(BYTES.items()):
+        column, kind = [one[at] for one in drawn], f"u{width}"
+        parts = np.array(column, kind) if at < 3 else np.concatenate([np.empty(0, kind), *column])
+        arrays[name] = parts.astype(kind)
     return Drawings(**arrays, kinds=kinds)
 
 
@@ -144,7 +137,7 @@ def _drawing(
     molecule = is_molecule(graph)
     flags = MOLECULE * molecule | DIRECTED * graph.directed
     if graph.n_nodes > LARGEST:
-        return [flags | TOO_LARGE, 0, 0, *([] for _ in PER_PART)]
+        return [flags | TOO_LARGE, 0, 0, *([] for _ in range(6))]
     edges = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
     values = bond_orders(graph) if molecule else _levels(graph, low, high)
     if where is None and molecule:

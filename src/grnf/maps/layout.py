@@ -17,23 +17,14 @@ from scipy.spatial import cKDTree
 from grnf._utils.axes import principal_axes
 from grnf.typing import FloatArray, IntArray
 
-__all__ = [
-    "LAYOUTS",
-    "NEIGHBORS",
-    "ONTO",
-    "Layout",
-    "choose_layout",
-    "laid_out",
-    "neighbors_kept",
-    "placed_onto",
-]
+__all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "choose_layout", "laid_out", "neighbors_kept", "placed_onto"]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
 """Graphs up to which t-SNE is the default."""
 
 NEIGHBORS = 15
-"""Neighbours that UMAP is given, and of which the share that is kept is counted."""
+"""Neighbors that UMAP gets, and over which neighborhood preservation is counted."""
 
 PERPLEXITY = 30
 ONTO = 5
@@ -95,10 +86,12 @@ def laid_out(
     start = _principal(rows)
     if layout.name == "pca" or len(rows) < 6:
         return _framed(start)
-    scale = float(start[:, 0].std()) or 1.0
-    if layout.name == "tsne":
-        return _framed(_tsne(start / scale * 1e-4, near, distances, seed))
-    return _framed(_umap(rows, start / scale, near, distances, seed))
+    start = start / (float(start[:, 0].std()) or 1.0)
+    own = np.arange(len(rows))[:, np.newaxis]
+    near = np.concatenate([own, near], axis=1)  # each graph itself comes first
+    distances = np.concatenate([np.zeros(own.shape), np.maximum(distances, 1e-12)], axis=1)
+    made = _tsne if layout.name == "tsne" else _umap
+    return _framed(made(rows, start, near, distances, seed))
 
 
 def _principal(rows: FloatArray) -> FloatArray:
@@ -112,18 +105,16 @@ def _principal(rows: FloatArray) -> FloatArray:
     return np.asarray((rows - mean) @ axes)
 
 
-def _tsne(start: FloatArray, near: IntArray, distances: FloatArray, seed: int) -> FloatArray:
+def _tsne(
+    rows: FloatArray, start: FloatArray, near: IntArray, distances: FloatArray, seed: int
+) -> FloatArray:
     from scipy.sparse import csr_matrix
     from sklearn.manifold import TSNE
 
     n, k = near.shape
-    own = np.arange(n)[:, np.newaxis]
-    entries = np.concatenate([np.zeros((n, 1)), np.maximum(distances, 1e-12)], axis=1)  # itself comes first
-    columns, ends = np.concatenate([own, near], axis=1), np.arange(0, n * (k + 1) + 1, k + 1)
-    graph = csr_matrix((entries.ravel(), columns.ravel(), ends), shape=(n, n))
-    tsne = TSNE(
-        perplexity=_perplexity(n), metric="precomputed", init=start.astype(np.float32), random_state=seed
-    )
+    graph = csr_matrix((distances.ravel(), near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    init = (1e-4 * start).astype(np.float32)
+    tsne = TSNE(perplexity=_perplexity(len(rows)), metric="precomputed", init=init, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Precomputed sparse input was not sorted")
         return np.asarray(tsne.fit_transform(graph))
@@ -136,13 +127,10 @@ def _umap(
         warnings.simplefilter("ignore")  # of what it imports, and that a fixed seed means one thread
         from umap import UMAP
 
-        k = min(NEIGHBORS, near.shape[1])
-        own = np.arange(len(near))[:, np.newaxis]
-        indices = np.concatenate([own, near[:, : k - 1]], axis=1)
-        far = np.concatenate([np.zeros(own.shape), distances[:, : k - 1]], axis=1).astype(np.float32)
+        k = min(NEIGHBORS, near.shape[1] - 1)
         umap = UMAP(
             n_neighbors=k,
-            precomputed_knn=(indices, far, None),
+            precomputed_knn=(near[:, :k], distances[:, :k].astype(np.float32), None),
             init=10 * start,
             random_state=seed,
             force_approximation_algorithm=True,

@@ -234,9 +234,9 @@ def _about(
         lines.append("For the positions, near means whitened vectors (equal variance in all directions).")
     if counted:
         lines.append(
-            f"Neighborhood preservation: {100 * float(kept.mean()):.0f} % on average. So many of the {counted} "
-            f"nearest graphs of a graph are among its {counted} nearest on the map; color by “neighbors kept” to see "
-            "where it is low. Distances between far groups mean little on any such map."
+            f"Neighborhood preservation: {100 * float(kept.mean()):.0f} % on average: the share of the "
+            f"{counted} nearest graphs of a graph that are among its {counted} nearest on the map. Color by "
+            "“neighbors kept” to see where it is low. Distances between far groups mean little on any map."
         )
     if len(Z):
         lines.append(
@@ -254,7 +254,7 @@ def _marked(found: GraphMap, raws: list[RawGraph], differences: bool | None) -> 
     why = "Nodes that differ are not marked."
     if differences is None and nodes > AFFORDABLE_NODES:
         why = (
-            f"Nodes that differ are not marked, since each of the {nodes:,} nodes of this map takes a vector. "
+            f"Nodes that differ are not marked: each of the {nodes:,} nodes of this map takes a vector. "
             "Use grnf map --differences, or grnf compare for two graphs."
         )
     elif differences is not False and near.size:

@@ -19,7 +19,6 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Marks", "Nearest", "intervals", "marked_nodes", "nearest_others", "precision_of"]
 
-NONE = 2**32 - 1
 BETTING_PAIRS = 12_000
 """Pairs up to which intervals come by betting (2.4 ms each on one core); more get those of Bernstein."""
 
@@ -93,7 +92,7 @@ def intervals(
 ) -> Nearest:
     """Return the nearest graphs with intervals of d_P that fail with probability delta each."""
     n, k = near.shape
-    places = np.where(near < 0, NONE, near).astype(np.uint32)
+    places = near.astype(np.uint32)
     if precision is None:
         return Nearest(places, distances, distances, distances, "distances of vectors, without intervals")
     both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)

@@ -154,7 +154,7 @@ class GRNFLayer(nn.Module):
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(16, random_state=0).fit([Graph(2, [(0, 1)])])
         >>> GRNFLayer.from_transformer(grnf, trainable=True)
-        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 11, 2: 5}, seed=0, trainable=True)
+        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 10, 2: 6}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")

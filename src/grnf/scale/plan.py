@@ -16,8 +16,6 @@ from grnf._utils.files import is_pipe
 from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
-from grnf.io.batch import RawBatch, sized
-from grnf.io.cells import Cell
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.inputs import Inputs, input_paths, named_block, titles
 from grnf.io.files.ranges import Range, ranges_of, read_range
@@ -25,6 +23,7 @@ from grnf.io.files.registry import format_of
 from grnf.io.files.streams import Source
 from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
 from grnf.io.files.tu import is_tu_folder
+from grnf.io.raw import Cell, RawBatch, sized
 from grnf.io.vectors.blocks import Kind, survey
 
 __all__ = ["Plan", "Shard", "data_files", "kinds_of", "read_shard", "shards_of", "versions"]

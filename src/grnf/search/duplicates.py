@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from grnf.collection import Collection, vectors_of
 from grnf.search.index import GraphIndex
@@ -54,20 +52,17 @@ def duplicate_groups(
     ([['0', '2']], [])
     """
     given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
-    names = given.unique_ids
     pairs = _compared(given, given, _rounding(given), n_jobs)
-    same = np.array([(i, j) for i, j, _, answer in pairs if answer == "isomorphic"]).reshape(-1, 2)
-    links = coo_array((np.ones(len(same)), (same[:, 0], same[:, 1])), shape=(len(names), len(names)))
-    group = connected_components(links, directed=False)[1].tolist()
-    members: dict[int, list[str]] = {}
-    for row, number in enumerate(group):
-        members.setdefault(number, []).append(names[row])
-    undecided = [
-        Pair(names[i], names[j], distance, answer)
-        for i, j, distance, answer in pairs
-        if answer == "undecided" and group[i] != group[j]
-    ]
-    return [each for each in members.values() if len(each) > 1], undecided
+    group = {name: [name] for name in given.unique_ids}
+    for pair in pairs:
+        one, two = group[pair.first], group[pair.second]
+        if pair.answer == "isomorphic" and one is not two:
+            one += two
+            group |= dict.fromkeys(two, one)
+    order = {name: row for row, name in enumerate(group)}
+    groups = {id(names): sorted(names, key=order.__getitem__) for names in group.values() if len(names) > 1}
+    undecided = [p for p in pairs if p.answer == "undecided" and group[p.first] is not group[p.second]]
+    return list(groups.values()), undecided
 
 
 def near_duplicates(
@@ -83,10 +78,7 @@ def near_duplicates(
     Parameters are those of `duplicate_groups`.
     """
     given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
-    names = given.unique_ids
-    found = _compared(given, given, eps, n_jobs)
-    pairs = [Pair(names[i], names[j], distance, answer) for i, j, distance, answer in found]
-    return sorted(pairs, key=lambda pair: pair.distance)
+    return sorted(_compared(given, given, eps, n_jobs), key=lambda pair: pair.distance)
 
 
 def leaked(
@@ -113,9 +105,7 @@ def leaked(
     """
     first = vectors_of(train, transformer, name="train", ids=train_ids, keep_graphs=True)
     second = vectors_of(test, first.transformer, name="test", ids=test_ids, keep_graphs=True)
-    one, two = first.unique_ids, second.unique_ids
-    found = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
-    pairs = [Pair(one[i], two[j], distance, answer) for i, j, distance, answer in found]
+    pairs = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
     return [pair for pair in pairs if eps is not None or pair.answer != "different"]
 
 
@@ -124,10 +114,8 @@ def _rounding(given: Collection) -> float:
     return ROUNDING * float(np.linalg.norm(np.asarray(given.vectors, dtype=np.float64), axis=1).max())
 
 
-def _compared(
-    first: Collection, second: Collection, radius: float, n_jobs: int | None
-) -> list[tuple[int, int, float, Answer]]:
-    """Return the pairs up to a distance, once each: rows of both collections, distance and comparison."""
+def _compared(first: Collection, second: Collection, radius: float, n_jobs: int | None) -> list[Pair]:
+    """Return the pairs of graphs up to a distance, once each, by rows of the second collection."""
     hits = GraphIndex(n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
     near = [
         (int(other), row, distance)
@@ -135,9 +123,10 @@ def _compared(
         for other, distance in zip(names, distances.tolist(), strict=True)
         if first is not second or int(other) < row
     ]
+    one, two = first.unique_ids, second.unique_ids
     graphs = {id(graph): graph for i, j, _ in near for graph in (first.graphs[i], second.graphs[j])}
     known = dict(zip(graphs, raw_certificates(graphs.values()), strict=True))
     return [
-        (i, j, distance, known[id(first.graphs[i])].compare(known[id(second.graphs[j])]))
+        Pair(one[i], two[j], distance, known[id(first.graphs[i])].compare(known[id(second.graphs[j])]))
         for i, j, distance in near
     ]

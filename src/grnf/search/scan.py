@@ -1,4 +1,4 @@
-"""The scan of a segment: boxes, then sketches, then rows, each only where the one before leaves a doubt.
+"""The scan of a segment: boxes, then sketches, then rows, each only if the one before leaves a doubt.
 
 A sketch is a short vector whose distances are never larger than those of the rows (`sketch.py`). What is here
 compares lower bounds with `reach(radius)`, which makes up for every rounding on the way, so nothing that
@@ -81,14 +81,14 @@ def _after(d1, n1, d2, n2):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _sift(squares, numbers, places, size):  # type: ignore[no-untyped-def]
-    """Let the first entry of a heap sink to where it belongs: the last in order stands first."""
+def _sift(squares, numbers, places):  # type: ignore[no-untyped-def]
+    """Let the first entry of a heap sink to its place: the last in order comes first."""
     at = 0
     while True:
         child = 2 * at + 1
-        if child >= size:
+        if child >= len(squares):
             return
-        if child + 1 < size and _after(
+        if child + 1 < len(squares) and _after(
             squares[child + 1], numbers[child + 1], squares[child], numbers[child]
         ):
             child += 1
@@ -101,50 +101,28 @@ def _sift(squares, numbers, places, size):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _rise(squares, numbers, places, at):  # type: ignore[no-untyped-def]
-    while at > 0:
-        parent = (at - 1) // 2
-        if not _after(squares[at], numbers[at], squares[parent], numbers[parent]):
-            return
-        squares[at], squares[parent] = squares[parent], squares[at]
-        numbers[at], numbers[parent] = numbers[parent], numbers[at]
-        places[at], places[parent] = places[parent], places[at]
-        at = parent
-
-
-@inner
-def _offer(block, q, s, segment, offset, factor, slack, sums, heap, found):  # type: ignore[no-untyped-def]
-    """Put the rows of a block that are near enough into the heap; return its size and rows looked at."""
+def _offer(block, q, s, segment, factor, slack, offset, sums, heap):  # type: ignore[no-untyped-def]
+    """Put the rows of a block that are near enough into the heap; return how many rows were computed."""
     rows, sketch, numbers, alive = segment
     squares, kept, places = heap
-    size, looked = found
-    limit = _reach(squares[0], factor, slack) if size == len(squares) else np.float32(np.inf)
+    limit, looked = _reach(squares[0], factor, slack), 0
     if not _sketch_squares(s, sketch[block], sums, limit):
-        return size, looked
+        return looked
     for i in range(min(WIDTH, len(rows) - block * WIDTH)):
-        if sums[i] > limit:
-            continue
         place = block * WIDTH + i
-        if not alive[place]:
+        if sums[i] > limit or not alive[place]:
             continue
         looked += 1
         square, number = _square(rows[place], q), numbers[place]
-        if size < len(squares):
-            squares[size], kept[size], places[size] = square, number, offset + place
-            _rise(squares, kept, places, size)
-            size += 1
-        elif _after(squares[0], kept[0], square, number):
+        if _after(squares[0], kept[0], square, number):
             squares[0], kept[0], places[0] = square, number, offset + place
-            _sift(squares, kept, places, size)
-        else:
-            continue
-        if size == len(squares):
+            _sift(squares, kept, places)
             limit = _reach(squares[0], factor, slack)
-    return size, looked
+    return looked
 
 
 @compiled
-def nearest(q, s, segment, boxes, factor, slack, offset, heap, size):  # type: ignore[no-untyped-def]
+def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[no-untyped-def]
     """Bring the rows of a segment that are among the k nearest to a query into a heap.
 
     Parameters
@@ -160,32 +138,32 @@ def nearest(q, s, segment, boxes, factor, slack, offset, heap, size):  # type: i
     offset : int
         What is added to the places of rows.
     heap : (squares, numbers, places)
-        Arrays of length k, of which the first `size` are filled; the last in order stands first.
+        Arrays of length k, the last in order first; free entries have the square infinity.
 
     Returns
     -------
-    (size, rows whose distance was computed, blocks whose sketches were looked at)
+    (rows whose distance was computed, blocks whose sketches were compared)
     """
     squares = heap[0]
     low, high = boxes
     n_blocks = low.shape[1]
     bounds, sums = np.empty(n_blocks, np.float32), np.empty(WIDTH, np.float32)
     _bounds(s, low, high, bounds)
-    found, blocks = (size, 0), 0
-    while found[0] < len(squares) and blocks < n_blocks:
+    looked, blocks = 0, 0
+    while squares[0] == np.inf and blocks < n_blocks:
         best = np.argmin(bounds)
-        found = _offer(best, q, s, segment, offset, factor, slack, sums, heap, found)
+        looked += _offer(best, q, s, segment, factor, slack, offset, sums, heap)
         bounds[best] = np.inf
         blocks += 1
-    if found[0] < len(squares):
-        return found[0], found[1], blocks
+    if squares[0] == np.inf:
+        return looked, blocks
     left = np.flatnonzero(bounds <= _reach(squares[0], factor, slack))
     for block in left[np.argsort(bounds[left], kind="mergesort")]:
         if bounds[block] > _reach(squares[0], factor, slack):
             break
-        found = _offer(block, q, s, segment, offset, factor, slack, sums, heap, found)
+        looked += _offer(block, q, s, segment, factor, slack, offset, sums, heap)
         blocks += 1
-    return found[0], found[1], blocks
+    return looked, blocks
 
 
 @compiled

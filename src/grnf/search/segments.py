@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,8 @@ TOGETHER = 16
 Found = tuple[IntArray, FloatArray]
 """Places, counted over all segments, and distances."""
 
-
-class Graphs(Protocol):
-    """Graphs by their places: a list, or lines of a file."""
-
-    def __getitem__(self, place: int, /) -> RawGraph: ...
+Graphs = Any
+"""Graphs by their places: a list, or `store.GraphLines`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,19 +299,19 @@ class Segments:
         segment, own = self.at(place)
         if segment.graphs is None:
             raise GraphError("this index keeps no graphs", cure="Build it with keep_graphs=True")
-        return segment.graphs[own]
+        graph: RawGraph = segment.graphs[own]
+        return graph
 
     def nearest(self, rows: FloatArray, k: int, n_jobs: int | None) -> list[Found]:
         """Return the k nearest of each query, nearest first; of equal ones the older first."""
         scan: Any = nearest  # compiled: mypy sees it without its arguments
 
         def answer(row: FloatArray) -> Found:
-            size = 0
-            heap: tuple[Any, Any, Any] = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
+            heap: tuple[Any, ...] = np.full(k, np.inf), np.empty(k, np.int64), np.empty(k, np.int64)
             for segment, offset in self._offsets():
-                size, _, _ = scan(*segment.scan_arguments(row), offset, heap, size)
-            squares, numbers, places = (array[:size] for array in heap)
-            order = np.lexsort((numbers, squares))
+                scan(*segment.scan_arguments(row), offset, heap)
+            squares, numbers, places = heap
+            order = np.lexsort((numbers, squares))[: np.count_nonzero(squares < np.inf)]
             return places[order], np.sqrt(squares[order])
 
         return _each(rows, answer, n_jobs)

@@ -59,18 +59,7 @@ WHITENING = ("mean", "variances", "axes")
 
 @dataclass(frozen=True, eq=False)
 class IndexState:
-    """The content of an index.
-
-    Parameters
-    ----------
-    settings : dict
-        Settings that stand in the head.
-    space_map : Whitening or function
-    segments : Segments
-    transformer : optional
-    checksum : str
-        That of the head on disk which the index was read from.
-    """
+    """The content of an index; `checksum` is that of the head on disk from which it was read."""
 
     settings: dict[str, Any]
     space_map: SpaceMap

@@ -79,7 +79,7 @@ WAYS = ("few", "all", "large")
 TIES_PAGE = 1024
 TEMPER = 0.5
 """Bets are not the true distribution, and the score was chosen by what it showed. So products count by their
-root, or the interval would be too short (`experiments/streams.py` measures how often it holds the change)."""
+root, or the interval would be too short (`python -m experiments streams` measures that)."""
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     >>> detector.update(usual[300:]).alarm is None
     True
     >>> alarm = detector.update(other[:50]).alarm
-    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 120
+    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 150
     (True, True)
     """
 

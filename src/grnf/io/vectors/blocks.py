@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
 __all__ = [

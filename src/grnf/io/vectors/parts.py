@@ -24,7 +24,7 @@ from typing import Any
 
 from grnf._utils.files import atomic_write, write_json
 from grnf._utils.locks import LOCK, FolderLock
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import VectorBlock, plain
 from grnf.io.vectors.growing import HEAD, GrowingArray, Place
 from grnf.typing import FloatArray

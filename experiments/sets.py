@@ -1,4 +1,4 @@
-"""GRNF vectors of benchmark sets in the paper's setting, kept in the cache of the study."""
+"""The graphs of the experiments: the paper's synthetic sets, TU datasets, and their cached vectors."""
 
 from __future__ import annotations
 
@@ -9,16 +9,48 @@ from typing import Any
 
 import numpy as np
 
+from experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
+from experiments.study import Study
 from grnf import GRNF
-from grnf.datasets import Fold, TUDataset, load_folds, load_tu
+from grnf.datasets import Fold, TUDataset, load_folds, load_tu, make_delaunay, make_sbm
 from grnf.engine import Schedule
-from grnf.experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
-from grnf.experiments.study import Study
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
+from grnf.io import read_tu
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Benchmark", "load_benchmark", "paper_graphs"]
+__all__ = [
+    "CLASSES",
+    "ORDERS_TO_3",
+    "Benchmark",
+    "load_benchmark",
+    "load_graphs",
+    "paper_graphs",
+    "synthetic_vectors",
+]
+
+CLASSES = {"SBM": ("one community", "two communities"), "Delaunay": ("seed points", "moved seed points")}
+ORDERS_TO_3 = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
+_MAKERS: dict[str, Any] = {"SBM": make_sbm, "Delaunay": make_delaunay}
+
+
+def synthetic_vectors(
+    name: str, n_graphs: int, n_components: int, study: Study, **settings: Any
+) -> tuple[FloatArray, IntArray]:
+    """Draw a synthetic set and embed it; further settings are those of GRNF."""
+    study.tell(f"{name}: embedding {n_graphs} graphs")
+    graphs, y = _MAKERS[name](n_graphs, random_state=study.seed)
+    grnf = GRNF(n_components, random_state=study.seed, **settings)
+    return np.asarray(grnf.fit_transform(graphs)), y
+
+
+def load_graphs(name: str, study: Study, n_graphs: int = 0) -> tuple[GraphBatch, IntArray]:
+    """Return graphs and classes: so many of a synthetic set, or all of any TU dataset."""
+    if name in _MAKERS:
+        graphs, y = _MAKERS[name](n_graphs, random_state=study.seed)
+        return GraphBatch.from_graphs(graphs), np.asarray(y)
+    found = read_tu(study.path("tu", f"{name}.zip"))
+    return found.graphs, np.asarray(found.y)
 
 
 @dataclass

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.figures import COLORS, MARKERS, new_figure
+from experiments.sets import CLASSES, synthetic_vectors
+from experiments.study import Study, Table
 from grnf._utils.random import page_generator
-from grnf.experiments.figures import COLOURS, MARKERS, new_figure
-from grnf.experiments.study import Study, Table
-from grnf.experiments.synthetic_sets import CLASSES, synthetic_vectors
 from grnf.typing import FloatArray, IntArray
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
 
 TITLE = "Accuracy against M on SBM and Delaunay"
 ABOUT = (
@@ -102,7 +100,7 @@ def draw(results: dict[str, Any]) -> Any:
     for axes, (name, methods) in zip(all_axes, results["sets"].items(), strict=True):
         for index, (method, entry) in enumerate(methods.items()):
             mean, std = np.array(entry["mean"]), np.array(entry["std"])
-            colour = COLOURS[index]
+            colour = COLORS[index]
             axes.fill_between(M, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
             axes.plot(M, mean, color=colour, marker=MARKERS[index], markersize=5, label=METHODS[method][0])
             label = METHODS[method][1].replace("M_*", f"$M_*$ = {results['M_star']:,}")

@@ -1,9 +1,11 @@
-"""What an experiment is given: settings, and a cache from which an interrupted run resumes."""
+"""What an experiment is given (settings, and a cache for interrupted runs), and what it returns (tables)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +16,20 @@ import numpy as np
 
 from grnf._utils.files import atomic_write, write_array
 from grnf._version import __version__
+from grnf.datasets.store import data_folder
 from grnf.typing import FloatArray
 
-__all__ = ["Study", "Table", "over_folds"]
+__all__ = ["Study", "Table", "made_with", "markdown", "over_folds"]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the report: header and rows of text."""
+    """A table of a report or of the documentation: header and rows of text, and a note below."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
+    note: str = ""
 
 
 @dataclass
@@ -37,7 +41,7 @@ class Study:
     output : Path
         Folder of results; the cache is inside.
     data : path, optional
-        Folder of the benchmark sets.
+        Folder of the datasets, with tu/, splits/, brec/ and molecules/ in it.
     seed : int
     quick : bool
         A small version of each experiment, to see that all works.
@@ -89,11 +93,43 @@ class Study:
             write_array(file, array)
         return array
 
+    def path(self, *parts: str) -> Path:
+        """Return the path of a file in the folder of datasets."""
+        return data_folder(self.data).joinpath(*parts)
+
     def _place(self, what: dict[str, Any], suffix: str) -> Path:
         text = json.dumps({**what, "grnf": __version__}, sort_keys=True)
         folder = self.output / "cache"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{what['experiment']}-{hashlib.sha256(text.encode()).hexdigest()[:20]}{suffix}"
+
+
+def made_with() -> str:
+    """Return the version of the library, and the commit if this is a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return f"grnf {__version__}"
+    return f"grnf {__version__}, commit {found.stdout.strip()}"
+
+
+def markdown(table: Table) -> str:
+    """Return a table in Markdown, its note below.
+
+    Examples
+    --------
+    >>> print(markdown(Table("accuracy", ["", "SVM"], [["MUTAG", "0.9"]])))
+    | accuracy | SVM |
+    |---|---|
+    | MUTAG | 0.9 |
+    """
+    header = [table.header[0] or table.title, *table.header[1:]]
+    lines = [f"| {' | '.join(row)} |" for row in (header, *table.rows)]
+    lines.insert(1, "|---" * len(header) + "|")
+    if table.note:
+        lines += ["", *textwrap.wrap(table.note, 118)]
+    return "\n".join(lines)
 
 
 def over_folds(folds: Sequence[dict[str, Any]]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Graphs of every kind through the transformer: the door does not matter."""
+"""Graphs of every kind through the transformer: the library does not matter."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ def by_tables(library):
     )[0]
 
 
-DOORS = {
+CONVERTERS = {
     "networkx": to_networkx,
     "PyG": to_pyg,
     "igraph": to_igraph,
@@ -56,12 +56,12 @@ def some_graphs(directed):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("door", DOORS)
-def test_the_same_graph_through_every_door_gives_the_same_vector(door, directed, dtype):
+@pytest.mark.parametrize("library", CONVERTERS)
+def test_every_converter_gives_the_same_vector(library, directed, dtype):
     graphs = some_graphs(directed)
     grnf = GRNF(64, random_state=0, dtype=dtype)
     Z = grnf.fit_transform(graphs)
-    through = [DOORS[door](graph) for graph in graphs]
+    through = [CONVERTERS[library](graph) for graph in graphs]
     np.testing.assert_array_equal(grnf.transform(through), Z)
     fitted = GRNF(64, random_state=0, dtype=dtype)
     np.testing.assert_array_equal(fitted.fit_transform(through), Z)
@@ -102,17 +102,17 @@ def weighted_tables(A):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("door", WEIGHTED)
-def test_weights_through_every_door(door, directed):
+@pytest.mark.parametrize("library", WEIGHTED)
+def test_weights_by_every_converter(library, directed):
     A = np.array([[0.5, 2.0, 0.0, 0.0], [2.0, 0.0, -1.5, 0.0], [0.0, -1.5, 0.0, 0.0], [0.0] * 4])
     if directed:
         A[0, 1] = 0.25
     rows, columns = np.nonzero(A if directed else np.triu(A))
     graph = Graph(4, np.column_stack([rows, columns]), None, A[rows, columns], directed)
     Z = GRNF(64, random_state=0).fit_transform([graph])
-    np.testing.assert_array_equal(GRNF(64, random_state=0).fit_transform([WEIGHTED[door](A)]), Z)
+    np.testing.assert_array_equal(GRNF(64, random_state=0).fit_transform([WEIGHTED[library](A)]), Z)
     grnf = GRNF(64, random_state=0).fit([A])
-    np.testing.assert_array_equal(grnf.transform([WEIGHTED[door](A)]), Z)
+    np.testing.assert_array_equal(grnf.transform([WEIGHTED[library](A)]), Z)
     assert not np.array_equal(grnf.transform([2 * A]), Z)
 
 
@@ -172,7 +172,7 @@ def test_lists_of_graphs_are_not_encoded(monkeypatch):
         raise AssertionError("a plain graph went through the encoder")
 
     graphs = some_graphs(directed=False)
-    monkeypatch.setattr("grnf.collection.to_raw", refuse)
+    monkeypatch.setattr("grnf.collection.to_batch", refuse)
     grnf = GRNF(8, random_state=0).fit(graphs)
     Z = grnf.transform(graphs)
     np.testing.assert_array_equal(grnf.transform(GraphBatch.from_graphs(graphs)), Z)
@@ -199,22 +199,20 @@ def test_categories_are_frozen_at_fit():
     np.testing.assert_array_equal(ignoring.transform([labelled("CO")])[0], same)
 
 
-@pytest.mark.parametrize("door", ["igraph", "rustworkx", "pandas", "polars"])
-def test_categories_through_every_door(door):
+@pytest.mark.parametrize("library", ["igraph", "rustworkx", "pandas", "polars"])
+def test_categories_by_every_converter(library):
     symbols, kinds = list("CONC"), ["single", "double", "single"]
     source = labelled(symbols)
     nx.set_edge_attributes(source, dict(zip(source.edges, kinds, strict=True)), "kind")
     edges = list(source.edges)
-    if door == "igraph":
-        graph = guest(door).Graph(
-            4, edges, vertex_attrs={"name": list("abcd"), "symbol": symbols}, edge_attrs={"kind": kinds}
-        )
-    elif door == "rustworkx":
-        graph = guest(door).PyGraph()
+    if library == "igraph":
+        graph = guest(library).Graph(4, edges, vertex_attrs={"symbol": symbols}, edge_attrs={"kind": kinds})
+    elif library == "rustworkx":
+        graph = guest(library).PyGraph()
         graph.add_nodes_from([{"symbol": symbol} for symbol in symbols])
         graph.add_edges_from([(*edge, {"kind": kind}) for edge, kind in zip(edges, kinds, strict=True)])
     else:
-        frame = guest(door).DataFrame
+        frame = guest(library).DataFrame
         ends = {"source": [i for i, _ in edges], "target": [j for _, j in edges]}
         (graph,) = graphs_from_tables(
             frame({"graph_id": [0] * 3, **ends, "kind": kinds}),
@@ -295,7 +293,7 @@ def test_damaged_encoders_are_refused(tmp_path):
 
 
 def test_a_vocabulary_of_names_is_not_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr("grnf.estimators.state.LARGEST_FILE", 3000)
+    monkeypatch.setattr("grnf.estimators.state.LARGEST", 3000)
     names = [labelled([f"name {index}" for index in range(200)])]
     GRNF(8, random_state=0).fit(names).save(tmp_path / "grnf.json")  # of an open one nothing is kept
     grnf = GRNF(8, random_state=0, unseen="error").fit(names)

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.figures import COLORS, new_figure
+from experiments.study import Study, Table
 from grnf import GRNF
 from grnf._utils.random import page_generator
 from grnf.datasets import make_sbm
-from grnf.experiments.figures import COLOURS, new_figure
-from grnf.experiments.study import Study, Table
 from grnf.metric import DistanceEstimate, failure_probability, required_dimension
 from grnf.typing import FloatArray
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
 
 TITLE = "Theorem 2: risk of an error of 25 %"
 ABOUT = (
@@ -149,12 +147,12 @@ def draw(results: dict[str, Any]) -> Any:
     figure, (left, right) = new_figure(10.5, 4.4, columns=2, width_ratios=[1.7, 1])
     M, curves, needed = results["dimensions"], results["curves"], results["needed"]
     for name, label, colour, style, marker in (
-        ("theorem2", f"Theorem 2, 16 C (5 % from M = {needed['theorem2']:.1e})", COLOURS[6], "-", None),
-        ("hoeffding", f"Hoeffding (5 % from M = {needed['hoeffding']:.1e})", COLOURS[2], "--", None),
-        ("delta_M", r"$\delta_M$", COLOURS[1], "-", "^"),
-        ("empirical_delta_M", r"$\hat\delta_M$ (empirical)", COLOURS[1], "--", "^"),
-        ("delta_star", r"$\delta_*$", COLOURS[0], "-", "o"),
-        ("empirical_delta_star", r"$\hat\delta_*$ (empirical)", COLOURS[0], "--", "o"),
+        ("theorem2", f"Theorem 2, 16 C (5 % from M = {needed['theorem2']:.1e})", COLORS[6], "-", None),
+        ("hoeffding", f"Hoeffding (5 % from M = {needed['hoeffding']:.1e})", COLORS[2], "--", None),
+        ("delta_M", r"$\delta_M$", COLORS[1], "-", "^"),
+        ("empirical_delta_M", r"$\hat\delta_M$ (empirical)", COLORS[1], "--", "^"),
+        ("delta_star", r"$\delta_*$", COLORS[0], "-", "o"),
+        ("empirical_delta_star", r"$\hat\delta_*$ (empirical)", COLORS[0], "--", "o"),
         ("delta_clt", r"$\delta_{clt}$", "black", ":", None),
     ):
         values = np.array(curves[name])
@@ -167,8 +165,8 @@ def draw(results: dict[str, Any]) -> Any:
     left.set(xlabel="number of features M", ylabel=r"risk of an error $\geq\varepsilon$ = 25 %")
     left.legend(fontsize=9, loc="lower left")
     for name, label, colour, marker in (
-        ("coverage_bernstein", "empirical Bernstein", COLOURS[2], "s"),
-        ("coverage_clt", "normal approximation", COLOURS[3], "D"),
+        ("coverage_bernstein", "empirical Bernstein", COLORS[2], "s"),
+        ("coverage_clt", "normal approximation", COLORS[3], "D"),
     ):
         right.plot(M, curves[name], label=label, color=colour, marker=marker, markersize=5)
     right.axhline(1 - results["delta"], color="black", linestyle=":", label="nominal 95 %")

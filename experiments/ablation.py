@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from experiments.figures import COLORS, new_figure
+from experiments.first_place import evaluate
+from experiments.study import Study, Table
 from grnf.datasets import load_folds, load_tu
 from grnf.estimators import GRNFClassifier
-from grnf.experiments.figures import COLOURS, new_figure
-from grnf.experiments.first_place import evaluate
-from grnf.experiments.study import Study, Table
 from grnf.lifts import (
     Degree,
     Lift,
@@ -24,8 +24,6 @@ from grnf.lifts import (
     Triangles,
     WeisfeilerLehman,
 )
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables", "variants"]
 
 TITLE = "Ablation: what each part of the recipe contributes"
 ABOUT = (
@@ -127,7 +125,7 @@ def draw(results: dict[str, Any]) -> Any:
         values = [_differences(entries, variant) for variant in names]
         places = np.arange(len(names)) + 0.2 * (number - (len(sets) - 1) / 2)
         _, differences, errors = zip(*values, strict=True)
-        style = {"fmt": "o", "markersize": 4, "color": COLOURS[number], "label": name}
+        style = {"fmt": "o", "markersize": 4, "color": COLORS[number], "label": name}
         axes.errorbar(differences, places, xerr=errors, **style)
     axes.axvline(0, color="0.6", linewidth=1, zorder=0)
     axes.set_yticks(range(len(names)), names)

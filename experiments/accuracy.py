@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from grnf.experiments.figures import COLOURS, MARKERS, new_figure
-from grnf.experiments.network import NetworkSettings, train_networks
-from grnf.experiments.published import best_of
-from grnf.experiments.study import Study, Table
-from grnf.experiments.vectors import Benchmark, load_benchmark
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
+from experiments.figures import COLORS, MARKERS, new_figure
+from experiments.network import NetworkSettings, train_networks
+from experiments.published import best_of
+from experiments.sets import Benchmark, load_benchmark
+from experiments.study import Study, Table
 
 TITLE = "Accuracy against M on ENZYMES and IMDB-BINARY"
 ABOUT = (
@@ -81,11 +79,11 @@ def draw(results: dict[str, Any]) -> Any:
     M = results["dimensions"]
     for index, (name, entry) in enumerate(results["sets"].items()):
         mean, std = np.array(entry["mean"]), np.array(entry["std"])
-        axes.fill_between(M, mean - std, mean + std, color=COLOURS[index], alpha=0.18, linewidth=0)
-        axes.plot(M, mean, color=COLOURS[index], marker=MARKERS[index], label=f"{name}, GRNF")
+        axes.fill_between(M, mean - std, mean + std, color=COLORS[index], alpha=0.18, linewidth=0)
+        axes.plot(M, mean, color=COLORS[index], marker=MARKERS[index], label=f"{name}, GRNF")
         best = results["best_published"][name]
         label = f"{name}, {best['method']} (best of Errica et al.)"
-        axes.axhline(best["mean"], color=COLOURS[index], linestyle="--", linewidth=1.2, label=label)
+        axes.axhline(best["mean"], color=COLORS[index], linestyle="--", linewidth=1.2, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xticks(M, [f"{value:,}" for value in M])
     axes.minorticks_off()

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grnf.experiments.figures import new_figure, scatter_classes
-from grnf.experiments.study import Study, Table
-from grnf.experiments.synthetic_sets import CLASSES, ORDERS_TO_3, synthetic_vectors
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
+from experiments.figures import new_figure, scatter_classes
+from experiments.sets import CLASSES, ORDERS_TO_3, synthetic_vectors
+from experiments.study import Study, Table
 
 TITLE = "t-SNE of SBM and Delaunay graphs"
 ABOUT = (

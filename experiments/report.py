@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from grnf.experiments.study import Table
+from experiments.study import Table
 
 __all__ = ["Section", "page"]
 
@@ -55,7 +55,7 @@ def _lines(
     yield f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
     yield (
         "<p>D. Zambon, C. Alippi, L. Livi, <i>Graph Random Neural Features for Distance-Preserving Graph "
-        "Representations</i>, ICML 2020. Made by <code>grnf reproduce all</code>.</p>"
+        "Representations</i>, ICML 2020. Made by <code>python -m experiments all</code>.</p>"
     )
     if settings.get("quick"):
         yield "<p><b>A quick run: small versions of the experiments. The numbers mean little.</b></p>"
@@ -71,7 +71,7 @@ def _lines(
             yield from _table(table)
         yield (
             f'<p class="small">{_time(section.seconds)}; the same alone: '
-            f"<code>grnf reproduce {section.name}</code></p>"
+            f"<code>python -m experiments {section.name}</code></p>"
         )
     if maps:
         links = ", ".join(f'<a href="{escape(path)}">{escape(name)}</a>' for name, path in maps.items())
@@ -87,6 +87,8 @@ def _table(table: Table) -> Iterator[str]:
     for row in table.rows:
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
     yield "</table></div>"
+    if table.note:
+        yield f"<p>{escape(table.note)}</p>"
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

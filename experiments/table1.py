@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from grnf.experiments.figures import COLOURS, new_figure
-from grnf.experiments.network import NetworkSettings, train_networks
-from grnf.experiments.published import COMPETITORS, PAPER_ROW, SETS
-from grnf.experiments.study import Study, Table, over_folds
-from grnf.experiments.vectors import Benchmark, load_benchmark
-
-__all__ = ["ABOUT", "TITLE", "draw", "run", "tables"]
+from experiments.figures import COLORS, new_figure
+from experiments.network import NetworkSettings, train_networks
+from experiments.published import COMPETITORS, PAPER_ROW, SETS
+from experiments.sets import Benchmark, load_benchmark
+from experiments.study import Study, Table, over_folds
 
 TITLE = "Table 1: benchmark sets"
 ABOUT = (
@@ -29,6 +27,7 @@ ABOUT = (
     "takes at most 2,000 steps of Adam."
 )
 
+PLACES = ("experiments",)
 WITHOUT = "the same without identity and transposition terms, overlapping basis"
 N_COMPONENTS = 512
 N_RUNS = 3
@@ -117,12 +116,12 @@ def draw(results: dict[str, Any]) -> Any:
     for index, (method, row) in enumerate(results["published"].items()):
         points = [(x, row[name][0]) for x, name in enumerate(names) if row[name] is not None]
         x, values = [x + 0.06 * (index - 2.5) for x, _ in points], [value for _, value in points]
-        axes.scatter(x, values, marker=markers[method], s=34, color=COLOURS[1 + index % 6], label=method)
+        axes.scatter(x, values, marker=markers[method], s=34, color=COLORS[1 + index % 6], label=method)
     ours = list(results["sets"].values())
     without = [entry["without_edge_terms"] for entry in ours]
     drawn = {
-        "GRNF (± sd)": ([(s["mean"], s["std"]) for s in ours], -0.33, COLOURS[0], COLOURS[0]),
-        "GRNF without edge terms": ([(s["mean"], s["std"]) for s in without], -0.41, COLOURS[0], "white"),
+        "GRNF (± sd)": ([(s["mean"], s["std"]) for s in ours], -0.33, COLORS[0], COLORS[0]),
+        "GRNF without edge terms": ([(s["mean"], s["std"]) for s in without], -0.41, COLORS[0], "white"),
         "GRNF, the paper": ([results["paper"][name] for name in names], -0.25, "black", "white"),
     }
     for label, (points, shift, colour, inside) in drawn.items():
