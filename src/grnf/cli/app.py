@@ -18,7 +18,7 @@ from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
-from grnf.cli.embed import embed
+from grnf.cli.embed import EmbedCommand, embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
@@ -28,7 +28,6 @@ from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
-from grnf.cli.shards import EmbedCommand
 from grnf.cli.test import test
 
 __all__ = ["app", "main"]

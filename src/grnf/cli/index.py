@@ -184,7 +184,7 @@ def _next_number(made: GraphIndex) -> int:
 def _vectors(sources: list[str]) -> Iterator[Vectors]:
     """Yield vectors file by file, the shards of a folder too; `BLOCK` rows or more at a time."""
     from grnf.io.vectors import read_vectors, shard_files
-    from grnf.io.vectors.shards import is_shard_folder
+    from grnf.io.vectors.read import is_shard_folder
 
     waiting: list[Vectors] = []
     for source in sources:

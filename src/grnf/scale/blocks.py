@@ -19,7 +19,7 @@ from grnf.io.files.row_blocks import Layouts
 from grnf.io.files.streams import Source
 from grnf.io.files.survey import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
-from grnf.io.vectors.arrow import arrow, vectors_array
+from grnf.io.vectors.blocks import arrow, vectors_array
 from grnf.samples import ON_ERROR, warn_of_skipped
 from grnf.typing import FloatArray, OnError
 
