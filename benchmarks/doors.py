@@ -101,9 +101,9 @@ def objects():
 
 
 def _loops_of_objects(grnf, some):
-    from grnf.samples import encoded_samples
+    from grnf.collection import encode
 
-    batch = encoded_samples(some, grnf.encoder_, "raise").batch
+    batch = encode(some, grnf.encoder_).batch
     return lambda: grnf._embedder(batch)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
+from grnf.collection import encode
 from grnf.io import AttributeEncoder, read_blocks
 from grnf.io.batch import together
 from grnf.io.molecule_blocks import block_of_smiles
-from grnf.samples import encoded_samples
 
 TU = {
     "MUTAG": "accuracy",
@@ -68,7 +68,7 @@ class PeerSet:
     def batch(self):
         """The graphs with categories as codes."""
         encoder = AttributeEncoder(unseen="open").fit(self.raw)
-        return encoded_samples(self.raw, encoder, "raise").batch
+        return encode(self.raw, encoder).batch
 
     @cached_property
     def symbols(self):
@@ -80,7 +80,7 @@ class PeerSet:
         nodes = {"symbol": self.raw.node_columns["symbol"]}
         edges = {"type": self.raw.edge_columns["type"]}
         raw = replace(self.raw, node_columns=nodes, edge_columns=edges)
-        return encoded_samples(raw, AttributeEncoder(unseen="open").fit(raw), "raise").batch
+        return encode(raw, AttributeEncoder(unseen="open").fit(raw)).batch
 
     def splits(self, kind, tiny=False):
         """(train, test) of each fold; "scaffold": one split, training and validation parts together."""

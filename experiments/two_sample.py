@@ -9,6 +9,7 @@ stopped. Run: python experiments/two_sample.py
 
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 from common import HERE, fill, parser, save, save_figure
@@ -20,7 +21,7 @@ from grnf.datasets import make_sbm
 from grnf.experiments.study import Table
 from grnf.stats import GraphDescriptor
 from grnf.stats.evaluate import in_space
-from grnf.stats.samples import Pooled, pooled_samples
+from grnf.stats.pooling import pooled_views
 from grnf.stats.scores import sample_distances
 from grnf.stats.two_sample import PooledTest, pooled_test
 
@@ -102,8 +103,8 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
             how = {} if name == OURS else {"statistic": "mmd", "axes": ()}
             stacked = {view: Z[np.concatenate([first, second])] for view, Z in views.items()}
             only = frozenset({"plain", "size", "patterns"} if name == OURS else ())
-            pooled = Pooled(stacked, (n, n), [], {}, only)
-            test = PooledTest(pooled, permutations=permutations, random_state=number, **how)
+            made = SimpleNamespace(axes_only_=only)
+            test = PooledTest(stacked, (n, n), made, permutations=permutations, random_state=number, **how)
             seconds[name] += time.process_time() - start
             found[name] += test.found["p_value"] <= 0.05
     return {
@@ -182,9 +183,10 @@ def speed(store, tiny):
     def measure():
         n = 50 if tiny else 1000
         graphs = make_sbm(2 * n, random_state=0)[0]
-        pooled = pooled_samples([graphs[:n], graphs[n:]], ["X", "Y"], GraphDescriptor())
+        descriptor = GraphDescriptor()
+        samples, pooled = pooled_views([graphs[:n], graphs[n:]], ["X", "Y"], descriptor)
         start = time.process_time()
-        pooled_test(pooled)
+        pooled_test(samples, pooled, descriptor)
         return {"n": n, "permutations": 999, "seconds": {OURS: time.process_time() - start}}
 
     store.once(("SBM", "speed", 0.0, 1000), measure)

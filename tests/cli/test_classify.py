@@ -112,15 +112,15 @@ def test_baseline_knows_counts_only():
 
 
 def test_baseline_of_nodes_with_names_of_their_own():
+    from grnf.collection import encode
     from grnf.estimators.baseline import structure_free
     from grnf.io import AttributeEncoder, RawGraph
-    from grnf.samples import encoded_samples
 
     def named(first, n):
         names = np.array(["shared", *(f"node {first + i}" for i in range(n - 1))], dtype=object)
         return RawGraph(n, np.array([[0, 1]]), {"name": names}, {})
 
     graphs = [named(100 * number, 40 + number) for number in range(20)]
-    rows = structure_free(encoded_samples(graphs, AttributeEncoder(unseen="open").fit(graphs), "raise").batch)
+    rows = structure_free(encode(graphs, AttributeEncoder(unseen="open").fit(graphs)).batch)
     assert rows.shape == (20, 2 * 256 + 2)  # and not twice 970 names
     np.testing.assert_allclose(np.abs(rows[:, :256] - 1 / np.arange(40, 60)[:, np.newaxis]).min(axis=1), 0)

@@ -12,8 +12,8 @@ from cli.lines_format import PATH, TRIANGLE, write_lines
 from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
-from grnf.cli.collections import Collection
 from grnf.cli.pairs import Values
+from grnf.collection import Collection
 from grnf.io import read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
 from guests import guest
@@ -192,7 +192,7 @@ def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
         asked.append(len(X))
         return pairwise_distances(X, Y)
 
-    everyone = Collection("z", list("abcdefg"), Z, None)
+    everyone = Collection(len(Z), np.arange(len(Z)), vectors=Z, names=list("abcdefg"), name="z")
     Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"))
     assert asked == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)

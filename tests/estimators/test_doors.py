@@ -172,7 +172,7 @@ def test_lists_of_graphs_are_not_encoded(monkeypatch):
         raise AssertionError("a plain graph went through the encoder")
 
     graphs = some_graphs(directed=False)
-    monkeypatch.setattr("grnf.samples.to_raw", refuse)
+    monkeypatch.setattr("grnf.collection.to_raw", refuse)
     grnf = GRNF(8, random_state=0).fit(graphs)
     Z = grnf.transform(graphs)
     np.testing.assert_array_equal(grnf.transform(GraphBatch.from_graphs(graphs)), Z)

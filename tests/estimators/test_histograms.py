@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grnf import Graph, GraphBatch
+from grnf.collection import encode
 from grnf.estimators.histograms import COARSE_DEPTHS, ColourSets, Counts, SetsKernel
 from grnf.io import AttributeEncoder
-from grnf.samples import encoded_samples
 
 
 def labelled(seed, n_graphs=8, numbers=False):
@@ -29,7 +29,7 @@ def labelled(seed, n_graphs=8, numbers=False):
 
 
 def encoded(graphs):
-    return encoded_samples(graphs, AttributeEncoder(unseen="open").fit(_raws(graphs)), "raise").batch
+    return encode(graphs, AttributeEncoder(unseen="open").fit(_raws(graphs))).batch
 
 
 def _raws(graphs):

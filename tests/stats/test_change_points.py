@@ -58,7 +58,7 @@ def test_lists_without_a_change_to_find():
     ("X", "options", "what"),
     [
         (np.zeros((0, 3)), {}, "empty"),
-        (np.array([[0.0], [np.nan], [1.0]]), {}, "number 1 .*NaN"),
+        (np.array([[0.0], [np.nan], [1.0]]), {}, r"X\[1\]: .* NaN"),
         (np.ones((20, 3)), {"alpha": 2}, "alpha must be"),
         (np.ones((20, 3)), {"n_permutations": 9}, "take more"),
         (np.ones((20, 3)), {"min_size": 0}, "min_size must be"),

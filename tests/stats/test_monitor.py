@@ -121,14 +121,14 @@ def test_graphs_and_their_state(tmp_path):
     one, two = detector.update(iter(stars)), again.update(stars)
     assert 4 < one.alarm.graph == two.alarm.graph
     assert one.evidence == pytest.approx(two.evidence, abs=1e-6)
-    with pytest.raises(GraphError, match="the stream, number 24 "):
+    with pytest.raises(GraphError, match="the stream, graph 24: "):
         detector.set_params(on_error="raise").update(["no graph"])
 
 
 def test_graphs_with_other_columns():
     coloured = [Graph(3, [(0, 1)], np.full((3, 2), float(i))) for i in range(20)]
     detector = ChangeDetector(GRNF(16, random_state=0), n_neighbors=2).fit(coloured)
-    with pytest.raises(GraphError, match="the stream, number 0 "):
+    with pytest.raises(GraphError, match="the stream, graph 0: "):
         detector.update([Graph(3, [(0, 1)], np.zeros((3, 1)))])
 
 
@@ -145,8 +145,8 @@ def test_a_constant_reference():
         (np.zeros((0, 3)), "empty"),
         (np.ones((1, 3)), "the reference has 1 graphs"),
         (normal(0, 9), "give 10 or more, or a smaller n_neighbors"),
-        (np.full((20, 3), np.nan), "number 0 .*NaN"),
-        (np.where(np.arange(20)[:, None] == 7, np.inf, 1.0), "number 7 "),
+        (np.full((20, 3), np.nan), "the reference, graph 0: .* NaN"),
+        (np.where(np.arange(20)[:, None] == 7, np.inf, 1.0), "the reference, graph 7: "),
         ([], "empty"),
     ],
 )
@@ -160,8 +160,8 @@ def test_streams_that_are_refused():
     for stream, what in (
         (np.zeros((0, 6)), "empty"),
         (normal(0, 3, d=5), "length 5, and the reference has length 6"),
-        (np.full((2, 6), np.nan), "number 0 .id '0'.*NaN"),
-        ([Graph(2, [(0, 1)])], "give vectors, or a transformer"),
+        (np.full((2, 6), np.nan), "the stream, graph 0: .* NaN"),
+        ([Graph(2, [(0, 1)])], "Give vectors, or a transformer"),
     ):
         with pytest.raises(GraphError, match=what):
             detector.update(stream)

@@ -17,6 +17,7 @@ from grnf.atlas.finish import Collected, Placed, Wishes, finished, rows_of
 from grnf.atlas.grow import grown
 from grnf.atlas.layout import LAYOUTS, chosen_layout, laid_out, n_wanted
 from grnf.atlas.neighbours import Marks, marked_nodes, nearest_others
+from grnf.collection import vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.io.objects import graph_objects, to_raw
@@ -154,9 +155,8 @@ def _vectors(raws: list[RawGraph], transformer: Any, seed: int) -> tuple[FloatAr
     if not raws:
         width = getattr(transformer, "n_components_", 1)
         return np.zeros((0, width), np.float32), transformer
-    if not hasattr(transformer, "n_components_"):
-        transformer = transformer.fit(raws)
-    return np.asarray(transformer.transform(raws)), transformer
+    found = vectors_of(raws, transformer, name="graphs")
+    return found.vectors, found.transformer
 
 
 def _new(raws: list[RawGraph], graphs: Collected, wishes: Wishes) -> Atlas:

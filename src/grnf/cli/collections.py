@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,20 +17,10 @@ from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf import GRNF
+    from grnf.collection import Collection
     from grnf.io.vectors import Vectors
-    from grnf.typing import FloatArray
 
-__all__ = ["Collection", "load_collections"]
-
-
-@dataclass(frozen=True, eq=False)
-class Collection:
-    """Vectors of some graphs, what the graphs are called, and the transformer that made them, if known."""
-
-    name: str
-    ids: list[str]
-    Z: FloatArray
-    grnf: GRNF | None
+__all__ = ["load_collections"]
 
 
 def load_collections(
@@ -72,10 +61,11 @@ def load_collections(
             fit_stream(grnf, chain.from_iterable(read), on_error=on_error)
         loaded = [_collection(name, files[name], sources.get(name), grnf, quiet, on_error) for name in names]
     one, two = loaded[0], loaded[-1]
-    if one.Z.shape[1] != two.Z.shape[1]:
+    widths = [found.vectors.shape[1] for found in (one, two)]
+    if widths[0] != widths[1]:
         raise GraphError(
-            f"{one.name} has vectors of length {one.Z.shape[1]} and {two.name} of length {two.Z.shape[1]}: "
-            "both must come from one transformer"
+            f"{one.name} has vectors of length {widths[0]} and {two.name} of length {widths[1]}: both must "
+            "come from one transformer"
         )
     return loaded
 
@@ -120,22 +110,25 @@ def _collection(
     """Return vectors as they were read, or made from the graphs of a source."""
     import numpy as np
 
+    from grnf.collection import Collection
     from grnf.estimators import embed_stream
 
     if vectors is not None:
-        return Collection(name, vectors.ids, vectors.Z, grnf)
+        Z, ids = vectors.Z, vectors.ids
+        return Collection(len(Z), np.arange(len(Z)), vectors=Z, names=ids, transformer=grnf, name=name)
     if source is None or grnf is None:
         raise GraphError(f"{name} holds neither vectors nor graphs")
-    ids: list[str] = []
-    rows, bad = [], []
+    ids = []
+    blocks, bad = [], []
     with progress(f"embedding {source.name}", quiet) as advance:
         read = source.read(yield_bad=on_error == "skip")
         for block, failed in embed_stream(grnf, read, on_error=on_error):
             ids += block.ids
-            rows.append(block.Z)
+            blocks.append(block.Z)
             bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
             advance(len(block.ids))
     tell_bad(bad, on_error, quiet)
     if not ids:
         raise GraphError(f"{source.name} holds no graphs" + (" that can be used" if bad else ""))
-    return Collection(source.name, ids, np.concatenate(rows), grnf)
+    places, Z = np.arange(len(ids)), np.concatenate(blocks)
+    return Collection(len(ids), places, vectors=Z, names=ids, transformer=grnf, name=source.name)

@@ -105,7 +105,7 @@ def _judged(loaded: list[Any], fdr: float, settings: dict[str, Any]) -> Judgemen
     from grnf.stats import GRNFOutlierDetector
 
     detector = GRNFOutlierDetector(**settings)
-    vectors = [np.asarray(collection.Z, dtype=np.float64) for collection in loaded]
+    vectors = [np.asarray(collection.vectors, dtype=np.float64) for collection in loaded]
     if len(loaded) == 1:
         return detector.fit_judge(vectors[0], fdr=fdr, ids=loaded[0].ids)
     normal, judged = loaded

@@ -14,12 +14,13 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.collections import Collection, load_collections
+from grnf.cli.collections import load_collections
 from grnf.cli.options import check_free, workers
 from grnf.cli.tell import progress
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf.collection import Collection
     from grnf.typing import FloatArray
 
 __all__ = ["FirstArgument", "Interval", "Nearest", "PairsFile", "SecondArgument", "Target", "compare"]
@@ -139,7 +140,7 @@ class Values:
         """Write the values of the pairs in a file, with intervals that fail with this probability."""
         import numpy as np
 
-        grnf = self.first.grnf
+        grnf = self.first.transformer
         if interval is not None and grnf is None:
             raise GraphError(
                 f"{self.first.name}: the settings of these vectors are not known, since the file "
@@ -149,8 +150,12 @@ class Values:
         more = [] if interval is None else ["low", "high", "method"]
         with self._table(output, ["graph_1", "graph_2", self.name, *more]) as add:
             for line, (one, two) in enumerate(_read_pairs(pairs), start=1):
-                x = np.asarray(self.first.Z[_find(first, one, self.first, pairs, line)], dtype=np.float64)
-                y = np.asarray(self.second.Z[_find(second, two, self.second, pairs, line)], dtype=np.float64)
+                x = np.asarray(
+                    self.first.vectors[_find(first, one, self.first, pairs, line)], dtype=np.float64
+                )
+                y = np.asarray(
+                    self.second.vectors[_find(second, two, self.second, pairs, line)], dtype=np.float64
+                )
                 value = float(self.between(x[np.newaxis], y[np.newaxis])[0, 0])
                 bars = [] if interval is None else self._interval(x, y, interval)
                 add([one, two, _number(value), *bars])
@@ -159,7 +164,7 @@ class Values:
         """Return the ends of the interval that the transformer of the vectors allows, and its method."""
         from grnf import metric
 
-        grnf: Any = self.first.grnf
+        grnf: Any = self.first.transformer
         if not math.isfinite(x.sum() + y.sum()):
             return [None, None, None]
         method = "betting" if math.isfinite(grnf.largest_term_) else "clt"
@@ -184,7 +189,7 @@ class Values:
 
     def some_rows(self) -> Iterator[tuple[int, FloatArray]]:
         """Yield (first row, values of some rows), so many that they take about 32 MB."""
-        X, Y = self.first.Z, self.second.Z
+        X, Y = self.first.vectors, self.second.vectors
         step = max(1, BYTES_OF_ROWS // (8 * max(len(Y), 1)))
         with progress(self.name, self.quiet) as advance:
             for start in range(0, len(X), step):
@@ -214,10 +219,10 @@ class Values:
 
 def _centred(collection: Collection) -> Collection:
     """Subtract the vector of the null graph from vectors that were made without."""
-    grnf = collection.grnf
+    grnf = collection.transformer
     if grnf is None or grnf.center:
         return collection
-    return replace(collection, Z=collection.Z - grnf.null_vector())
+    return replace(collection, vectors=collection.vectors - grnf.null_vector())
 
 
 def _number(value: float) -> float | None:

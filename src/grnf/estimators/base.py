@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._set_output import _wrap_data_with_container
+from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
 from grnf.activations import ACTIVATIONS
+from grnf.collection import ON_ERROR, Collection, encode, fit_encode, warn_skipped
 from grnf.deprecation import renamed
 from grnf.engine import Schedule
 from grnf.estimators.difference import Difference, difference
@@ -28,7 +30,6 @@ from grnf.io.objects import to_raw
 from grnf.law import LAW_RULES, Draw, ParameterLaw, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
-from grnf.samples import ON_ERROR, Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["DTYPES", "GraphTransformer", "Settings", "schedule_of"]
@@ -75,9 +76,9 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
-        embedding = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
-        self.errors_ = embedding.errors
-        return embedding.container(self, "errors_")  # type: ignore[no-any-return]
+        found = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
+        self.errors_ = found.errors
+        return self._container(found, "errors_")
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
@@ -92,7 +93,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         array, shape (n_graphs, n_components_)
         """
-        return self.embed(X).container(self, "embed(X).errors")  # type: ignore[no-any-return]
+        return self._container(self.embed(X), "embed(X).errors")
 
     def embed(
         self,
@@ -101,7 +102,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         on_error: OnError | None = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
-    ) -> Embedding:
+    ) -> Collection:
         """Embed graphs, and report which samples could not be used, and why.
 
         Parameters
@@ -112,21 +113,33 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Returns
         -------
-        Embedding
-            `vectors`, the `rows` of X that they are of, and `errors`, the rows and reasons of bad samples.
+        Collection
+            `vectors`, the `rows` of X that they belong to, and `errors`, the rows and reasons of bad graphs.
 
         Examples
         --------
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
-        >>> embedding = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
-        >>> embedding.vectors.shape, embedding.rows, [row for row, _ in embedding.errors]
+        >>> found = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
+        >>> found.vectors.shape, found.rows, [row for row, _ in found.errors]
         ((2, 8), array([0, 2]), [1])
         """
         check_is_fitted(self)
         encoder = self.encoder_.with_policies(unseen, missing)
-        samples = encoded_samples(X, encoder, self.on_error if on_error is None else on_error)
-        return samples.embed(self._embedder, self.n_components_, self._map.dtype)
+        found = encode(X, encoder, self.on_error if on_error is None else on_error)
+        return replace(found.embed(self._embedder, self.n_components_, self._map.dtype), transformer=self)
+
+    def _container(self, found: Collection, where: str) -> FloatArray:
+        """Return the vectors, or the dataframe that `set_output` asked for; warn of graphs left out.
+
+        scikit-learn would give the dataframe the index of all graphs that went in.
+        """
+        warn_skipped(found.skipped, len(found), where, stacklevel=5)
+        if found.index is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return found.vectors
+        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+
+        return pd.DataFrame(found.vectors, index=pd.Index(found.index)[found.rows])  # type: ignore[no-any-return]
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
@@ -147,7 +160,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for block, bad in embed_stream(self, X, block_size=block_size):
             if self.on_error == "skip":
                 errors = [(graph.index, graph.reason) for graph in bad]
-                warn_of_skipped(errors, len(block.Z), "embed_stream", stacklevel=3)
+                warn_skipped(errors, len(block.Z), "embed_stream", stacklevel=3)
             yield _wrap_data_with_container("transform", block.Z, None, self)
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
@@ -279,19 +292,19 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Samples:
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
         """Fit on graphs, with the policy of the call, and return them encoded."""
         settings = self._settings()
         encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
-        encoder, samples = first_samples(X, encoder, on_error or settings["on_error"])
+        encoder, found = fit_encode(X, encoder, on_error or settings["on_error"])
         fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self.encoder_, self.errors_ = encoder, samples.errors
-        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, samples, y)
-        return samples
+        self.encoder_, self.errors_ = encoder, found.errors
+        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, found, y)
+        return found
 
     @abstractmethod
-    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
-        """Fix the features by way of `_fix`; without samples, from what `_fitted_state` returned."""
+    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
+        """Fix the features by way of `_fix`; without graphs, from what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
@@ -302,7 +315,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _batch(self, graphs: Any) -> GraphBatch:
         check_is_fitted(self)
-        return encoded_samples(graphs, self.encoder_, "raise").batch
+        return encode(graphs, self.encoder_).batch
 
     def _vectors(self, graphs: Any) -> FloatArray:
         return self._embedder(self._batch(graphs))

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
 from grnf._utils.threads import blas_threads, n_workers
+from grnf.collection import Collection, encode, fit_encode, warn_skipped
 from grnf.deprecation import UNSET, parameter, warn_renamed
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.base import DTYPES
@@ -25,7 +26,6 @@ from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.samples import Embedding, Samples, encoded_samples, first_samples, warn_of_skipped
 from grnf.typing import FloatArray
 
 __all__ = ["GraphModel"]
@@ -96,7 +96,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         menu = as_menu(self.lifts)
         unseen = self.unseen or ("open" if self._counts_too() else "ignore")
         policies = AttributeEncoder(unseen=unseen, missing=self.missing)
-        encoder, samples = first_samples(X, policies, self.on_error)
+        encoder, samples = fit_encode(X, policies, self.on_error)
         labels = self._checked_labels(y, samples.n_rows)
         grnf = GRNF(
             self._width(),
@@ -168,7 +168,7 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        Embedding
+        Collection
         """
         if on_error is None:
             warn_renamed("embed(X) without on_error, for vectors alone,", "transform(X)")
@@ -188,23 +188,23 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return chosen(self)
 
-    def _embedding(self, X: Any, on_error: str) -> Embedding:
+    def _embedding(self, X: Any, on_error: str) -> Collection:
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, on_error), self._embed, sketch=True)
+        return self._embedded(encode(X, self.encoder_, on_error), self._embed, sketch=True)
 
-    def _embedded(self, samples: Samples, embed: Any, sketch: bool) -> Embedding:
+    def _embedded(self, samples: Collection, embed: Any, sketch: bool) -> Collection:
         width = sum(self._widths(sketch))
         return samples.embed(embed, width, DTYPES[next(iter(self.views_.values())).grnf.dtype])
 
-    def _vectors_of(self, X: Any) -> Embedding:
+    def _vectors_of(self, X: Any) -> Collection:
         """Embed as `on_error` of the model says; samples that are left out are named in a warning."""
         embedding = self._embedding(X, self.on_error)
         self._warn(embedding)
         return embedding
 
-    def _warn(self, embedding: Embedding) -> None:
+    def _warn(self, embedding: Collection) -> None:
         where = 'embed(X, on_error="skip").errors'
-        warn_of_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=5)
+        warn_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=5)
 
     def _embed(self, batch: GraphBatch) -> FloatArray:
         """Return the vectors of all views; in the recipe with counts, and colours as a sketch."""
@@ -262,13 +262,13 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         full[good] = answers
         return full
 
-    def _judged(self, X: Any) -> tuple[Embedding, Any]:
+    def _judged(self, X: Any) -> tuple[Collection, Any]:
         """Return the vectors of samples, and what gives the estimator's sight of some of them."""
         check_is_fitted(self)
         if not self._described:
             embedding = self._vectors_of(X)
             return embedding, lambda good: embedding.vectors[good]
-        samples = encoded_samples(X, self.encoder_, self.on_error)
+        samples = encode(X, self.encoder_, self.on_error)
         place = {row: index for index, row in enumerate(samples.rows)}
         embedding = self._embedded(samples, self._numbers, sketch=False)
         self._warn(embedding)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.progress import no_progress
 from grnf._utils.rules import Int, OneOf, Real, Table
+from grnf.collection import Collection
 from grnf.deprecation import renamed
 from grnf.engine import Schedule
 from grnf.estimators.alignment import aligned_weights, sparse_weights, target_matrix
@@ -24,7 +25,6 @@ from grnf.estimators.base import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law
-from grnf.samples import Samples
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["ReweightedGRNF"]
@@ -176,7 +176,7 @@ class ReweightedGRNF(GraphTransformer):
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
 
-    def _fit(self, settings: Settings, fitted: Settings, samples: Samples | None, y: Any) -> None:
+    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
         seed = fitted["seed"]
         if samples is None:
             chosen, weights = self._restored(fitted)
@@ -186,7 +186,9 @@ class ReweightedGRNF(GraphTransformer):
         self._fix(features, settings, fitted)
         self.chosen_, self.weights_ = chosen, weights
 
-    def _learnt(self, settings: Settings, samples: Samples, y: Any, seed: int) -> tuple[IntArray, FloatArray]:
+    def _learnt(
+        self, settings: Settings, samples: Collection, y: Any, seed: int
+    ) -> tuple[IntArray, FloatArray]:
         """Return the candidates to keep, ascending, and their weights."""
         keep, n_candidates, radius = (settings[name] for name in ("n_components", "n_candidates", "radius"))
         if n_candidates < keep:

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import OneOf, Table, checked_parameters
+from grnf.collection import encode, fit_encode
 from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
-from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["DIRECTION", "Lift", "NodeLift", "adjacency", "arcs", "pieces"]
@@ -43,7 +43,7 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> GraphBatch:
         """Return the graphs with the channels of this lift after their own."""
         check_is_fitted(self)
-        return self._lifted(encoded_samples(X, self.encoder_, "raise").batch)
+        return self._lifted(encode(X, self.encoder_).batch)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
         """Fit, then lift the same graphs."""
@@ -51,9 +51,9 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_first(self, X: Any) -> GraphBatch:
         checked_parameters(self, self._rules)
-        self.encoder_, samples = first_samples(X, self._blank_encoder(), "raise")
-        self._fit_batch(samples.batch)
-        return samples.batch
+        self.encoder_, found = fit_encode(X, self._blank_encoder())
+        self._fit_batch(found.batch)
+        return found.batch
 
     def _blank_encoder(self) -> AttributeEncoder:
         return AttributeEncoder()

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import Int, OneOf, Table
+from grnf.collection import encode
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
 from grnf.lifts.codes import ColourLift
-from grnf.samples import encoded_samples
 from grnf.symmetry import LIMIT, node_codes
 from grnf.typing import BoolArray, Keys
 
@@ -78,7 +78,7 @@ class Individualize(ColourLift):
     def finished(self, X: Any) -> BoolArray:
         """Return which graphs have a finished tree: their codes are complete."""
         check_is_fitted(self)
-        batch = encoded_samples(X, self.encoder_, "raise").batch
+        batch = encode(X, self.encoder_).batch
         found = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]
         return np.concatenate(found)
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from grnf._utils.rules import OneOf, checked
+from grnf.collection import ON_ERROR, warn_skipped
 from grnf.errors import GraphError
 from grnf.estimators import GRNF, fit_stream
 from grnf.io.batch import RawBatch
@@ -20,7 +21,6 @@ from grnf.io.files.streams import Source
 from grnf.io.files.survey import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.vectors.blocks import arrow, vectors_array
-from grnf.samples import ON_ERROR, warn_of_skipped
 from grnf.typing import FloatArray, OnError
 
 __all__ = ["BlockEmbedder", "embed_block"]
@@ -168,7 +168,7 @@ class BlockEmbedder:
             raise GraphError(f"row {start + place} of the block{_called(some, place)}: {reason}")
         if self.on_error == "skip":
             skipped = [(start + place, reason) for place, reason in embedding.errors]
-            warn_of_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)
+            warn_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)
         return embedding.vectors, embedding.rows, dict(embedding.errors)
 
 

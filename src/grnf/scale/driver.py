@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from grnf import __version__
 from grnf._utils.rules import Int, OneOf, checked
+from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.state import plain_params
@@ -24,7 +25,6 @@ from grnf.io.files.inputs import Inputs
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.read import FORMAT, MANIFEST, VERSION
 from grnf.io.vectors.writer import ShardWriter, side_file
-from grnf.samples import ON_ERROR
 from grnf.scale.inputs import RunInputs
 from grnf.scale.plan import Plan, layout_of, read_shard, shards_of, versions
 from grnf.scale.work import Engine, Job, Outcome, Processes, ThisProcess, forget

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
 from grnf.search.certified import Certified, certify
-from grnf.search.collection import Given, given_vectors, is_vectors
 from grnf.search.hits import Hits
 from grnf.search.kept import KeptGraphs
 from grnf.search.maps import MAPS, Plain, Whitened, make_map
@@ -94,25 +95,22 @@ class GraphIndex:
         ids : sequence of str, optional
             What they are called; by default as the graphs call themselves, or by their number.
         """
-        if not is_vectors(X):
-            X = self._fitted(X)
-        elif self.keep_graphs:
-            raise GraphError("keep_graphs=True wants graphs; got vectors")
-        given = given_vectors(X, self.transformer, ids, "X", self.keep_graphs)
-        self._check_width(given.Z)
+        given = vectors_of(X, self.transformer, ids=ids, keep_graphs=self.keep_graphs)
+        if self.keep_graphs and given.graphs is None:
+            raise GraphError("keep_graphs=True needs graphs; got vectors")
+        self.transformer = given.transformer if self.transformer is not None else None
+        Z, names = given.vectors, replace(given, start=self._segments.next_number).ids
+        self._check_width(Z)
         if self.space == "plain" and self._segments.parts:
-            same = given.Z.astype(self._segments.parts[0].rows.dtype, copy=False)
-            given = Given(same, given.ids, given.graphs)
-        first = self._segments.next_number
-        names = [str(first + row) for row in range(len(given.Z))] if given.ids is None else given.ids
+            Z = Z.astype(self._segments.parts[0].rows.dtype, copy=False)
         taken = self._segments.places(names)
         if (taken >= 0).any():
             name = names[int(np.flatnonzero(taken >= 0)[0])]
             raise GraphError(f"{name!r} is in the index already; remove it first, or give another id")
         if not self.n_components_:
-            self._rows, self.n_components_ = make_map(self.space, given.Z, self.shrinkage), given.Z.shape[1]
-        graphs = KeptGraphs(given.graphs or []) if self.keep_graphs else None
-        self._segments.add(self._rows(given.Z), names, graphs)
+            self._rows, self.n_components_ = make_map(self.space, Z, self.shrinkage), Z.shape[1]
+        graphs = KeptGraphs(given.graphs) if self.keep_graphs else None
+        self._segments.add(self._rows(Z), names, graphs)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
@@ -196,7 +194,7 @@ class GraphIndex:
         if certified:
             return self._certified(given, Certified(k, delta, max_components, others))
         wanted = min(k + others, len(self))
-        found = self._segments.nearest(self._rows(given.Z), wanted, self.n_jobs)
+        found = self._segments.nearest(self._rows(given.vectors), wanted, self.n_jobs)
         return self._hits(given, found, others, interval, k)
 
     def within(
@@ -215,7 +213,7 @@ class GraphIndex:
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0; got {radius!r}")
         given = self._queries(X, ids, interval)
-        found = self._segments.within(self._rows(given.Z), float(radius), self.n_jobs)
+        found = self._segments.within(self._rows(given.vectors), float(radius), self.n_jobs)
         return self._hits(given, found, others, interval, None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -276,29 +274,28 @@ class GraphIndex:
 
     def _queries(
         self, X: Any, ids: Sequence[str] | None, interval: float | None, keep: bool = False
-    ) -> Given:
+    ) -> Collection:
         if not len(self):
             raise GraphError("the index is empty: add graphs first")
-        given = given_vectors(X, self.transformer, ids, "queries", keep)
-        self._check_width(given.Z)
+        given = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep)
+        self._check_width(given.vectors)
         if interval is not None:
             checked(interval, "interval", Real(1))
             self._precision()
-        names = given.ids if given.ids is not None else list(map(str, range(len(given.Z))))
-        return Given(given.Z, names, given.graphs)
+        return given
 
     def _hits(
-        self, given: Given, found: list[Found], others: bool, interval: float | None, most: int | None
+        self, given: Collection, found: list[Found], others: bool, interval: float | None, most: int | None
     ) -> Hits:
         names, distances, bars = [], [], []
-        queries = list(given.ids or [])
+        queries = given.ids
         for row, (places, far) in enumerate(found):
             called = self._segments.names_at(places)
             keep = [i for i, name in enumerate(called) if not (others and name == queries[row])][:most]
             names.append([called[i] for i in keep])
             distances.append(far[keep])
             if interval is not None:
-                bars.append(self._intervals(given.Z[row], places[keep], interval))
+                bars.append(self._intervals(given.vectors[row], places[keep], interval))
         return Hits(queries, names, distances, bars if interval is not None else None)
 
     def _intervals(self, z: FloatArray, places: IntArray, delta: float) -> FloatArray:
@@ -316,7 +313,7 @@ class GraphIndex:
         grnf = self.transformer
         return {"activation": grnf.activation, "largest_term": grnf.largest_term_, "heads": grnf.heads}
 
-    def _certified(self, given: Given, asked: Certified) -> Hits:
+    def _certified(self, given: Collection, asked: Certified) -> Hits:
         if not self.keep_graphs or given.graphs is None:
             raise GraphError(
                 "certified answers draw more features, for which graphs are wanted: build the index with "
@@ -326,30 +323,16 @@ class GraphIndex:
             raise GraphError("certified answers need bounded terms: a bounded activation and weights")
         found = [
             certify(self._segments, self.transformer, asked, z, graph, name)
-            for z, graph, name in zip(given.Z, given.graphs, given.ids or [], strict=True)
+            for z, graph, name in zip(given.vectors, given.graphs, given.ids, strict=True)
         ]
         return Hits(
-            list(given.ids or []),
+            given.ids,
             [answer.ids for answer in found],
             [answer.distances for answer in found],
             None,
             [answer.status for answer in found],
             [answer.components for answer in found],
         )
-
-    def _fitted(self, X: Any) -> Any:
-        """Fit the transformer on the first graphs, if it is not fitted yet."""
-        if self.transformer is None or not hasattr(self.transformer, "fit"):
-            return X
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-
-        try:
-            check_is_fitted(self.transformer)
-        except NotFittedError:
-            X = list(X) if isinstance(X, Iterator) else X
-            self.transformer.fit(X)
-        return X
 
     def _check_width(self, Z: FloatArray) -> None:
         if self.n_components_ and Z.shape[1] != self.n_components_:

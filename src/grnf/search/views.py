@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from grnf._utils.files import write_json
+from grnf.collection import encode, fit_encode
 from grnf.estimators import GRNF
 from grnf.estimators.views import View, as_menu
 from grnf.io import AttributeEncoder
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.objects import listed_graphs, to_raw
 from grnf.lifts import Lift
-from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["FORMAT", "GraphViews"]
@@ -62,7 +62,7 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn attributes, and what the lifts learn, from graphs."""
         objects = listed_graphs(X)
-        self.encoder_, samples = first_samples(objects, self._blank_encoder(), "raise")
+        self.encoder_, samples = fit_encode(objects, self._blank_encoder())
         self.example_ = to_raw(objects[0])
         self.views_ = self._made(samples.batch)
         return self
@@ -114,7 +114,7 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
             views = cls(**state["params"])
             views.encoder_ = AttributeEncoder.from_config(state["encoder"])
             views.example_ = graph_of_line(json.dumps(state["example"]).encode())
-            batch = encoded_samples([views.example_], views.encoder_, "raise").batch
+            batch = encode([views.example_], views.encoder_).batch
             views.views_ = views._made(batch)  # of widths alone; what was learnt from all graphs follows
             for name, view in views.views_.items():
                 for lift, values in zip(view.lifts, state["learnt"][name], strict=True):
@@ -130,7 +130,7 @@ class GraphViews(BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> FloatArray:
         """Return the vectors of all views side by side, each divided by the root of their number."""
         check_is_fitted(self)
-        batch = encoded_samples(X, self.encoder_, "raise").batch
+        batch = encode(X, self.encoder_).batch
         kept = check_memory(None)
         Z = np.hstack([view.embed(batch, kept) for view in self.views_.values()])
         return np.asarray(Z / np.sqrt(len(self.views_)), dtype=np.float32)

@@ -13,7 +13,7 @@ looking at the data, so later p-values are approximate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,9 @@ import numpy as np
 from grnf._utils.axes import principal_axes
 from grnf._utils.random import draw_seed, page_generator
 from grnf._utils.rules import Int, Real, checked
+from grnf.collection import vectors_of
+from grnf.estimators import GRNF
 from grnf.stats.conformal import rounded_scores
-from grnf.stats.inputs import fitted_transformer, taken
 from grnf.stats.stream_scores import GRAPHS_PER_AXIS, SMALLEST
 from grnf.typing import FloatArray, IntArray
 
@@ -100,9 +101,9 @@ def change_points(
     count = checked(n_permutations, "n_permutations", Int(1))
     if 1 / (1 + count) > alpha:
         raise ValueError(f"n_permutations={count} has no p-value of alpha={alpha:g} or less: take more")
-    X, seed = list(X) if isinstance(X, Iterator) else X, draw_seed(random_state)
-    given = taken(X, fitted_transformer(transformer, X, "raise", seed), "X", ids=ids)
-    rows, groups = _rows(given.Z)
+    seed = draw_seed(random_state)
+    given = vectors_of(X, GRNF(random_state=seed) if transformer is None else transformer, ids=ids)
+    names, (rows, groups) = given.ids, _rows(given.vectors)
     found: list[ChangePoint] = []
     waiting = [(0, len(rows))]
     while waiting:
@@ -113,7 +114,7 @@ def change_points(
         if p > alpha:
             continue
         place = start + split
-        found.append(ChangePoint(place, given.ids[place], p, (start + low, start + high), (start, stop)))
+        found.append(ChangePoint(place, names[place], p, (start + low, start + high), (start, stop)))
         waiting += [(start, place), (place, stop)]
     return sorted(found, key=lambda point: point.index)
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.graphs import Codes, GraphBatch, category_key
@@ -24,7 +25,6 @@ from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, Weisfeil
 from grnf.lifts.base import adjacency
 from grnf.lifts.columns import indicator_columns
 from grnf.lifts.nodes import degrees_and_triangles
-from grnf.samples import encoded_samples, first_samples
 from grnf.typing import FloatArray
 
 __all__ = ["GraphDescriptor", "Patterns", "Sizes", "with_degrees"]
@@ -96,7 +96,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     def transform_views(self, X: Any) -> dict[str, FloatArray]:
         """Return the vectors of each view by its name."""
         check_is_fitted(self)
-        return self._embedded(encoded_samples(X, self.encoder_, "raise").batch)
+        return self._embedded(encode(X, self.encoder_).batch)
 
     def fit_transform_views(self, X: Any) -> dict[str, FloatArray]:
         """Fit, then return the vectors of the same graphs in each view."""
@@ -114,7 +114,7 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any) -> tuple[Self, GraphBatch]:
         blank = AttributeEncoder(unseen="open", missing="error")
-        self.encoder_, samples = first_samples(X, blank, "raise")
+        self.encoder_, samples = fit_encode(X, blank)
         batch = samples.batch
         self.of_structure_: set[str] = set()
         self.axes_only_: set[str] = set()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from grnf.collection import Collection
 from grnf.stats.intervals import (
     Interval,
     drawn_counts,
@@ -14,7 +16,6 @@ from grnf.stats.intervals import (
     jackknife_error,
     percentiles,
 )
-from grnf.stats.samples import Pooled
 from grnf.stats.statistics import distances
 from grnf.typing import FloatArray, IntArray
 
@@ -70,11 +71,10 @@ class Witness:
     score: float
 
 
-def effect_of(pooled: Pooled, paired: bool, seed: int) -> Effect:
-    """Return the energy distance in the first view, with error bars; over some graphs, if there are many."""
+def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed: int) -> Effect:
+    """Return the energy distance of pooled vectors, with error bars; over some graphs, if there are many."""
     random = np.random.default_rng([seed, 2])
-    view, Z = next(iter(pooled.views.items()))
-    m, n = pooled.sizes
+    m, n = sizes
     first = random.permutation(m)[:MOST]
     second = first if paired else random.permutation(n)[:MOST]
     X, Y = Z[first].astype(np.float64), Z[m + second].astype(np.float64)
@@ -110,7 +110,7 @@ def _left_out(both: FloatArray, D: FloatArray, ones: tuple[FloatArray, FloatArra
 
 
 def witnesses(
-    space: FloatArray, labels: IntArray, order: IntArray, pooled: Pooled, count: int
+    space: FloatArray, labels: IntArray, order: IntArray, samples: Sequence[Collection], count: int
 ) -> tuple[list[Witness], list[Witness]]:
     """Return the graphs of each sample that are nearest to their own and farthest from the other.
 
@@ -132,8 +132,8 @@ def witnesses(
         score = distances(space[rows], space[others]).mean(axis=1) - own[side]
         score += (own[side].mean() - own[1 - side].mean()) / 2
         best = np.argsort(-score, kind="stable")[:count]
-        places = order[rows[best]] - side * pooled.sizes[0]
-        names = pooled.ids[side]
+        places = order[rows[best]] - side * len(samples[0])
+        names = samples[side].ids
         found.append(
             [
                 Witness(int(place), names[place], float(value))

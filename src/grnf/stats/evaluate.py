@@ -12,13 +12,13 @@ import numpy as np
 from grnf import __version__
 from grnf._utils.axes import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
+from grnf.collection import Collection
 from grnf.errors import GraphError
-from grnf.io.objects import listed_graphs
 from grnf.stats.axes import rounding_variance
 from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.intervals import Interval, wilson
-from grnf.stats.samples import graph_batches, pooled_samples
+from grnf.stats.pooling import pooled_views
 from grnf.stats.scores import halves, neighbour_scores, sample_distances
 from grnf.stats.tables import Row, table
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
@@ -171,24 +171,19 @@ def evaluate(
     checked(space, "space", OneOf("whitened", "plain"))
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
-    graphs = None
-    if not _are_vectors(generated):
-        generated, reference = (
-            listed_graphs(side, caller=name) for side, name in zip((generated, reference), names, strict=True)
-        )
-        graphs = generated
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    pooled = pooled_samples([generated, reference], names, descriptor)
-    _check_neighbours(pooled.sizes, names, k)
-    test = pooled_test(pooled, permutations=permutations, random_state=random_state)
-    m = pooled.sizes[0]
-    sides = [{name: Z[rows] for name, Z in pooled.views.items()} for rows in (slice(m), slice(m, None))]
+    samples, pooled = pooled_views([generated, reference], names, descriptor)
+    _check_neighbours(samples, k)
+    test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
+    m = len(samples[0])
+    sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
     X, Y = in_space(sides[0], sides[1], space)
     bars = _scores(X, Y, k, resamples, random_state)
     scores = _with_baselines(bars, Y, k, random_state)
     undecided = 0
+    graphs = samples[0].graphs
     if graphs is not None:
-        copies = copies_among(*graph_batches([generated, reference], names))
+        copies = copies_among(samples[0].batch, samples[1].batch)
         scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
         scores["novelty"] = _share(wilson(copies.novel, copies.n))
         undecided = copies.undecided
@@ -199,16 +194,13 @@ def evaluate(
     return Evaluation(scores, test, undecided, {**test.protocol, **settings})
 
 
-def _are_vectors(sample: Any) -> bool:
-    return isinstance(sample, Mapping) or (isinstance(sample, np.ndarray) and sample.ndim <= 2)
-
-
-def _check_neighbours(sizes: Sequence[int], names: Sequence[str], k: int) -> None:
-    for name, n in zip(names, sizes, strict=True):
+def _check_neighbours(samples: Sequence[Collection], k: int) -> None:
+    for sample in samples:
+        n = len(sample)
         if n <= k:
             raise GraphError(
-                f"{name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbours of each are wanted: "
-                f"more than {k} graphs are needed, or a smaller k"
+                f"{sample.name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbors of each are "
+                f"needed: give more than {k} graphs, or a smaller k"
             )
 
 

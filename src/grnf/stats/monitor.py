@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked_parameters
+from grnf.collection import vectors_of
 from grnf.errors import GraphError
-from grnf.stats.inputs import fitted_transformer, taken
+from grnf.estimators import GRNF
 from grnf.stats.location import MOST_DRIVERS, Alarm, Driver, located
 from grnf.stats.stream_scores import Scores
 from grnf.stats.watch import EPOCH, Bank, Watcher
@@ -154,22 +155,22 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         """
         settings = checked_parameters(self, self._rules)
         self.seed_ = draw_seed(self.random_state)
-        X = list(X) if isinstance(X, Iterator) else X
-        self.transformer_ = fitted_transformer(self.transformer, X, self.on_error, self.seed_)
-        given = taken(X, self.transformer_, "the reference", on_error=self.on_error)
-        self.errors_ = given.errors
+        transformer = GRNF(random_state=self.seed_) if self.transformer is None else self.transformer
+        given = vectors_of(X, transformer, name="the reference", on_error=self.on_error)
+        self.transformer_, self.errors_ = given.transformer, given.errors
+        Z = np.asarray(given.vectors, dtype=np.float64)
         least = 2 * settings["n_neighbors"]
-        if len(given.Z) < least:
+        if len(Z) < least:
             raise GraphError(
-                f"the reference has {len(given.Z)} graphs; half of them must be n_neighbors="
+                f"the reference has {len(Z)} graphs; half of them must be n_neighbors="
                 f"{settings['n_neighbors']} or more: give {least} or more, or a smaller n_neighbors"
             )
-        order = page_generator(self.seed_, 0, stream=2).permutation(len(given.Z))
+        order = page_generator(self.seed_, 0, stream=2).permutation(len(Z))
         half = -(-len(order) // 2)
         shown, held_out = np.sort(order[:half]), np.sort(order[half:])
-        scores = Scores.learnt(given.Z[shown], settings["n_axes"], settings["n_neighbors"])
+        scores = Scores.learnt(Z[shown], settings["n_axes"], settings["n_neighbors"])
         self.notes_ = {}
-        self._begin(scores, scores(given.Z[held_out]), given.Z.shape[1])
+        self._begin(scores, scores(Z[held_out]), Z.shape[1])
         return self
 
     def reset(self, seen: int = 0) -> Self:
@@ -199,21 +200,23 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
             What they are called; by default as they call themselves, or by their numbers.
         """
         check_is_fitted(self, "scores_")
-        X = list(X) if isinstance(X, Iterator) else X
         first = self.n_seen_
-        given = taken(X, self.transformer_, "the stream", on_error=self.on_error, ids=ids, first=first)
-        if given.Z.shape[1] != self.n_features_in_ and len(given.Z):
+        given = vectors_of(
+            X, self.transformer_, name="the stream", on_error=self.on_error, ids=ids, start=first
+        )
+        Z, names = np.asarray(given.vectors, dtype=np.float64), given.ids
+        if Z.shape[1] != self.n_features_in_ and len(Z):
             raise GraphError(
-                f"vectors of length {given.Z.shape[1]}, and the reference has length {self.n_features_in_}: "
+                f"vectors of length {Z.shape[1]}, and the reference has length {self.n_features_in_}: "
                 "all must come from one transformer"
             )
-        rows = self.scores_(given.Z) if len(given.Z) else np.zeros((0, self._bank.rows.shape[1]))
+        rows = self.scores_(Z) if len(Z) else np.zeros((0, self._bank.rows.shape[1]))
         numbers = first + given.rows
         evidence, alarm = np.empty(len(rows)), None
         for start in range(0, len(rows), EPOCH):
             stop = min(start + EPOCH, len(rows))
             self._numbers = np.append(self._numbers, numbers[start:stop])[-LAST_IDS:]
-            self._ids = [*self._ids, *given.ids[start:stop]][-LAST_IDS:]
+            self._ids = [*self._ids, *names[start:stop]][-LAST_IDS:]
             held = self._bank.rows
             evidence[start:stop], by = self._bank.advance(rows[start:stop])
             over = np.flatnonzero(evidence[start:stop] >= self.threshold_)
@@ -227,7 +230,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         self.evidence_ = float(running[-1]) if len(running) else self.evidence_
         p = np.exp(-np.maximum(running, 0.0)) if self.mean_time is None else np.full(len(running), np.nan)
         errors = [(first + row, why) for row, why in given.errors]
-        return Update(numbers, given.ids, evidence, p, alarm, errors)
+        return Update(numbers, names, evidence, p, alarm, errors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write reference and stream to one file (its format: `grnf.stats.monitor_state`), all or nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
+from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
+from grnf.estimators import GRNF
 from grnf.search.maps import MAPS, make_map
 from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
-from grnf.stats.inputs import Taken, fitted_transformer, taken
 from grnf.stats.neighbours import NearestNormal
 from grnf.typing import BoolArray, FloatArray
 
@@ -167,32 +168,29 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             What the graphs are called, for `judge`.
         """
         settings = self._settings()
-        X = list(X) if isinstance(X, Iterator) else X
         seed = draw_seed(self.random_state)
-        self.transformer_ = fitted_transformer(self.transformer, X, self.on_error, seed)
-        given = taken(X, self.transformer_, "X", on_error=self.on_error, ids=ids)
-        self.errors_ = given.errors
-        order = page_generator(seed, 0, stream=4).permutation(len(given.Z))
+        given = self._first_vectors(X, ids)
+        self.transformer_, self.errors_, Z = given.transformer, given.errors, given.vectors
+        order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
         if not len(held_out):
             raise GraphError(f"{len(order)} graph that can be used: some must be held out, so give more")
-        self._map = make_map(settings["space"], given.Z[shown], settings["shrinkage"])
-        self.n_features_in_ = given.Z.shape[1]
-        self.detector_ = self._fitted_detector(self._map(given.Z[shown]))
-        unit = float(np.median(np.abs(self._strange(given.Z[shown]))))
+        self._map = make_map(settings["space"], Z[shown], settings["shrinkage"])
+        self.n_features_in_ = Z.shape[1]
+        self.detector_ = self._fitted_detector(self._map(Z[shown]))
+        unit = float(np.median(np.abs(self._strange(Z[shown]))))
         self._unit = unit if np.isfinite(unit) and unit > 0 else 1.0
-        self.held_out_scores_ = np.sort(self._scores(given.Z[held_out]))
-        self.offset_ = self._offset(given.Z)
-        strange = self._scores(given.Z)
-        normal = -strange >= self.offset_
-        self._normal = NearestNormal(self._map(given.Z[normal]))
-        self._normal_ids = [name for name, good in zip(given.ids, normal, strict=True) if good]
+        self.held_out_scores_ = np.sort(self._scores(Z[held_out]))
+        self.offset_ = self._offset(Z)
+        normal = -self._scores(Z) >= self.offset_
+        self._normal = NearestNormal(self._map(Z[normal]))
+        self._normal_ids = given.take(normal).ids
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return how normal graphs are: the larger, the more; NaN for bad ones if `on_error` is "nan"."""
-        return -self._judged(self._taken(X), self._scores)
+        return -self._judged(X, self._scores)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return `score_samples` minus `offset_`: negative for outliers."""
@@ -207,7 +205,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def p_values(self, X: Any) -> FloatArray:
         """Return (1 + #{held-out scores at least as strange}) / (1 + graphs held out) for each graph."""
-        return self._judged(self._taken(X), self._p_values)
+        return self._judged(X, self._p_values)
 
     def judge(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> Judgement:
         """Return scores, p-values, outliers at a false discovery rate, and the nearest normal graphs.
@@ -222,9 +220,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         ids : sequence of str, optional
         """
         checked(fdr, "fdr", Real(1))
-        given = self._taken(X, ids)
-        found = self._rows(given)
-        return _judgement(given, found, fdr)
+        given = self._vectors(X, ids)
+        return _judgement(given, self._rows(given.vectors), fdr)
 
     def fit_judge(
         self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None, n_folds: int = 5
@@ -238,22 +235,17 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
-        X = list(X) if isinstance(X, Iterator) else X
-        self.fit(X, ids=ids)
-        given = self._taken(X, ids)
-        if len(given.Z) < n_folds:
-            raise GraphError(f"{len(given.Z)} graphs that can be used, and {n_folds} folds: take fewer folds")
-        folds = page_generator(draw_seed(self.random_state), 1, stream=4).permutation(len(given.Z)) % n_folds
-        found = np.full((len(given.Z), 3), np.nan)
-        nearest: list[str | None] = [None] * len(given.Z)
+        given = self._first_vectors(X, ids)
+        self.fit(given)
+        if len(given) < n_folds:
+            raise GraphError(f"{len(given)} graphs that can be used, and {n_folds} folds: take fewer folds")
+        folds = page_generator(draw_seed(self.random_state), 1, stream=4).permutation(len(given)) % n_folds
+        found = np.full((len(given), 3), np.nan)
+        nearest: list[str | None] = [None] * len(given)
         for fold in range(n_folds):
             inside = np.flatnonzero(folds == fold)
-            rest = np.flatnonzero(folds != fold)
-            alone = clone(self).set_params(transformer=None)
-            alone.fit(given.Z[rest], ids=[given.ids[place] for place in rest])
-            names = [given.ids[place] for place in inside]
-            part = Taken(given.Z[inside], np.arange(len(inside)), names, [], names)
-            found[inside], near = alone._rows(part)
+            alone = clone(self).set_params(transformer=None).fit(given.take(folds != fold))
+            found[inside], near = alone._rows(given.vectors[inside])
             for place, name in zip(inside.tolist(), near, strict=True):
                 nearest[place] = name
         judgement = _judgement(given, (found, nearest), fdr)
@@ -312,27 +304,35 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         above = int(USUAL * (1 + len(held_out))) - 1  # so many held-out scores may be as strange
         return -float(held_out[-1 - max(above, 0)])
 
-    def _taken(self, X: Any, ids: Sequence[str] | None = None) -> Taken:
+    def _first_vectors(self, X: Any, ids: Sequence[str] | None) -> Collection:
+        """Return the vectors of the graphs of `fit`, in double precision."""
+        seed = draw_seed(self.random_state)
+        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
+        given = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
+        return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
+
+    def _vectors(self, X: Any, ids: Sequence[str] | None = None) -> Collection:
         check_is_fitted(self, "offset_")
-        X = list(X) if isinstance(X, Iterator) else X
-        given = taken(X, self.transformer_, "X", on_error=self.on_error, ids=ids)
-        if len(given.Z) and given.Z.shape[1] != self.n_features_in_:
+        given = vectors_of(X, self.transformer_, on_error=self.on_error, ids=ids)
+        if len(given) and given.vectors.shape[1] != self.n_features_in_:
             raise GraphError(
-                f"X has vectors of length {given.Z.shape[1]}, and the detector was fitted on length "
+                f"X has vectors of length {given.vectors.shape[1]}, and the detector was fitted on length "
                 f"{self.n_features_in_}: all must come from one transformer"
             )
-        return given
+        return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
 
-    def _judged(self, given: Taken, answer: Any) -> FloatArray:
+    def _judged(self, X: Any, answer: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return an answer for each graph, NaN for bad ones."""
+        given = self._vectors(X)
         found = np.full(given.n_rows, np.nan)
-        if len(given.Z):
-            found[given.rows] = answer(given.Z)
+        if len(given):
+            found[given.rows] = answer(given.vectors)
         return found
 
-    def _rows(self, given: Taken) -> tuple[FloatArray, list[str | None]]:
+    def _rows(self, Z: FloatArray) -> tuple[FloatArray, list[str | None]]:
         """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
-        scores = self._scores(given.Z)
-        places, far = self._normal.nearest(self._map(given.Z))
+        scores = self._scores(Z)
+        places, far = self._normal.nearest(self._map(Z))
         found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
         return found, [self._normal_ids[place] for place in places]
 
@@ -342,7 +342,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _judgement(given: Taken, found: tuple[FloatArray, list[str | None]], fdr: float) -> Judgement:
+def _judgement(given: Collection, found: tuple[FloatArray, list[str | None]], fdr: float) -> Judgement:
     """Return rows for all graphs, bad ones too."""
     numbers, nearest = found
     full = np.full((given.n_rows, 4), np.nan)

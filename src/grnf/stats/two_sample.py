@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from grnf import __version__
 from grnf._utils.rules import Bool, Int, OneOf, checked
+from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
 from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
 from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
-from grnf.stats.samples import Pooled, pooled_samples
+from grnf.stats.pooling import pooled_views
 from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
 from grnf.typing import FloatArray
 
@@ -172,9 +173,11 @@ def two_sample_test(
     """
     n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    pooled = pooled_samples([X, Y], names, descriptor, ids)
+    samples, pooled = pooled_views([X, Y], names, descriptor, ids)
     return pooled_test(
+        samples,
         pooled,
+        descriptor,
         statistic=statistic,
         axes=axes,
         permutations=permutations,
@@ -211,8 +214,11 @@ def k_sample_test(
         raise GraphError(f"at least two samples are wanted; got {len(samples)}")
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
     names = [f"samples[{place}]" for place in range(len(samples))]
+    found, pooled = pooled_views(samples, names, descriptor)
     test = PooledTest(
-        pooled_samples(samples, names, descriptor),
+        pooled,
+        tuple(map(len, found)),
+        descriptor,
         statistic=statistic,
         axes=axes,
         permutations=permutations,
@@ -222,7 +228,9 @@ def k_sample_test(
 
 
 def pooled_test(
-    pooled: Pooled,
+    samples: Sequence[Collection],
+    pooled: dict[str, FloatArray],
+    descriptor: GraphDescriptor,
     *,
     statistic: str = "energy",
     axes: Sequence[int] = AXES,
@@ -231,9 +239,12 @@ def pooled_test(
     n_witnesses: int = 5,
     random_state: int = 0,
 ) -> TwoSampleResult:
-    """Test two samples whose vectors are made already; parameters are those of `two_sample_test`."""
+    """Test two samples that `pooled_views` returned; parameters are those of `two_sample_test`."""
+    sizes = tuple(map(len, samples))
     test = PooledTest(
         pooled,
+        sizes,
+        descriptor,
         statistic=statistic,
         axes=axes,
         permutations=permutations,
@@ -242,8 +253,9 @@ def pooled_test(
     )
     member, rows = test.loudest()
     space = rows.coordinates if member.axes is None else rows.whitened[:, : member.axes]
-    first, second = witnesses(space, test.shuffled.labels, test.shuffled.order, pooled, n_witnesses)
-    effect = effect_of(pooled, paired, random_state)
+    first, second = witnesses(space, test.shuffled.labels, test.shuffled.order, samples, n_witnesses)
+    view = next(iter(pooled))
+    effect = effect_of(view, pooled[view], sizes, paired, random_state)
     return TwoSampleResult(**test.found, effect=effect, witnesses_x=first, witnesses_y=second)
 
 
@@ -255,7 +267,9 @@ class PooledTest:
 
     def __init__(
         self,
-        pooled: Pooled,
+        views: Mapping[str, FloatArray],
+        sizes: tuple[int, ...],
+        descriptor: GraphDescriptor | None = None,
         *,
         statistic: str = "energy",
         axes: Sequence[int] = AXES,
@@ -267,14 +281,13 @@ class PooledTest:
         permutations = checked(permutations, "permutations", Int(1))
         axes = [checked(number, "axes", Int(1)) for number in axes]
         seed = checked(random_state, "random_state", Int(0))
-        if checked(paired, "paired", Bool()) and pooled.sizes[0] != pooled.sizes[1]:
-            raise GraphError(f"paired=True wants as many graphs in Y as in X; got {pooled.sizes}")
-        self._warn(pooled.sizes, permutations, paired)
-        self.shuffled = Shuffled(pooled.sizes, permutations, seed, paired)
+        if checked(paired, "paired", Bool()) and sizes[0] != sizes[1]:
+            raise GraphError(f"paired=True needs as many graphs in Y as in X; got {sizes}")
+        self._warn(sizes, permutations, paired)
+        self.shuffled = Shuffled(sizes, permutations, seed, paired)
         order = self.shuffled.order
-        self.rows = {
-            name: pooled_rows(Z[order], axes, name in pooled.axes_only) for name, Z in pooled.views.items()
-        }
+        axes_only = getattr(descriptor, "axes_only_", ())
+        self.rows = {name: pooled_rows(Z[order], axes, name in axes_only) for name, Z in views.items()}
         self.members = [
             member for name, rows in self.rows.items() for member in members(name, rows, statistic)
         ]
@@ -282,13 +295,16 @@ class PooledTest:
         weights = np.array([AS_IT_IS if member.axes is None else 1.0 for member in self.members])
         values = p_values_of(T, rounding, weights)
         settings = {"statistic": statistic, "axes": axes, "paired": paired, "random_state": seed}
-        self.found = self._results(T, values, pooled, permutations) | {
+        made = {"views": {name: f"vectors of length {Z.shape[1]}" for name, Z in views.items()}}
+        if descriptor is not None and hasattr(descriptor, "views_"):
+            made = descriptor.protocol()
+        self.found = self._results(T, values, sizes, permutations) | {
             "protocol": {
                 "version": __version__,
                 **settings,
                 "permutations": permutations,
-                "sizes": list(pooled.sizes),
-                "descriptor": pooled.protocol,
+                "sizes": list(sizes),
+                "descriptor": made,
             },
         }
 
@@ -316,7 +332,9 @@ class PooledTest:
             rounding = np.concatenate([error for _, error in parts])
         return np.concatenate(found, axis=1), rounding
 
-    def _results(self, T: FloatArray, values: PValues, pooled: Pooled, permutations: int) -> dict[str, Any]:
+    def _results(
+        self, T: FloatArray, values: PValues, sizes: tuple[int, ...], permutations: int
+    ) -> dict[str, Any]:
         return {
             "p_value": values.p_value,
             "statistics": [
@@ -324,6 +342,6 @@ class PooledTest:
                 for member, value, p in zip(self.members, T[:, 0], values.p_values, strict=True)
             ],
             "loudest": self.members[values.loudest],
-            "sizes": pooled.sizes,
+            "sizes": sizes,
             "permutations": permutations,
         }

@@ -1,4 +1,4 @@
-"""Bad samples: raised, NaN or skipped, with rows and reasons."""
+"""One collection: bad graphs are raised, NaN or left out; graphs or vectors in, vectors with names out."""
 
 import threading
 import warnings
@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from grnf import GRNF, Graph, GraphError, GrnfWarning
-from grnf.io import graphs_from_tables
+from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
+from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
+from grnf.io import AttributeEncoder, RawGraph, graphs_from_tables
 from guests import guest
 from random_graphs import cycle
 
@@ -135,8 +136,9 @@ def test_on_error_covers_features_that_overflow():
 
 def test_features_that_overflow_raise_by_default():
     grnf = GRNF(8, random_state=0, normalize=False).fit([Graph(1, [], [1.0])])
-    with pytest.raises(GraphError, match="graph 1: its features overflow float32"):
+    with pytest.raises(GraphError, match="its features overflow float32") as caught:
         grnf.transform([Graph(2, [(0, 1)], [1.0, 1.0]), Graph(2, [(0, 1)], [3e38, 1.0])])
+    assert (caught.value.where, caught.value.index) == ("X", 1)
 
 
 def test_fit_needs_one_good_sample():
@@ -196,3 +198,110 @@ def test_tables_of_edges_give_one_row_per_graph(on_error):
         with pytest.warns(GrnfWarning, match="1 of 3 samples are left out: rows 1"):
             found = grnf.transform(bad)
         assert found.index.tolist() == ["a", "c"]
+
+
+# ---- graphs or vectors in, vectors out
+
+
+def named(*names):
+    """Graphs of 3, 4, ... nodes with these names."""
+    return [RawGraph(n, np.array([[0, 1]]), graph_id=name) for n, name in enumerate(names, start=3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (named("a", "b"), ["a", "b"]),
+        (named("a", None), ["a", "11"]),
+        (iter([cycle(3), cycle(4)]), ["10", "11"]),
+        (GraphBatch.from_graphs([cycle(3), cycle(4)]), ["10", "11"]),
+        (np.zeros((2, 4), np.float32), ["10", "11"]),
+        ([[0, 1.5, 2, 3], [4, 5, 6, 7]], ["10", "11"]),
+        (np.zeros(4), ["10"]),
+    ],
+)
+def test_vectors_of_graphs_and_vectors(given, ids):
+    found = vectors_of(given, GRNF(4, random_state=0), start=10)
+    assert (found.ids, found.all_ids, found.errors) == (ids, ids, [])
+    assert found.vectors.shape == (len(ids), 4)
+    assert found.rows.tolist() == list(range(len(ids)))
+    again = vectors_of(found, ids=["x"] * len(ids))
+    assert again.vectors is found.vectors
+    assert again.ids == ["x"] * len(ids)
+    assert again.unique_ids == (["10", "11"] if len(ids) == 2 else ["x"])
+
+
+def test_a_transformer_is_fitted_on_a_copy_and_goes_with_the_vectors():
+    blank, fitted = GRNF(4, random_state=0), GRNF(4, random_state=0).fit([cycle(3)])
+    found = vectors_of([cycle(3), cycle(4)], blank)
+    assert not hasattr(blank, "n_components_")
+    np.testing.assert_array_equal(found.vectors, found.transformer.transform([cycle(3), cycle(4)]))
+    assert vectors_of([cycle(5)], fitted).transformer is fitted
+    assert vectors_of(found.vectors, blank).transformer is None
+    assert vectors_of(found.vectors, fitted).transformer is fitted
+    assert fitted.embed([cycle(5)]).transformer is fitted
+    with pytest.raises(GraphError, match="Y holds graphs, and nothing is known that makes vectors"):
+        vectors_of([cycle(5)], name="Y")
+
+
+@pytest.mark.parametrize("transformer", [GRNF(4, random_state=0), GRNF(4, random_state=0, on_error="nan")])
+def test_bad_graphs_and_vectors_are_left_out_and_reported(transformer):
+    graphs = [*named("a", "b", "c"), None, *named("d")]
+    found = vectors_of(graphs, transformer, on_error="skip", keep_graphs=True)
+    assert (found.n_rows, found.rows.tolist(), found.ids) == (5, [0, 1, 2, 4], ["a", "b", "c", "d"])
+    assert found.all_ids == ["a", "b", "c", "3", "d"]
+    assert [graph.graph_id for graph in found.graphs] == found.ids
+    assert [row for row, _ in found.errors] == [3]
+    np.testing.assert_array_equal(found.vectors, found.transformer.transform([*graphs[:3], graphs[4]]))
+    Z = found.vectors.copy()
+    Z[1, 0], Z[2, 1] = np.inf, 2e18
+    left = vectors_of(Z, on_error="skip", ids=list("wxyz"))
+    assert (left.rows.tolist(), left.ids) == ([0, 3], ["w", "z"])
+    assert left.errors == [(row, "the vector holds NaN, infinity or a number beyond 1e+18") for row in (1, 2)]
+    with pytest.raises(GraphError, match=r"X\[1\]: the vector holds NaN, .* \(id 'x'\)"):
+        vectors_of(Z, ids=list("wxyz"))
+    for given, where, index in ((graphs, "the stream", 13), (Z, "the stream", 11)):
+        with pytest.raises(GraphError) as caught:
+            vectors_of(given, transformer, name=where, start=10)
+        assert (caught.value.where, caught.value.index) == (where, index)
+
+
+def test_errors_of_a_collection_are_settled():
+    """What was left out when a collection was read is no error again, and stays in the report."""
+    read = Collection(4, np.array([0, 3]), [(1, "bad"), (2, "worse")], graphs=named("a", "d"), name="f.smi")
+    found = vectors_of(read, GRNF(4, random_state=0))
+    assert (found.name, found.n_rows, found.rows.tolist(), found.errors) == ("f.smi", 4, [0, 3], read.errors)
+    grnf = GRNF(4, random_state=0).fit(read)
+    np.testing.assert_array_equal(grnf.embed(read).vectors, found.vectors)
+    filled = grnf.embed(read, on_error="nan").vectors
+    assert np.isnan(filled).all(axis=1).tolist() == [False, True, True, False]
+    bad = Collection(2, np.arange(2), graphs=[cycle(3), None], name="f.smi")
+    with pytest.raises(GraphError) as caught:
+        vectors_of(bad, GRNF(4, random_state=0), name="X")
+    assert (caught.value.where, caught.value.index) == ("f.smi", 1)
+    with pytest.raises(GraphError, match="X holds vectors; graphs are needed"):
+        grnf.transform(collect(np.zeros((2, 4))))
+
+
+def test_collections_are_checked():
+    with pytest.raises(GraphError, match="X: 1 ids for 2 graphs"):
+        collect(np.zeros((2, 4)), ids=["a"])
+    for nothing in ([], np.zeros((0, 4)), np.zeros((3, 0))):
+        with pytest.raises(GraphError, match="Y is empty"):
+            collect(nothing, name="Y")
+
+    class Short:
+        def transform(self, graphs):
+            return np.zeros((len(graphs) - 1, 2))
+
+    with pytest.raises(GraphError, match="1 vectors of 2 graphs"):
+        vectors_of([cycle(3), cycle(4)], Short())
+
+
+def test_some_of_a_collection():
+    encoder, found = fit_encode(named("a", "b", "c"), AttributeEncoder())
+    some = found.take(np.array([True, False, True]))
+    assert (some.ids, some.batch.sizes.tolist(), some.n_rows) == (["a", "c"], [3, 5], 3)
+    assert encode(named("a"), encoder).embed(lambda batch: batch.sizes[:, None], 1, float).vectors == [[3]]
+    kept = collect(named("a", "b", "c")).take(np.array([2, 0]))
+    assert [graph.graph_id for graph in kept.graphs] == kept.ids == ["c", "a"]

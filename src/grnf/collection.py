@@ -1,0 +1,469 @@
+"""A collection of graphs or vectors: what can be used, where it was in the input, and why the rest cannot.
+
+`encode` and `fit_encode` turn graphs of any kind into one `GraphBatch`, under a policy for bad graphs.
+`vectors_of` turns graphs, vectors or a `Collection` into finite vectors. The transformer is passed in.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from grnf._utils.rules import OneOf, checked
+from grnf.errors import GraphError, GrnfWarning
+from grnf.graphs import Graph, GraphBatch, check_graphs
+from grnf.io.batch import RawBatch
+from grnf.io.doors import block_of_objects
+from grnf.io.encode import AttributeEncoder, warn_unused
+from grnf.io.objects import is_edge_table, listed_graphs, to_raw
+from grnf.io.raw import RawGraph
+from grnf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "ON_ERROR",
+    "Collection",
+    "collect",
+    "encode",
+    "fit_encode",
+    "is_fitted",
+    "vectors_of",
+    "warn_skipped",
+]
+
+ON_ERROR = OneOf("raise", "nan", "skip")
+LARGEST = 1e18
+"""Entries of vectors must be smaller: squares of larger ones overflow single precision."""
+
+ABSENT: Any = None
+"""In the place of a batch or of vectors."""
+
+ROWS_SHOWN = 20
+ROWS_CHECKED = 8192
+"""Rows of vectors that are checked at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """The graphs of a collection that can be used, and the errors of the others.
+
+    What is there depends on where it comes from: `encode` gives a batch, `GRNF.embed` and `vectors_of` give
+    vectors, `collect` keeps what it was given. `grnf.stats`, `grnf.search` and `grnf.map` take a `Collection`
+    instead of graphs or vectors.
+
+    Parameters
+    ----------
+    n_rows : int
+        Graphs in the input, good and bad.
+    rows : array of int, shape (n,)
+        Positions in the input of the graphs that are kept, ascending. With ``on_error="nan"`` all are kept.
+    errors : list of (int, str)
+        Position and reason of each graph that cannot be used.
+    batch : GraphBatch, optional
+        The graphs, encoded.
+    vectors : array, shape (n, M), optional
+    graphs : sequence, optional
+        The graphs as they were given, or as `RawGraph` if they were asked for.
+    names : sequence of str or None, optional
+        Names of all graphs in the input; None for a graph without a name.
+    index : sequence, optional
+        Index of a pandas input, bad graphs included.
+    transformer : object, optional
+        What made the vectors, fitted.
+    name : str
+        What errors call the collection, such as the file it was read from; by default "X".
+    start : int, default=0
+        Number of the first graph, if the input is a part of a stream.
+    on_error : "raise", "nan" or "skip"
+        What `embed` does about graphs whose features cannot be computed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = collect(np.zeros((3, 8)), ids=["a", "b", "c"])
+    >>> found.ids, found.vectors.shape, found.errors
+    (['a', 'b', 'c'], (3, 8), [])
+    """
+
+    n_rows: int
+    rows: IntArray
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    batch: GraphBatch = ABSENT
+    vectors: FloatArray = ABSENT
+    graphs: Any = None
+    names: Sequence[str | None] | None = None
+    index: Any = None
+    transformer: Any = None
+    name: str = ""
+    start: int = 0
+    on_error: str = "raise"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there are vectors: they were given, or made."""
+        return self.vectors is not None
+
+    @property
+    def title(self) -> str:
+        """The name of the collection in errors."""
+        return self.name or "X"
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Names of the graphs that are kept; a graph without a name has its number."""
+        return self._named(self.rows.tolist())
+
+    @cached_property
+    def all_ids(self) -> list[str]:
+        """Names of all graphs in the input."""
+        return self._named(range(self.n_rows))
+
+    @property
+    def unique_ids(self) -> list[str]:
+        """`ids`, or numbers if two graphs have the same name."""
+        ids = self.ids
+        return ids if len(set(ids)) == len(ids) else [str(self.start + row) for row in self.rows.tolist()]
+
+    @property
+    def skipped(self) -> list[tuple[int, str]]:
+        """The errors of graphs that are not kept."""
+        kept = set(self.rows.tolist() if self.errors else [])
+        return [(row, reason) for row, reason in self.errors if row not in kept]
+
+    def take(self, places: IntArray | BoolArray) -> Self:
+        """Return some of the kept graphs, by their places among them or by a mask."""
+        places = np.arange(len(self))[places]
+        return replace(
+            self,
+            rows=self.rows[places],
+            batch=ABSENT if self.batch is None else self.batch.take(places),
+            vectors=self.vectors[places] if self.has_vectors else ABSENT,
+            graphs=_taken(self.graphs, places),
+        )
+
+    def embed(self, function: Callable[[GraphBatch], FloatArray], width: int, dtype: npt.DTypeLike) -> Self:
+        """Return the collection with the vectors that a function makes of its batch, and without the batch.
+
+        Graphs that fail have rows of NaN, or are left out, as `on_error` asks; `errors` has the reasons.
+        """
+        if self.on_error == "raise" or not self.errors:
+            try:
+                return replace(self, vectors=function(self.batch), batch=ABSENT)
+            except GraphError as error:
+                if self.on_error == "raise":
+                    row = None if error.index is None else int(self.rows[error.index])
+                    raise error.located(index=row, where=self.title) from None
+        Z = np.full((self.n_rows, width), np.nan, dtype=dtype)
+        errors = list(self.errors)
+        self._fill(Z, function, np.arange(len(self)), errors)
+        rows = np.arange(self.n_rows)
+        if self.on_error == "skip" and errors:
+            rows = np.delete(rows, [row for row, _ in errors])
+            Z = Z[rows]
+        return replace(self, rows=rows, errors=sorted(errors), batch=ABSENT, vectors=Z)
+
+    def _fill(
+        self,
+        Z: FloatArray,
+        function: Callable[[GraphBatch], FloatArray],
+        places: IntArray,
+        errors: list[tuple[int, str]],
+    ) -> None:
+        """Embed some graphs of the batch. If that fails, halve them until each graph that fails is alone."""
+        if len(places) == 0:
+            return
+        try:
+            Z[self.rows[places]] = function(self.batch.take(places))
+        except GraphError as error:
+            if len(places) == 1:
+                errors.append((int(self.rows[places[0]]), error.explanation))
+            else:
+                for half in np.array_split(places, 2):
+                    self._fill(Z, function, half, errors)
+
+    def _named(self, rows: Sequence[int]) -> list[str]:
+        if self.names is None:
+            return [str(self.start + row) for row in rows]
+        own = [self.names[row] for row in rows]
+        return [str(self.start + row if one is None else one) for row, one in zip(rows, own, strict=True)]
+
+
+def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
+    """Warn of graphs that are left out, if there are any; `where` tells users where the reasons are."""
+    if skipped:
+        shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
+        more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
+        text = (
+            f"{len(skipped)} of {n_kept + len(skipped)} samples are left out: rows {shown}{more}. "
+            f"Row {skipped[0][0]}: {skipped[0][1]}. All reasons are in {where}"
+        )
+        warnings.warn(text, GrnfWarning, stacklevel=stacklevel)
+
+
+def fit_encode(
+    X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = ""
+) -> tuple[AttributeEncoder, Collection]:
+    """Fit an encoder on the good graphs of a collection, and encode them.
+
+    Parameters
+    ----------
+    X : collection of graphs of any kind, as in `GRNF.fit`
+    encoder : AttributeEncoder
+        Its policies are used; it is not fitted itself if the graphs need no encoding.
+    on_error : "raise", "nan" or "skip"
+    name : str
+        What errors call the collection.
+
+    Examples
+    --------
+    >>> encoder, found = fit_encode([Graph(2, [(0, 1)]), "not a graph"], AttributeEncoder(), "skip")
+    >>> found.rows, found.batch, [row for row, _ in found.errors]
+    (array([0]), GraphBatch(1 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0), [1])
+    """
+    given = _graphs(X, on_error, name)
+    batch = _plain_batch(given, on_error)
+    if batch is not None:
+        encoder = AttributeEncoder.of_batch(batch, unseen=encoder.unseen, missing=encoder.missing)
+        return encoder, replace(given, batch=batch, graphs=None)
+    raws = _raws(given, on_error)
+    encoder.fit(raws if isinstance(raws, RawBatch) else [raw for raw in raws if isinstance(raw, RawGraph)])
+    found = _encoded(given, raws, encoder, on_error)
+    if not len(found):
+        row, reason = found.errors[0]
+        raise GraphError(f"none of the {found.n_rows} samples can be used; {found.title}[{row}]: {reason}")
+    return encoder, found
+
+
+def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = "") -> Collection:
+    """Encode a collection of graphs by a fitted encoder; parameters are those of `fit_encode`."""
+    given = _graphs(X, on_error, name)
+    if encoder.unnamed:
+        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
+        batch = _plain_batch(given, on_error, **widths)
+        if batch is not None:
+            encoder.check_keys(batch)
+            return replace(given, batch=batch, graphs=None)
+    return _encoded(given, _raws(given, on_error), encoder, on_error)
+
+
+def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: int = 0) -> Collection:
+    """Return graphs, vectors or a collection as a `Collection`; nothing is encoded or embedded.
+
+    Parameters
+    ----------
+    X : collection of graphs of any kind, `Collection`, or vectors
+        Vectors are a floating-point array of one or two dimensions, or a list of lists of numbers.
+    name : str
+        What errors call it, unless it is a `Collection` with a name.
+    ids : sequence of str, optional
+        Names of the graphs; by default their own.
+    start : int, default=0
+        Number of the first graph.
+    """
+    lists = isinstance(X, list) and len(X) > 0 and all(isinstance(row, list) for row in X)
+    if lists and all(isinstance(entry, int | float) for row in X for entry in row):
+        X = np.array(X, dtype=np.float64)
+    if isinstance(X, Collection):
+        found = replace(X, name=X.name or name)
+    elif isinstance(X, np.ndarray) and X.ndim in (1, 2) and X.dtype.kind == "f":
+        X = np.atleast_2d(X)
+        found = Collection(len(X), np.arange(len(X)), vectors=X, name=name, start=start)
+    else:
+        found = replace(_graphs(X, "raise", name), start=start)
+    if found.n_rows == 0 or (found.has_vectors and found.vectors.shape[1] == 0):
+        raise GraphError(f"{found.title} is empty: at least one graph is needed")
+    if ids is None:
+        return found
+    if len(ids) != found.n_rows:
+        raise GraphError(f"{len(ids)} ids for {found.n_rows} graphs", where=found.title)
+    return replace(found, names=[str(one) for one in ids])
+
+
+def vectors_of(
+    X: Any,
+    transformer: Any = None,
+    *,
+    name: str = "",
+    on_error: str = "raise",
+    ids: Sequence[str] | None = None,
+    start: int = 0,
+    keep_graphs: bool = False,
+) -> Collection:
+    """Return the vectors of graphs, or vectors as they are given, all of them finite.
+
+    Parameters
+    ----------
+    X, name, ids, start
+        As in `collect`.
+    transformer : object with `transform`, optional
+        Makes vectors of graphs. If it is not fitted, a copy is fitted on X; the result has it.
+    on_error : "raise", "nan" or "skip"
+        A bad graph, or a vector that is not finite, is an error; or else it is left out and reported.
+    keep_graphs : bool, default=False
+        Return the graphs too, as `RawGraph`.
+
+    Examples
+    --------
+    >>> found = vectors_of([[1.0, 2.0], [3.0, float("nan")]], on_error="skip")
+    >>> found.vectors, found.errors
+    (array([[1., 2.]]), [(1, 'the vector holds NaN, infinity or a number beyond 1e+18')])
+    """
+    found = collect(X, name=name, ids=ids, start=start)
+    if not found.has_vectors:
+        found = _embedded(found, transformer, on_error)
+        found = replace(found, graphs=[to_raw(one) for one in found.graphs] if keep_graphs else None)
+    elif found.transformer is None and transformer is not None and is_fitted(transformer):
+        found = replace(found, transformer=transformer)
+    good = _finite(found.vectors)
+    if good.all():
+        return found
+    reason = f"the vector holds NaN, infinity or a number beyond {LARGEST:g}"
+    known = dict(found.errors)
+    bad = {row: reason for row in found.rows[~good].tolist() if row not in known}
+    _raise_first(found, bad, on_error)
+    return replace(found.take(good), errors=sorted([*found.errors, *bad.items()]))
+
+
+def is_fitted(transformer: Any) -> bool:
+    """Whether a transformer is fitted, or needs no fit."""
+    if not hasattr(transformer, "fit"):
+        return True
+    try:
+        check_is_fitted(transformer)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _embedded(given: Collection, transformer: Any, on_error: str) -> Collection:
+    """Return a collection of graphs with vectors, without the graphs that cannot be used."""
+    if transformer is None:
+        raise GraphError(
+            f"{given.title} holds graphs, and nothing is known that makes vectors of them",
+            cure="Give vectors, or a transformer that makes them",
+        )
+    if not is_fitted(transformer):
+        transformer = clone(transformer)
+        if on_error != "raise" and "on_error" in transformer.get_params(deep=False):
+            transformer.set_params(on_error="skip")
+        try:
+            transformer = transformer.fit(given.graphs)
+        except GraphError as error:
+            index = None if error.index is None else given.start + int(given.rows[error.index])
+            raise GraphError(error.reason, index=index, where=given.title, cure=error.cure) from None
+    failed: dict[int, str] = {}
+    if hasattr(transformer, "embed"):
+        made = transformer.embed(given.graphs, on_error="skip")
+        Z, places = made.vectors, made.rows
+        failed = {int(given.rows[place]): reason for place, reason in made.errors}
+        _raise_first(given, failed, on_error)
+    else:
+        Z = np.asarray(transformer.transform(given.graphs))
+        places = np.arange(len(Z))
+        if len(Z) != len(given):
+            raise GraphError(f"{len(Z)} vectors of {len(given)} graphs", where=given.title)
+    errors = sorted([*given.errors, *failed.items()])
+    return replace(given.take(places), errors=errors, vectors=Z, transformer=transformer)
+
+
+def _raise_first(given: Collection, failed: dict[int, str], on_error: str) -> None:
+    if failed and on_error == "raise":
+        row = min(failed)
+        own = None if given.names is None else given.names[row]
+        called = "" if own is None or own == str(row) else f" (id {own!r})"
+        raise GraphError(f"{failed[row]}{called}", index=given.start + row, where=given.title)
+
+
+def _finite(Z: FloatArray) -> BoolArray:
+    good = np.ones(len(Z), dtype=np.bool_)
+    for start in range(0, len(Z), ROWS_CHECKED):
+        some = slice(start, start + ROWS_CHECKED)
+        good[some] = np.abs(Z[some]).max(axis=1, initial=0) < LARGEST  # false for NaN
+    return good
+
+
+def _graphs(X: Any, on_error: str, name: str) -> Collection:
+    """Return graphs of any kind as a collection with `graphs`: a list, or the batch that they are."""
+    checked(on_error, "on_error", ON_ERROR)
+    if isinstance(X, Collection):
+        if X.graphs is None:
+            raise GraphError(f"{X.title} holds vectors; graphs are needed")
+        return replace(X, name=X.name or name, on_error=on_error)
+    objects = X if isinstance(X, list) and X else listed_graphs(X, caller=name or "X")
+    names: Sequence[str | None] | None = None
+    if isinstance(objects, RawBatch):
+        names = objects.graph_ids
+    elif not isinstance(objects, GraphBatch):
+        names = [getattr(graph, "graph_id", None) for graph in objects]
+    index = None
+    if type(X).__module__.partition(".")[0] == "pandas":  # by its name, so that pandas is not imported
+        index = names if is_edge_table(X) else X.index
+    rows = np.arange(len(objects))
+    return Collection(len(rows), rows, graphs=objects, names=names, index=index, name=name, on_error=on_error)
+
+
+def _plain_batch(given: Collection, on_error: str, **widths: Any) -> GraphBatch | None:
+    """Return a collection that is nothing but good `Graph` records; None for any other."""
+    objects = given.graphs
+    if not isinstance(objects, GraphBatch) and not all(isinstance(sample, Graph) for sample in objects):
+        return None
+    try:
+        return check_graphs(objects, caller=given.title, **widths)
+    except GraphError:
+        if on_error == "raise":
+            raise
+        return None
+
+
+def _raws(given: Collection, on_error: str) -> list[RawGraph | GraphError] | RawBatch:
+    """Return all graphs with named columns, or the errors of those that are not graphs."""
+    objects = given.graphs
+    block = objects if isinstance(objects, RawBatch) else block_of_objects(objects)
+    if block is not None:
+        return block
+    raws: list[RawGraph | GraphError] = []
+    for row, graph in zip(given.rows.tolist(), objects, strict=True):
+        try:
+            raws.append(to_raw(graph))
+        except GraphError as error:
+            if on_error == "raise":
+                raise error.located(index=row, where=given.title) from None
+            raws.append(error)
+    return raws
+
+
+def _encoded(
+    given: Collection, raws: list[RawGraph | GraphError] | RawBatch, encoder: AttributeEncoder, on_error: str
+) -> Collection:
+    """Encode all graphs at once; those that fail are reported, and do not affect the others."""
+    good: Any = raws
+    rows, failed = given.rows, dict[int, str]()
+    if not isinstance(raws, RawBatch):
+        kept = np.array([isinstance(raw, RawGraph) for raw in raws], dtype=np.bool_)
+        good = [raw for raw in raws if isinstance(raw, RawGraph)]
+        bad = [raw.explanation for raw in raws if isinstance(raw, GraphError)]
+        failed, rows = dict(zip(rows[~kept].tolist(), bad, strict=True)), rows[kept]
+    batch, places, errors = encoder.encode_batch(good)
+    failed |= {int(rows[place]): reason for place, reason in errors}
+    _raise_first(given, failed, on_error)
+    warn_unused(encoder.unused_columns(good))
+    errors = sorted([*given.errors, *failed.items()])
+    return replace(given, rows=rows[places], errors=errors, batch=batch, graphs=None)
+
+
+def _taken(graphs: Any, places: IntArray) -> Any:
+    """Return some graphs of a sequence or batch."""
+    if graphs is None or len(places) == len(graphs):
+        return graphs
+    return graphs.take(places) if hasattr(graphs, "take") else [graphs[place] for place in places.tolist()]
