@@ -252,6 +252,7 @@ def test_a_damaged_plan_says_what_to_do(run_full, call, job, tu, tmp_path, damag
     damage(tmp_path / "z.npy.parts" / "plan.json")
     result = call(*job, "--resume")
     assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
     assert "plan.json is damaged" in result.stderr
     assert "start over with --force" in result.stderr
     assert call(*job, "--force").returncode == 0

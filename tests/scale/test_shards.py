@@ -201,6 +201,22 @@ def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, cli
     assert sums(tmp_path / VECTORS) == expected
 
 
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGKILL"])
+def test_stopped_between_a_shard_and_its_record(embed, expected, source, tmp_path, signal):
+    stop = f"""
+import os, signal
+from grnf.scale import work
+def stop(*_):
+    os.kill(os.getpid(), signal.{signal})
+work.atomic_write = stop
+"""
+    driver = (stop + DRIVER).replace('"n_jobs": 2', '"n_jobs": 1')
+    subprocess.run([sys.executable, "-c", driver, str(source), str(tmp_path / VECTORS)], capture_output=True)
+    assert (tmp_path / VECTORS / "shard-000000.parquet").exists() == (signal == "SIGKILL")
+    embed(resume=True)
+    assert sums(tmp_path / VECTORS) == expected
+
+
 DRIVER = """
 import sys
 from grnf import GRNF, scale

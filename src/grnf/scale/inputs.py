@@ -59,7 +59,7 @@ class RunInputs:
         for path in self.paths:
             if str(path) == "-" or is_pipe(path):
                 raise GraphError(f"{path} can be read only once", cure="Save it as a file first")
-        several = is_several(inputs)
+        self._several = several = is_several(inputs)
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         self.name = f"{self.paths[0]}{more}" if name is None else name
         self.source: _Known | None = None
@@ -87,8 +87,8 @@ class RunInputs:
         """Yield the graphs `size` at a time; with `yield_bad`, a `BadGraph` for each that cannot be read."""
         more: Any = {"on_error": "yield" if yield_bad else "raise", "block_size": size, "n_jobs": n_jobs}
         if self.source is None:
-            several = self.paths if len(self.paths) > 1 else self.paths[0]
-            return sized(read_blocks(several, format=format, **more, **(options or {})), size)
+            where = self.paths if self._several else self.paths[0]
+            return sized(read_blocks(where, format=format, **more, **(options or {})), size)
         entry = format_of(self.source, format)
         return sized(blocks_of(self.source, entry, options=dict(options or {}), **more), size)
 

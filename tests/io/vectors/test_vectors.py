@@ -224,7 +224,7 @@ def test_folders_of_others_are_left_alone(tmp_path):
     assert (tmp_path / "z.npy.parts" / "thesis.tex").exists()
     (tmp_path / "y.npy.parts").mkdir()
     (tmp_path / "y.npy.parts" / "plan.json").write_text("{")
-    with pytest.raises(ValueError, match="is damaged"):
+    with pytest.raises(FileExistsError, match="is damaged"):
         written(tmp_path / "y.npy", blocks()[1])
 
 

@@ -184,7 +184,7 @@ class ShardWriter:
                 self._begun = True
                 return {}
         else:
-            self._check_output(run, resume, force)
+            self._check_output(run, resume, force, known=before is not None)
         return self._new(run, plan)
 
     def _new(self, run: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
@@ -193,9 +193,8 @@ class ShardWriter:
         self._clear()
         self._begun = True
         if finished is None and not self.single:
-            for file in self.output.iterdir():
-                if file.name.startswith((*SHARDS, MANIFEST)):
-                    file.unlink()
+            (self.output / MANIFEST).unlink(missing_ok=True)
+            self._remove_shards()
         plan = self._written_plan({"run": run, **make()})
         if finished is not None:
             for record in finished["shards"]:
@@ -213,7 +212,7 @@ class ShardWriter:
     def _plan(self, force: bool) -> dict[str, Any] | None:
         plan: dict[str, Any] | None = unsealed(self.work / PLAN)
         if plan is None and (self.work / PLAN).exists() and not force:
-            raise ValueError(
+            raise FileExistsError(
                 f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
                 "over with --force"
             )
@@ -238,8 +237,8 @@ class ShardWriter:
             return made if isinstance(made, dict) and self.output.exists() else None
         return None
 
-    def _check_output(self, run: Mapping[str, Any], resume: bool, force: bool) -> None:
-        """Refuse to replace vectors or settings without `force`."""
+    def _check_output(self, run: Mapping[str, Any], resume: bool, force: bool, known: bool) -> None:
+        """Refuse to replace vectors or settings without `force`; shards of a `known` run do not count."""
         made = self._read_settings()
         if resume and not force and (made is not None or (self.single and self.output.exists())):
             changes = "; ".join(differences((made or {}).get("run", {}), run))
@@ -249,7 +248,8 @@ class ShardWriter:
             )
         for path in (self.output, side_file(self.output)) if self.single else (self.output / MANIFEST,):
             check_free(path, force)
-        if not self.single and not force and any(file.name.startswith("shard-") for file in self._files()):
+        shards = [] if self.single else list(self.output.glob("shard-*"))
+        if shards and not known and not force:
             raise FileExistsError(
                 f"{self.output} holds shards of an unknown run: remove them, or write over them with --force"
             )
@@ -378,9 +378,7 @@ class ShardWriter:
             write_json(self.output / MANIFEST, settings)
         if keep_plan:
             return
-        if not self.single:
-            for left in self.output.glob(".shard-*.part"):  # of processes that were killed
-                left.unlink(missing_ok=True)
+        self._remove_shards(".shard-*.part")  # of processes that were killed
         self._remove_work()
 
     def _complete(self, settings: Mapping[str, Any]) -> None:
@@ -412,6 +410,7 @@ class ShardWriter:
         if self._begun and not self.records:
             with suppress(FolderInUseError):
                 self.check()
+                self._remove_shards()
                 self._remove_work()
         self._lock.remove_folder()  # if there is nothing in it
         if self._made:
@@ -424,6 +423,10 @@ class ShardWriter:
         self._clear()
         self._lock.remove_folder()
 
+    def _remove_shards(self, names: str = "*shard-*") -> None:
+        for file in self.output.glob(names) if not self.single else ():
+            file.unlink(missing_ok=True)
+
     def _clear(self) -> None:
         """Remove everything but the lock; a file that is not part of a run stays, and is an error."""
         files = [file for file in self.work.iterdir() if file.name != LOCK]
@@ -435,13 +438,10 @@ class ShardWriter:
         for file in sorted(files, key=lambda file: file.name != PLAN):  # without the plan the rest is void
             file.unlink(missing_ok=True)
 
-    def _files(self) -> list[Path]:
-        return list(self.output.iterdir()) if self.output.is_dir() else []
-
     def _make_folder(self) -> None:
         if self.output.exists() and not self.output.is_dir():
             raise FileExistsError(f"{self.output} is a file; shards go to a folder")
-        for file in self._files():
+        for file in self.output.iterdir() if self.output.is_dir() else ():
             if not file.name.startswith((self.work.name, MANIFEST, *SHARDS)):
                 raise FileExistsError(
                     f"{self.output} holds {file.name}, which is not a shard: choose another folder"
