@@ -174,7 +174,7 @@ def _vector_blocks(sources: list[str]) -> Iterator[tuple[Any, list[str]]]:
     import numpy as np
 
     from grnf.io.vectors import read_vectors, shard_files
-    from grnf.io.vectors.shards import is_shard_folder
+    from grnf.io.vectors.read import is_shard_folder
 
     folders: Iterator[list[Any]] = (
         list(shard_files(name, check=True)) if is_shard_folder(name) else [name] for name in sources
