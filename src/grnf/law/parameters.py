@@ -158,9 +158,9 @@ class ParameterLaw:
 
     def to_config(self) -> dict[str, Any]:
         """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
-        parts = [self, self.orders, self.coefficients]
-        if isinstance(self.orders, Restricted):
-            parts.append(self.orders.law)
+        parts: list[object] = [self, self.coefficients, self.orders]
+        while isinstance(parts[-1], Restricted):
+            parts.append(parts[-1].law)
         for part in parts:
             if type(part) not in READABLE:
                 names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
