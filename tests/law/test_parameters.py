@@ -8,7 +8,7 @@ from grnf import GRNF, Graph, OrderTooLargeError
 from grnf._utils.random import draw_seed
 from grnf.basis import bell
 from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, importance_weights
-from grnf.law.draw import n_parameters
+from grnf.law.parameters import n_parameters
 
 LAW = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=2)
 

@@ -37,8 +37,8 @@ MOST_TYPES, FEW_TUPLES = 2**22, 1000
 COUNTED = 40
 """What counting costs for each step of the walk and each type, beside a term of a channel."""
 
-EDGE_STEP, TRIPLES = 0.8, 4
-"""What a step along edges costs beside one of the walk; and how many triples are met in the time of one."""
+EDGE_STEP = 0.8
+"""Cost of a step along edges, relative to a step of the walk."""
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
 """Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
@@ -74,13 +74,9 @@ def most_types(cost: FloatArray, steps: FloatArray, channels: int) -> IntArray:
 
 
 def walked(B: int, rows: IntArray | FloatArray, edges: IntArray | FloatArray) -> FloatArray:
-    """Return the steps of a walk over all tuples of B - 1 rows, each with the neighbours of its rows.
-
-    Or the steps that take as long as all triples, where that is less.
-    """
+    """Return the steps of a walk over all tuples of B - 1 rows, each with the neighbors of its rows."""
     n, degree = np.asarray(rows, float), 2.0 * edges / np.maximum(rows, 1)
-    steps = falling(n + B - 2, B - 1) / math.factorial(B - 1) * (2 + (B - 1) * degree)
-    return np.minimum(steps, n**3 / TRIPLES) if B == 3 else steps
+    return np.asarray(falling(n + B - 2, B - 1) / math.factorial(B - 1) * (2 + (B - 1) * degree))
 
 
 def met_along_edges(degrees: IntArray, node_ptr: IntArray) -> FloatArray:

@@ -23,10 +23,9 @@ from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
 from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
 from grnf.engine.grouping import class_numbers, grouped
-from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
-from grnf.engine.node_sums import node_sum_slopes
 from grnf.engine.pair_sums import (
     node_and_pair_sums,
+    node_sum_slopes,
     pair_sum_slopes,
     sorted_pair_sum_slopes,
     sorted_pair_sums,
@@ -35,7 +34,16 @@ from grnf.engine.projection import Slopes
 from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
 from grnf.engine.sorted_tuple_sums import sorted_tuple_sums
-from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
+from grnf.engine.statistics import (
+    SEARCHED,
+    Neighbours,
+    Source,
+    Statistics,
+    attribute_slopes,
+    folded,
+    neighbours,
+    statistics,
+)
 from grnf.engine.triple_types import Members
 from grnf.engine.tuple_sums import tuple_sum_slopes, tuple_sums
 from grnf.engine.tuple_types import list_types

@@ -13,9 +13,8 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import evaluate, project, set_evaluated
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.typing import FloatArray
 
 __all__ = ["Matrices", "Slopes", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]

@@ -12,11 +12,10 @@ import numpy as np
 
 from grnf._utils.jit import compiled
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.projection import terms
 from grnf.engine.rows import RAMP, Activation, activate, add_heads
 from grnf.engine.sorting import pair_sums, triple_sums
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["sorted_tuple_sums"]

@@ -9,11 +9,10 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape, terms
 from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.engine.type_sums import add_run
 from grnf.typing import FloatArray, IntArray
 

@@ -17,27 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
-from grnf.engine.costs import TRIPLES
 from grnf.engine.counting import add_to, counted, counting_sort, grown, merged, place_of, roomy
 from grnf.engine.triple_types import (
     Form,
     Members,
-    listed_triples,
     order_triples,
     slot_bits,
     triples_along_edges,
-    triples_of_rows,
 )
 from grnf.typing import BoolArray, IntArray
 
 __all__ = ["Form", "TypeLists", "list_types", "read"]
-
-
-FEW_ROWS = 8
-"""Rows of a graph up to which all its triples are met, however few edges it has."""
-
-SYMBOLS = 4
-"""Symbols of a last slot, for each pair of rows, up to which each has a place in a table."""
 
 
 KEY_BITS = 62
@@ -107,16 +97,7 @@ def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -
 
     Triples of single nodes may be counted along edges, see `triple_types`.
     """
-    n_orders, n_rows = _factorial(form.slots), of.node_ptr[g + 1] - of.node_ptr[g]
-    entries = of.ptr[of.node_ptr[g + 1]] - of.ptr[of.node_ptr[g]]
-    dense = not along_edges and n_rows * n_rows <= TRIPLES * (n_rows + entries)
-    if form.slots == 3 and (n_rows <= FEW_ROWS or dense):
-        if 1 << slot_bits(form, 2) <= SYMBOLS * n_rows**2:
-            keys, counts = triples_of_rows(of, g, form, most)
-            return Types(keys, counts)
-        if n_rows <= FEW_ROWS and n_rows**3 <= most:
-            keys, counts = listed_triples(of, g, form)
-            return Types(keys, counts)
+    n_orders = _factorial(form.slots)
     if along_edges and form.slots == 3:
         keys, counts = triples_along_edges(of, g, form, most // n_orders)
     else:

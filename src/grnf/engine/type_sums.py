@@ -12,11 +12,10 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.projection import Slopes, Tape, finish_tape, matrices, projection_of, start_tape
 from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.engine.triple_types import Form
 from grnf.engine.tuple_types import TypeLists, read
 from grnf.typing import FloatArray, IntArray

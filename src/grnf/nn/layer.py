@@ -16,7 +16,7 @@ from grnf.basis import check_basis
 from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, importance_weights, parameter_law
-from grnf.law.draw import n_head_parameters, n_parameters
+from grnf.law.parameters import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
 from grnf.nn.sums import Settings, feature_sums, frozen_features
