@@ -20,7 +20,7 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "Effect",
-    "Interval",
+    "Score",
     "Witness",
     "drawn_counts",
     "effect_of",
@@ -40,18 +40,19 @@ GROUPS = 16
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A value with its interval."""
+class Score:
+    """A value with its interval of 95 %, and its value for two halves of the reference if that is known."""
 
     value: float
     low: float
     high: float
+    baseline: float | None = None
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+def wilson(successes: int, n: int, level: float = 0.95) -> Score:
     """Return a share with Wilson's interval.
 
     Examples
@@ -62,13 +63,13 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     nan [0, 1]
     """
     if n == 0:
-        return Interval(float("nan"), 0.0, 1.0)
+        return Score(float("nan"), 0.0, 1.0)
     z = NormalDist().inv_cdf(0.5 + level / 2)
     share = successes / n
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     low, high = (0.0 if successes == 0 else middle - half), (1.0 if successes == n else middle + half)
-    return Interval(share, low, high)
+    return Score(share, low, high)
 
 
 def drawn_counts(n: int, resamples: int, random: np.random.Generator) -> FloatArray:
@@ -76,10 +77,10 @@ def drawn_counts(n: int, resamples: int, random: np.random.Generator) -> FloatAr
     return random.multinomial(n, np.full(n, 1 / n), size=resamples).T.astype(np.float64)
 
 
-def percentiles(value: float, resampled: FloatArray, level: float = 0.95) -> Interval:
+def percentiles(value: float, resampled: FloatArray, level: float = 0.95) -> Score:
     """Return a value with the interval that holds so large a part of the resampled ones, and the value."""
     low, high = np.quantile(resampled, [0.5 - level / 2, 0.5 + level / 2])
-    return Interval(value, float(min(low, value)), float(max(high, value)))
+    return Score(value, float(min(low, value)), float(max(high, value)))
 
 
 def energy_distance(D: Any, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
@@ -159,7 +160,7 @@ class Effect:
     n: tuple[int, int]
 
     def __str__(self) -> str:
-        bars = Interval(self.value, self.low, self.high)
+        bars = Score(self.value, self.low, self.high)
         return (
             f"energy distance ({self.view}): {bars}, +- {self.feature_error:.2g} over features; "
             f"{100 * max(self.share, 0.0):.2g} % of what it can be"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from grnf._utils.axes import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
-from grnf.collection import Collection
 from grnf.errors import GraphError
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.effect import Interval, wilson
+from grnf.stats.effect import Score, wilson
 from grnf.stats.pooling import pooled_views, rounding_variance
 from grnf.stats.scores import copies_among, halves, neighbour_scores, sample_distances
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
@@ -35,16 +34,6 @@ BETTER = {
 FORMATS = ("text", "markdown", "latex", "html", "csv")
 HEADER = ("score", "better", "value", "95 % interval", "reference halves")
 TITLES = {"energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance"}
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score with its interval of 95 %, and what two halves of the reference have in its place."""
-
-    value: float
-    low: float
-    high: float
-    baseline: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +69,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         scores = {
-            name: {key: _number(getattr(score, key)) for key in ("value", "low", "high", "baseline")}
+            name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
             for name, score in self.scores.items()
         }
         return {
@@ -93,11 +82,7 @@ class Evaluation:
 
     def to_table(self, format: str = "text") -> str:
         """Return the scores as a table: "text", "markdown", "latex", "html" or "csv"."""
-        rows = [
-            Row(TITLES.get(name, name), BETTER[name], score.value, score.low, score.high, score.baseline)
-            for name, score in self.scores.items()
-        ]
-        return table(rows, self._notes(), format)
+        return table(self.scores, self._notes(), format)
 
     def __str__(self) -> str:
         return self.to_table()
@@ -170,36 +155,37 @@ def evaluate(
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
     samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
-    _check_neighbours(samples, k)
+    for sample in samples:
+        if (n := len(sample)) <= k:
+            raise GraphError(
+                f"{sample.name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbors of each are "
+                f"needed: give more than {k} graphs, or a smaller k"
+            )
     n_unusable += len(samples[0].errors)
     test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
     m = len(samples[0])
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
     X, Y = in_space(sides[0], sides[1], space)
-    bars = _scores(X, Y, k, resamples, random_state)
-    scores = _with_baselines(bars, Y, k, random_state)
+    scores = _scores(X, Y, k, resamples, random_state)
+    first, second = halves(Y, random_state)
+    if len(first) > k:
+        base = _scores(first, second, k, 10, random_state)
+        scores = {name: replace(score, baseline=base[name].value) for name, score in scores.items()}
     undecided = 0
     graphs = samples[0].graphs
     if graphs is not None:
         copies = copies_among(samples[0].batch, samples[1].batch)
-        scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
-        scores["novelty"] = _share(wilson(copies.novel, copies.n))
+        scores["uniqueness"] = wilson(copies.distinct, copies.n)
+        scores["novelty"] = wilson(copies.novel, copies.n)
         undecided = copies.undecided
     if valid is not None or n_unusable:
-        scores["validity"] = _share(_validity(graphs, valid, n_unusable))
+        if graphs is None:
+            raise GraphError("valid is a function of graphs; got vectors")
+        good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
+        scores["validity"] = wilson(good, len(graphs) + n_unusable)
     settings = {"space": space, "axes": int(X.shape[1]), "k": k, "resamples": resamples}
     settings |= {"n_unusable": n_unusable}
     return Evaluation(scores, test, undecided, {**test.protocol, **settings})
-
-
-def _check_neighbours(samples: Sequence[Collection], k: int) -> None:
-    for sample in samples:
-        n = len(sample)
-        if n <= k:
-            raise GraphError(
-                f"{sample.name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbors of each are "
-                f"needed: give more than {k} graphs, or a smaller k"
-            )
 
 
 def in_space(
@@ -240,51 +226,16 @@ def _principal_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, lengths**2 / len(Y), turned.T
 
 
-def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:
+def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Score]:
     return sample_distances(X, Y, resamples, seed) | neighbour_scores(X, Y, k, resamples, seed)
 
 
-def _with_baselines(found: dict[str, Interval], Y: FloatArray, k: int, seed: int) -> dict[str, Score]:
-    first, second = halves(Y, seed)
-    base: Mapping[str, Interval] = _scores(first, second, k, 10, seed) if len(first) > k else {}
-    return {
-        name: Score(bars.value, bars.low, bars.high, base[name].value if name in base else None)
-        for name, bars in found.items()
-    }
-
-
-def _share(found: Interval) -> Score:
-    return Score(found.value, found.low, found.high)
-
-
-def _validity(graphs: Any, valid: Callable[[Any], bool] | None, n_unusable: int) -> Interval:
-    if graphs is None:
-        raise GraphError("valid is a function of graphs; got vectors")
-    good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
-    return wilson(good, len(graphs) + n_unusable)
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or isnan(value) else float(value)
-
-
-class Row(NamedTuple):
-    """A score by its name."""
-
-    name: str
-    better: str
-    value: float
-    low: float
-    high: float
-    baseline: float | None
-
-
-def table(rows: Sequence[Row], notes: Sequence[str], format: str = "text") -> str:
-    r"""Return the scores as a table, notes below it.
+def table(scores: Mapping[str, Score], notes: Sequence[str], format: str = "text") -> str:
+    r"""Return scores as a table, with notes below it.
 
     Examples
     --------
-    >>> print(table([Row("novelty", "higher", 0.5, 0.4, 0.6, None)], ["10 graphs"], "markdown"))
+    >>> print(table({"novelty": Score(0.5, 0.4, 0.6)}, ["10 graphs"], "markdown"))
     | score | better | value | 95 % interval | reference halves |
     |---|---|---|---|---|
     | novelty | higher | 0.500 | 0.400 to 0.600 |  |
@@ -292,26 +243,23 @@ def table(rows: Sequence[Row], notes: Sequence[str], format: str = "text") -> st
     10 graphs
     """
     checked(format, "format", OneOf(*FORMATS))
+    rows = [(TITLES.get(name, name), BETTER[name], score) for name, score in scores.items()]
     if format == "csv":
         lines = ["score,better,value,low,high,reference_halves"]
-        for row in rows:
-            numbers = ["" if value is None else f"{value:.9g}" for value in row[2:]]
-            lines.append(",".join([row.name, row.better, *numbers]))
+        for title, better, score in rows:
+            numbers = ["" if value is None else f"{value:.9g}" for value in vars(score).values()]
+            lines.append(",".join([title, better, *numbers]))
         return "\n".join(lines) + "\n"
-    cells = [
-        [
-            row.name,
-            row.better,
-            _text(row.value),
-            f"{_text(row.low)} to {_text(row.high)}",
-            "" if row.baseline is None else _text(row.baseline),
-        ]
-        for row in rows
-    ]
+    cells = []
+    for title, better, score in rows:
+        interval = f"{_text(score.low)} to {_text(score.high)}"
+        cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
     return {"text": _plain, "markdown": _markdown, "latex": _latex, "html": _html}[format](cells, notes)
 
 
-def _text(value: float) -> str:
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
     return f"{value:.3f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,7 @@ from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.search.whitening import SPACES, space_map
-from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
+from grnf.stats.conformal import conformal_p_values, rounded_scores
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GRNFOutlierDetector", "Judgement"]
@@ -340,7 +341,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
         scores = self._scores(Z)
         near = list(_nearest(self._normal, self._map(Z), 1))
-        far = np.concatenate([distances[:, 0] for distances, _ in near])
+        far = np.concatenate([np.zeros(0), *(distances[:, 0] for distances, _ in near)])
         found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
         return found, [self._normal_ids[place] for _, places in near for place in places[:, 0]]
 
@@ -354,10 +355,11 @@ def _judgement(given: Collection, found: tuple[FloatArray, list[str | None]], fd
     """Return rows for all graphs, bad ones too."""
     numbers, nearest = found
     full = np.full((given.n_rows, 4), np.nan)
-    flagged = np.zeros(given.n_rows, dtype=bool)
     full[given.rows, :3] = numbers
-    full[given.rows, 3] = adjusted_p_values(numbers[:, 1])
-    flagged[given.rows] = discoveries(numbers[:, 1], fdr)
+    if len(given):
+        # holds for conformal p-values that share held-out scores (Bates and others, 2023)
+        full[given.rows, 3] = false_discovery_control(numbers[:, 1])
+    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
     names: list[str | None] = [None] * given.n_rows
     for place, name in zip(given.rows.tolist(), nearest, strict=True):
         names[place] = name
@@ -385,6 +387,7 @@ def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: f
     >>> _mean_distance(_brute(np.array([[0.0], [1.0], [5.0]])), np.array([[0.0], [2.0]]), 2, 5.0)
     array([3. , 1.5])
     """
-    distances = np.concatenate([far for far, _ in _nearest(index, rows, k + 1)])
+    near = (far for far, _ in _nearest(index, rows, k + 1))
+    distances = np.concatenate([np.zeros((0, k + 1)), *near])
     equal = distances[:, :1] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
     return np.asarray(np.where(equal, distances[:, 1:], distances[:, :-1]).mean(axis=1))

@@ -34,7 +34,6 @@ from grnf.typing import BoolArray, FloatArray, IntArray
 __all__ = [
     "STATISTICS",
     "Member",
-    "PValues",
     "Shuffled",
     "distances",
     "members",
@@ -308,27 +307,8 @@ class Shuffled:
         return np.random.default_rng([self.seed, stream])
 
 
-@dataclass(frozen=True, eq=False)
-class PValues:
-    """P-values of several statistics, and the one of all of them together.
-
-    Parameters
-    ----------
-    p_value : float
-        Of the mean of all p-values to the power -1/2, calibrated by the same shuffles.
-    p_values : array
-        Of each statistic by itself.
-    loudest : int
-        The statistic that speaks loudest.
-    """
-
-    p_value: float
-    p_values: FloatArray
-    loudest: int
-
-
-def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> PValues:
-    """Return p-values of statistics T, shape (statistics, 1 + B), what was seen first.
+def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, int]:
+    """Return the p-value of all statistics together, those of each alone, and which has the smallest.
 
     Together they are the mean of p^(-1/2): small ones count most, and several together count more than the
     smallest by itself (Vovk and Wang, Combining p-values via averaging, 2020). P-values that are counted have
@@ -338,7 +318,8 @@ def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> PVa
 
     Parameters
     ----------
-    T : array
+    T : array, shape (statistics, 1 + B)
+        What was seen is in the first column.
     rounding : array, shape (statistics,)
         By how much values of T that are equal may differ.
     weights : array, shape (statistics,)
@@ -347,15 +328,14 @@ def p_values_of(T: FloatArray, rounding: FloatArray, weights: FloatArray) -> PVa
     Examples
     --------
     >>> T = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    >>> found = p_values_of(T, np.full(2, 1e-9), np.ones(2))
-    >>> found.p_value, found.p_values, found.loudest
+    >>> p_values_of(T, np.full(2, 1e-9), np.ones(2))
     (0.25, array([0.25, 1.  ]), 0)
     """
     T = np.where(np.abs(T - T[:, :1]) <= rounding[:, np.newaxis], T[:, :1], T)
     logs = _log_p(T)
     together = logsumexp(-logs / 2, b=weights[:, np.newaxis], axis=0)
     by_itself = (T[:, :1] <= T).mean(axis=1)
-    return PValues(float((together >= together[0]).mean()), by_itself, int(logs[:, 0].argmin()))
+    return float((together >= together[0]).mean()), by_itself, int(logs[:, 0].argmin())
 
 
 def _log_p(T: FloatArray) -> FloatArray:

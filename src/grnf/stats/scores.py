@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grnf.graphs import GraphBatch
-from grnf.stats.effect import Interval, drawn_counts, energy_distance, percentiles, wilson
+from grnf.stats.effect import Score, drawn_counts, energy_distance, percentiles, wilson
 from grnf.stats.permutations import distances
 from grnf.symmetry import Certificate, certificates
 from grnf.typing import BoolArray, FloatArray
@@ -30,7 +30,7 @@ ROWS = 1024
 """Rows of distances that are held at a time."""
 
 
-def sample_distances(X: FloatArray, Y: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
+def sample_distances(X: FloatArray, Y: FloatArray, resamples: int, seed: int) -> dict[str, Score]:
     """Return energy distance, MMD^2 (Gaussian kernel) and Frechet distance, with bootstrap intervals.
 
     The first two have no bias; the width of the kernel is the median distance within Y.
@@ -61,7 +61,7 @@ def sample_distances(X: FloatArray, Y: FloatArray, resamples: int, seed: int) ->
     return found
 
 
-def _with_bars(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> Interval:
+def _with_bars(D: FloatArray, of_x: FloatArray, of_y: FloatArray) -> Score:
     value = float(energy_distance(D, np.ones((len(of_x), 1)), np.ones((len(of_y), 1)))[0])
     return percentiles(value, energy_distance(D, of_x, of_y))
 
@@ -102,7 +102,7 @@ def _covariance(X: FloatArray) -> FloatArray:
     return np.asarray(centred.T @ centred / max(len(X) - 1, 1))
 
 
-def neighbour_scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:
+def neighbour_scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Score]:
     """Return precision, recall, density and coverage of generated vectors X for reference vectors Y.
 
     Balls reach from each graph to the k-th nearest of its own side. Precision: the share of generated graphs
