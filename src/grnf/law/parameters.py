@@ -17,9 +17,9 @@ from grnf._utils.random import fill_normals, uniforms
 from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
-from grnf.law.coefficients import CoefficientLaw, Gaussian
+from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
-from grnf.law.orders import OrderLaw, as_order_law
+from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["LAW_RULES", "Law", "ParameterLaw", "parameter_law"]
@@ -157,7 +157,17 @@ class ParameterLaw:
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values."""
+        """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
+        parts: list[object] = [self, self.coefficients, self.orders]
+        while isinstance(parts[-1], Restricted):
+            parts.append(parts[-1].law)
+        for part in parts:
+            if type(part) not in READABLE:
+                names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
+                raise ValueError(
+                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
+                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
+                )
         config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
@@ -216,6 +226,9 @@ class ParameterLaw:
             more_heads *= scales
         return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
+
+READABLE: set[type] = {Categorical, Restricted, ShiftedPoisson, Gaussian, ScaleMixture, ParameterLaw}
+"""Laws that `ParameterLaw.from_config` can make."""
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 

@@ -340,6 +340,16 @@ class GRNFLayer(nn.Module):
         found = [("theta", self.theta(k))]
         return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
 
+    def get_extra_state(self) -> Tensor:
+        """Return the seed, which belongs to the state since it defines the coefficients."""
+        return torch.tensor(
+            list(self.seed.to_bytes(self.seed.bit_length() // 8 + 1, "little")), dtype=torch.uint8
+        )
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore the seed of a saved layer."""
+        self.seed = int.from_bytes(state.tolist(), "little")
+
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """Make room for the features of another seed, which has more of one order and fewer of another."""
         names = [key.removeprefix(prefix) for key in state_dict if key.startswith(f"{prefix}theta_")]

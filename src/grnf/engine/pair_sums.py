@@ -15,7 +15,9 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.counting import counted
-from grnf.engine.neighbours import Neighbours
+from grnf.engine.neighbours import Neighbours, neighbours
+from grnf.engine.node_sums import add_node_sums
+from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape
 from grnf.engine.rows import (
     RAMP,
     RELU,
@@ -26,16 +28,119 @@ from grnf.engine.rows import (
     evaluate,
     project,
 )
+from grnf.engine.schedule import GRAPHS, TILE, fitting_tile
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
 from grnf.engine.statistics import Statistics
-from grnf.engine.terms import Slopes, Tape, closed, opened
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["add_pairs", "u2_slopes", "u2_sorted", "u2_sorted_slopes"]
+__all__ = ["node_and_pair_sums", "pair_sum_slopes", "sorted_pair_sum_slopes", "sorted_pair_sums"]
+
+
+def node_and_pair_sums(
+    s: Statistics,
+    c1: Coefficients,
+    c2: Coefficients | None,
+    rho: Activation,
+    large: BoolArray,
+    scale: FloatArray,
+    bias: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2; scale[g] = u.
+
+    U_2 of `large` graphs is left out, and of all of them where it has no channels.
+    """
+    nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
+    edges = None if c2 is None else neighbours(s, left_out=large)
+    left_out, tile = large | (s.sizes < 2), TILE
+    if not large.all():
+        tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
+    for first in range(0, len(scale), GRAPHS):  # so few that their sums stay in the cache
+        last = min(first + GRAPHS, len(scale))
+        out[first:last] = bias
+        add_node_sums(
+            rho, *nodes, c1.nodes, c1.totals, c1.bias, c1.head, c1.segments,
+            TILE, scale, first, last, U, out,
+        )  # fmt: skip
+        if c2 is not None and edges is not None:
+            _add_pair_sums(
+                rho, *nodes, edges.ptr, edges.node, edges.weight, edges.value, edges.value_ptr, edges.values,
+                left_out, c2.nodes, c2.pairs, c2.totals, c2.bias, c2.head, c2.segments,
+                tile, scale, first, last, U, out,
+            )  # fmt: skip
+
+
+@compiled
+def _add_pair_sums(
+    rho: Activation,
+    rows: FloatArray,
+    node_ptr: IntArray,
+    node_weight: FloatArray,
+    row_totals: FloatArray,
+    ptr: IntArray,
+    others: IntArray,
+    weights: FloatArray,
+    value: IntArray,
+    value_ptr: IntArray,
+    values: FloatArray,
+    left_out: BoolArray,
+    c_nodes: FloatArray,
+    c_pairs: FloatArray,
+    c_totals: FloatArray,
+    bias: FloatArray,
+    head: FloatArray,
+    segments: IntArray,
+    tile: int,
+    scale: FloatArray,
+    first_graph: int,
+    last_graph: int,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+
+    `sums` is scratch.
+    """
+    # not 0 and 1 themselves: each would be compiled as a type of its own
+    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    largest = zero
+    for g in range(first_graph, last_graph):
+        if not left_out[g]:
+            largest = max(largest, node_ptr[g + 1] - node_ptr[g])
+    for start in range(0, len(bias), tile):
+        stop = min(start + tile, len(bias))
+        width = stop - start
+        a, b = np.empty((largest, width), dtype), np.empty((largest, width), dtype)
+        constant, scratch = np.empty((one, width), dtype), np.empty((one + one, width), dtype)
+        zeros, shared, U, known = np.zeros(width, dtype), bias[start:stop], sums[:width], np.nan
+        for g in range(first_graph, last_graph):
+            if left_out[g]:
+                continue
+            if scale[g] != known:
+                known = scale[g]
+                first_nodes = evaluate(c_nodes, zero, known, start, stop)
+                second_nodes = evaluate(c_nodes, one, known, start, stop)
+                if len(rho) == RELU:
+                    for f in range(len(second_nodes)):
+                        for h in range(width):
+                            second_nodes[f, h] = -second_nodes[f, h]
+                pairs = evaluate(c_pairs, zero, known, start, stop)
+                totals = evaluate(c_totals, zero, known, start, stop)
+            first, count = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
+            project(row_totals, g, one, totals, shared, constant)
+            project(rows, first, count, first_nodes, constant[0], a)
+            project(rows, first, count, second_nodes, zeros, b)
+            n_values = value_ptr[g + 1] - value_ptr[g]
+            edge = np.empty((n_values, width), dtype)
+            project(values, value_ptr[g], n_values, pairs, zeros, edge)
+            U[:] = 0
+            weight = node_weight[first : first + count]
+            _add_pairs(rho, a, b, weight, ptr, others, weights, value, first, edge, zeros, scratch, U)
+            add_heads(U, known * known, head, segments, start, out[g])
 
 
 @inner
-def add_pairs(
+def _add_pairs(
     rho: Activation,
     a: FloatArray,
     b: FloatArray,
@@ -168,7 +273,7 @@ def _add_run(
 
 
 @compiled
-def u2_slopes(
+def pair_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -185,9 +290,9 @@ def u2_slopes(
             continue
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
-            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             _add_pair_slopes(rho, near, s.node_ptr[g], weight, tape)
-            closed(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
@@ -230,7 +335,7 @@ def _add_pair_slopes(
             partial[h] = 0
 
 
-def u2_sorted(
+def sorted_pair_sums(
     s: Statistics, c: Coefficients, rho: Activation, tile: int, scale: FloatArray, graph: int, out: FloatArray
 ) -> None:
     """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
@@ -317,7 +422,7 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
     return True
 
 
-def u2_sorted_slopes(
+def sorted_pair_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -331,10 +436,10 @@ def u2_sorted_slopes(
     """Add the derivatives of u^2 U_2 of one graph, given those of all features, d_out[graph]."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     for start in range(0, len(c.bias), tile):
-        tape = opened(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
+        tape = start_tape(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
         tape.U[:] += pair_sums(rho, tape.nodes[0], tape.nodes[1], weight)
         masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
         for d, mass in zip(tape.d_nodes, masses, strict=True):
             d += weight[:, np.newaxis] * mass * tape.dU
         _add_pair_slopes(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
-        closed(s, near, c, scale[graph], graph, start, tape, d_out, out)
+        finish_tape(s, near, c, scale[graph], graph, start, tape, d_out, out)

@@ -7,16 +7,26 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.neighbours import Neighbours
-from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope
+from grnf.engine.projection import Slopes, finish_tape, start_tape
+from grnf.engine.rows import (
+    RAMP,
+    RELU,
+    Activation,
+    activate,
+    activate_with_slope,
+    add_heads,
+    evaluate,
+    project,
+)
+from grnf.engine.schedule import NODES
 from grnf.engine.statistics import Statistics
-from grnf.engine.terms import Slopes, closed, opened
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["sum_rows", "sum_sparse_rows", "u1_slopes"]
+__all__ = ["add_node_sums", "node_sum_slopes"]
 
 
 @inner
-def sum_sparse_rows(
+def _sum_sparse_rows(
     rho: Activation,
     X: FloatArray,
     matrix: FloatArray,
@@ -54,7 +64,9 @@ def sum_sparse_rows(
 
 
 @inner
-def sum_rows(rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray) -> None:
+def _sum_rows(
+    rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+) -> None:
     """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)
     for i in range(len(weight)):
@@ -74,7 +86,57 @@ def sum_rows(rho: Activation, t: FloatArray, constant: FloatArray, weight: Float
 
 
 @compiled
-def u1_slopes(
+def add_node_sums(
+    rho: Activation,
+    rows: FloatArray,
+    node_ptr: IntArray,
+    node_weight: FloatArray,
+    row_totals: FloatArray,
+    c_nodes: FloatArray,
+    c_totals: FloatArray,
+    bias: FloatArray,
+    head: FloatArray,
+    segments: IntArray,
+    tile: int,
+    scale: FloatArray,
+    first_graph: int,
+    last_graph: int,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+
+    `sums` is scratch.
+    """
+    # not 0 and 1 themselves: each would be compiled as a type of its own
+    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    for start in range(0, len(bias), tile):
+        stop = min(start + tile, len(bias))
+        width = stop - start
+        t, constant = np.empty((NODES + zero, width), dtype), np.empty((one, width), dtype)
+        zeros, partial = np.zeros(width, dtype), np.zeros(width, dtype)
+        shared, U, known = bias[start:stop], sums[:width], np.nan
+        for g in range(first_graph, last_graph):
+            if scale[g] != known:
+                known = scale[g]
+                nodes = evaluate(c_nodes, zero, known, start, stop)
+                totals = evaluate(c_totals, zero, known, start, stop)
+            project(row_totals, g, one, totals, shared, constant)
+            U[:] = 0
+            for first in range(node_ptr[g], node_ptr[g + 1], NODES):
+                last = min(first + NODES, node_ptr[g + 1])
+                weight = node_weight[first:last]
+                partial[:] = 0
+                if not _sum_sparse_rows(rho, rows[first:last], nodes, constant[0], weight, partial):
+                    project(rows, first, last - first, nodes, zeros, t)
+                    _sum_rows(rho, t, constant[0], weight, partial)
+                for h in range(width):
+                    U[h] += partial[h]
+            add_heads(U, known, head, segments, start, out[g])
+
+
+@compiled
+def node_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -90,11 +152,11 @@ def u1_slopes(
     for g in graphs:
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
-            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             for i in range(len(weight)):
                 row, d = tape.nodes[0, i], tape.d_nodes[0, i]
                 activate_with_slope(rho, row, slope[: len(row)])
                 for h in range(len(row)):
                     tape.U[h] += weight[i] * row[h]
                     d[h] = weight[i] * slope[h] * tape.dU[h]
-            closed(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
