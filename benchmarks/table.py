@@ -98,8 +98,8 @@ def speed():
         f"| `GRNFLayer`, frozen, forward over `GRNF.transform` of the same 512 graphs: {', '.join(forward)} "
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
-    lines += ["", "| doors, one core, in one run | |", "|---|---|"]
-    for name, row in rows("doors").items():
+    lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
+    for name, row in rows("converters").items():
         if "over_loops" in row:
             lines.append(f"| {name}: over the loops alone | {row['over_loops']:.2f} |")
         elif "over_bound" in row:

@@ -216,15 +216,15 @@ def test_compiles_as_one_graph():
 E = torch.tensor([[0, 1], [1, 0]])
 
 
-@pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(
-    ("x", "edge_index", "message"),
+    ("x", "edge_index", "message", "warm"),
     [
-        (torch.ones(2, 3), E, "x has 3 columns, but the layer was made for node_channels=2"),
-        (None, E, "x is None, but the layer was made for node_channels=2"),
-        (torch.ones(2, 2), torch.cat([E, E[:1]]), r"got torch.int64 of shape \(3, 2\); transpose it"),
+        (torch.ones(2, 3), E, "x has 3 columns, but the layer was made for node_channels=2", False),
+        (torch.ones(2, 3), E, "x has 3 columns, but the layer was made for node_channels=2", True),
+        (None, E, "x is None, but the layer was made for node_channels=2", False),
+        (torch.ones(2, 2), torch.cat([E, E[:1]]), r"got torch.int64 of shape \(3, 2\); transpose it", False),
     ],
-    ids=["width", "none", "transposed"],
+    ids=["width", "width after other sizes", "none", "transposed"],
 )
 def test_wrong_inputs_are_named_under_compile(x, edge_index, message, warm):
     torch._dynamo.reset()

@@ -79,7 +79,7 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     >>> to_batch([np.zeros((2, 2)), None, Graph(3, [(0, 1)])], on_error="skip")
     RawBatch(3 graphs, 5 nodes, 1 edges, node_columns=[], edge_columns=[])
     """
-    bad: dict[int, str] = {}
+    errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
     for place, graph in enumerate(graphs):
         places.setdefault(_converter(graph), []).append(place)
@@ -92,18 +92,18 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
         try:
             batch = attempt(own)
         except GraphError:
-            for place, error in failures(own, attempt):
-                if on_error == "raise":
-                    raise error.located(index=place, where=caller) from error.__cause__
-                bad[place] = error.explanation
-            own = [place for place in own if place not in bad]
-            batch = attempt(own) if own else RawBatch.empty()
+            found = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
+            if not found:  # the graphs fail only together
+                raise
+            errors |= found
+            own = [place for place in own if place not in errors]
+            batch = RawBatch.empty() if on_error == "raise" or not own else attempt(own)
+        errors |= {own[row]: GraphError(reason) for row, reason in batch.bad.items()}
         parts.append((own, batch))
-    batch = joined(parts, len(graphs), bad)
-    if batch.bad and on_error == "raise":
-        index = min(batch.bad)
-        raise GraphError(batch.bad[index], index=index, where=caller)
-    return batch
+    if errors and on_error == "raise":
+        index = min(errors)
+        raise errors[index].located(index=index, where=caller) from errors[index].__cause__
+    return joined(parts, len(graphs), {place: error.explanation for place, error in errors.items()})
 
 
 def _converted(convert: Callable[[Any], Any], graphs: Any) -> Any:

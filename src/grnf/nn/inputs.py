@@ -87,7 +87,7 @@ def checked_inputs(
         batch, n_graphs = torch.zeros(n, dtype=torch.long, device=device), 1
     else:
         if batch.shape != (n,) or batch.is_floating_point():
-            refuse(f"batch must hold the number of its graph for each of {int(n)} nodes; got {_of(batch)}")
+            refuse(f"batch must hold the number of its graph for each of {n} nodes; got {_of(batch)}")
         batch = batch.long()
         n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
     return Inputs(x, arcs, values, batch, n_graphs)
@@ -133,7 +133,7 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
         return like.new_zeros(count, width)
     values = _two_axes(values, name)
     if values.shape[0] != count:
-        refuse(f"{name} must have one row per {item}: {int(count)}; got {_of(values)}")
+        refuse(f"{name} must have one row per {item}: {count}; got {_of(values)}")
     if values.shape[1] != width:
         refuse(
             f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; "
@@ -144,4 +144,4 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
 
 
 def _of(values: Tensor) -> str:
-    return f"{values.dtype} of shape {tuple(int(length) for length in values.shape)}"
+    return f"{values.dtype} of shape {tuple(values.shape)}"
