@@ -274,7 +274,7 @@ def bench_crossing():
 ELSEWHERE = {
     "authors": "Ours and the code of the authors, a folder in GRNF_AUTHORS, taking turns, two threads each.",
     "first_call": "The first call on a fresh machine: with an empty compile cache, and with a warm one.",
-    "doors": "From files, objects and SMILES to vectors, beside the loops alone.",
+    "converters": "From files, objects and SMILES to vectors, compared with the loops alone.",
     "pairwise": "Distances between vectors of which many are equal, against distinct ones and scikit-learn.",
     "before_after": "The version in GRNF_BEFORE, a checkout, and this one taking turns.",
     "orders": "Orders 3 and 4, one thread: by types of tuples, tuple by tuple, beside orders 1 and 2.",

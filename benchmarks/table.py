@@ -100,7 +100,7 @@ def speed():
         f"| {', '.join(f'{ratio:.2f}' for ratio in forward.values())} |"
     )
     lines += ["", "| readers and converters, one core, in one run | |", "|---|---|"]
-    for name, row in rows("doors").items():
+    for name, row in rows("converters").items():
         if "over_loops" in row:
             lines.append(f"| {name}: time relative to embedding alone | {row['over_loops']:.2f} |")
         elif "over_bound" in row:

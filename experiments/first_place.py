@@ -108,8 +108,6 @@ def first_place(study: Study, sets: Sequence[str]) -> dict[str, Any]:
 def evaluate(data: Any, fold: Any, model: GRNFClassifier) -> dict[str, Any]:
     """Fit a clone of a model on the training and validation parts of one fold, and test.
 
-    Clones share their vectors, so that a graph is embedded once for all folds and estimators.
-
     Parameters
     ----------
     data : TUDataset

@@ -28,7 +28,7 @@ MACHINES = {"kernels": "auto", "forest": None, "boosted": "boosted"}
 
 
 def models(data):
-    """The models that are compared; they share vectors."""
+    """The models that are compared."""
     kind = GRNFClassifier if data.classify else GRNFRegressor
     trees = RandomForestClassifier if data.classify else RandomForestRegressor
     options = {} if data.classify else {"max_features": 1 / 3}

@@ -122,15 +122,17 @@ class Pool:
 def planned(table: Path, folder: Path):
     """The plan of `grnf.scale.embed`, written down, and the jobs of its shards."""
     from grnf.scale.driver import planned_run
+    from grnf.scale.inputs import RunInputs
     from grnf.scale.work import Job
 
-    place, plan = planned_run(table, folder, GRNF(M, random_state=0), shard_size=SHARD, block_size=BLOCK)
-    return place, plan, [Job(str(place.folder), plan.checksum, shard.number) for shard in plan.shards]
+    sizes = {"shard_size": SHARD, "block_size": BLOCK}
+    writer, plan = planned_run(RunInputs(table), folder, GRNF(M, random_state=0), **sizes)
+    return writer, plan, [Job(str(writer.output), plan.checksum, shard.number) for shard in plan.shards]
 
 
 def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     start = time.perf_counter()
-    place, plan, jobs = planned(table, home / "vectors")
+    writer, plan, jobs = planned(table, home / "vectors")
     planning = time.perf_counter() - start
     (home / "fingerprints").mkdir()
     others = [(shard, home / "fingerprints" / shard.file) for shard in plan.shards]
@@ -152,7 +154,7 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     for pool in pools.values():
         pool.close()
     n_graphs = plan.n_graphs
-    place.close()
+    writer.close()
     sizes = {
         "grnf": sum(path.stat().st_size for path in (home / "vectors").glob("*.parquet")),
         "morgan": sum(path.stat().st_size for path in (home / "fingerprints").glob("*.parquet")),

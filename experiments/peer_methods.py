@@ -83,7 +83,7 @@ class ForestMethod:
 
 
 class OurMethod:
-    """A model of this library; clones share vectors, so that a graph is embedded once for all folds."""
+    """A model of this library."""
 
     def __init__(self, data, **settings):
         self.data = data

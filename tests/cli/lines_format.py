@@ -52,8 +52,16 @@ def write_graphs(path, graphs, *, format=None, lossy=False):
     return count
 
 
+def blocks_of(source, entry, *, on_error, block_size, n_jobs, options):
+    return read_blocks(source.path, on_error=on_error, block_size=block_size)
+
+
 def install(patch=setattr):
     import grnf.io
+    import grnf.scale.inputs
+
+    patch(grnf.scale.inputs, "format_of", lambda source, format: format)
+    patch(grnf.scale.inputs, "blocks_of", blocks_of)
 
     patch(grnf.io, "FORMATS", dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None)))
     patch(grnf.io, "guess_format", lambda path: Path(path).suffix[1:])

@@ -264,3 +264,26 @@ def test_columns_of_a_table(call, tmp_path):
     assert "no column 'drug'" in call(*arguments, "--smiles-column", "drug", "--force").stderr
     call("convert", tmp_path / "t.csv", tmp_path / "t.jsonl", "--smiles-column", "tail")
     assert len(json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["nodes"]) == 1
+
+
+# Print how often the file of the first argument is opened.
+COUNT_OPENS = """
+import atexit, sys
+path, opens = sys.argv.pop(1), []
+sys.addaudithook(lambda event, arguments: event == "open" and arguments[0] == path and opens.append(1))
+atexit.register(lambda: print("opened", len(opens), "times", file=sys.stderr))
+"""
+
+
+@pytest.mark.parametrize(("more", "times"), [(0, 1), (500, 2)])
+def test_a_table_is_opened_once_for_its_checksum_and_once_for_its_graphs(run_patched, tmp_path, more, times):
+    """A table up to 1 MB is kept from the first time."""
+    pytest.importorskip("rdkit")
+    guest("pyarrow")
+    rows = "".join(f"{'C' * (1 + n % 9)}O,{n},{'text' * more}\n" for n in range(600))
+    table = tmp_path / "t.csv"
+    table.write_text(f"Drug,y,note\n{rows}")
+    result = run_patched(COUNT_OPENS, table, "embed", table, "-o", tmp_path / "z.parquet", "-m", 4)
+    assert result.returncode == 0, result.stderr
+    assert f"opened {times} times" in result.stderr
+    assert read_vectors(tmp_path / "z.parquet").Z.shape == (600, 4)

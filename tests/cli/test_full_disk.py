@@ -33,13 +33,13 @@ module.{name} = limited
 
 LIMIT_THE_SECOND = """
 import resource
-from grnf.io.vectors import Parts
-add = Parts.add
-def limited(self, *block):
-    if len(self) == 1:
+from grnf.io.vectors import ShardWriter
+write = ShardWriter.write
+def limited(self, *shard):
+    if len(self.records) == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
-    add(self, *block)
-Parts.add = limited
+    write(self, *shard)
+ShardWriter.write = limited
 """
 
 
@@ -51,10 +51,10 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(run, 
     output = tmp_path / "z.npy"
     output.write_bytes(b"what was here before")
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10, "--force"]
-    result = run_patched(limit("grnf.io.vectors.growing", "write_npy_header", 100), *options)
+    result = run_patched(limit("grnf.io.vectors.formats", "npy_header", 100), *options)
     assert result.returncode == 1
     assert result.stderr == (
-        f"grnf: stopped; 3 finished blocks are kept in {output}.parts. To go on: "
+        f"grnf: stopped; 3 finished shards are kept in {output}.parts. To resume: "
         f"grnf embed {tu} -o {output} -m 512 --block-size 10 --force --resume\n"
         f"grnf: {output} cannot be written: File too large. It takes about 0.1 MB, "
         "files may have up to 100 bytes (ulimit -f): make room, or write to another place\n"
@@ -72,8 +72,8 @@ def test_no_room_for_a_block_keeps_those_before(run, run_patched, tu, tmp_path):
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
     result = run_patched(LIMIT_THE_SECOND, *options)
     assert result.returncode == 1
-    assert "1 finished blocks are kept" in result.stderr
-    assert f"{output}.parts/vectors.npy cannot be written: File too large" in result.stderr
+    assert "1 finished shards are kept" in result.stderr
+    assert f"{output}.parts/vectors cannot be written: File too large" in result.stderr
     result = run(*options, "--resume")
     assert result.returncode == 0, result.stderr
     assert np.load(output).shape == (25, 512)
@@ -81,7 +81,7 @@ def test_no_room_for_a_block_keeps_those_before(run, run_patched, tu, tmp_path):
 
 def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
     result = run_patched(
-        limit("grnf.estimators", "fit_stream", 100), "embed", tu, "-o", tmp_path / "z.npy", "-m", 512
+        limit("grnf.scale.driver", "fit_stream", 100), "embed", tu, "-o", tmp_path / "z.npy", "-m", 512
     )
     assert result.returncode == 1
     assert "cannot be written: File too large" in result.stderr
@@ -145,7 +145,7 @@ def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_pa
     folder = tmp_path / "z.npy.parts" if name[0] == "0" else tmp_path
     assert f"grnf: {folder / name} cannot be written: No space left on device. " in result.stderr
     assert f" MB are free in {folder}: make room" in result.stderr
-    assert "To go on: grnf embed" in result.stderr
+    assert "To resume: grnf embed" in result.stderr
     monkeypatch.undo()
     monkeypatch.setattr("sys.argv", ["grnf"])
     assert call(*job, "--resume").returncode == 0
@@ -245,7 +245,7 @@ def test_devices_are_never_replaced(call, tu, tmp_path):
         result = call(
             *command, tmp_path / "z.npy", "--force", *(["--to", "json"] if len(command) == 2 else [])
         )
-        assert (result.returncode, "is no file" in result.stderr) == (1, True)
+        assert (result.returncode, "is not a file" in result.stderr) == (1, True)
 
 
 def test_a_finished_run_has_nothing_to_resume(call, tu, tmp_path):
@@ -260,7 +260,7 @@ def test_a_finished_run_has_nothing_to_resume(call, tu, tmp_path):
     refused = call(*job, "--resume", "--seed", 1)
     assert refused.returncode == 1
     assert (
-        "z.npy is of another run (settings.random_state was 0, now 1): write over it with" in refused.stderr
+        "z.npy is of another run and cannot be resumed: settings.random_state was 0, now 1." in refused.stderr
     )
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
     assert call(*job, "--resume", "--seed", 1, "--force").returncode == 0

@@ -10,18 +10,18 @@ import pytest
 from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 from grnf import GRNF
 from grnf.io import read_tu
-from grnf.io.vectors import Parts
+from grnf.io.vectors import ShardWriter
 
 # Code that stops the process by a signal once the second block is there, or while something else is done.
 STOP_AFTER_TWO = """
 import os, signal
-from grnf.io.vectors import Parts
-add = Parts.add
-def add_and_stop(self, *block):
-    add(self, *block)
-    if len(self) == 2:
+from grnf.io.vectors import ShardWriter
+write = ShardWriter.write
+def write_and_stop(self, *shard):
+    write(self, *shard)
+    if len(self.records) == 2:
         os.kill(os.getpid(), signal.{signal})
-Parts.add = add_and_stop
+ShardWriter.write = write_and_stop
 """
 STOP_IN = """
 import os, signal
@@ -32,12 +32,12 @@ module.{name} = stop
 """
 COUNT = """
 import atexit, sys
-from grnf.io.vectors import Parts
-add, added = Parts.add, []
-def add_and_count(self, block, *rest):
+from grnf.io.vectors import ShardWriter
+write, added = ShardWriter.write, []
+def write_and_count(self, number, block, bad):
     added.append(len(block.ids))
-    add(self, block, *rest)
-Parts.add = add_and_count
+    write(self, number, block, bad)
+ShardWriter.write = write_and_count
 atexit.register(lambda: print("computed", sum(added), file=sys.stderr))
 """
 
@@ -45,6 +45,10 @@ atexit.register(lambda: print("computed", sum(added), file=sys.stderr))
 @pytest.fixture
 def job(tu, tmp_path):
     return ["embed", tu, "-o", tmp_path / "z.npy", "-m", 8, "--block-size", 10]
+
+
+def refuse(*_):
+    raise OSError("no space left")
 
 
 def expected(tu):
@@ -58,14 +62,14 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
     assert not (tmp_path / "z.npy").exists()
     if signal == "SIGINT":
         assert result.stderr.count("\n") == 1
-        assert "2 finished blocks are kept" in result.stderr
+        assert "2 finished shards are kept" in result.stderr
         assert result.stderr.endswith("--block-size 10 --resume\n")
     refused = run(*job)
     assert refused.returncode == 1
-    assert "2 finished blocks of an interrupted run: resume it (--resume)" in refused.stderr
+    assert "2 finished shards of an interrupted run: resume it (--resume)" in refused.stderr
     result = run_patched(COUNT, *job, "--resume")
     assert result.returncode == 0, result.stderr
-    assert "2 finished blocks found" in result.stderr
+    assert "2 finished shards found" in result.stderr
     assert "computed 5" in result.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
     assert not (tmp_path / "z.npy.parts").exists()
@@ -75,17 +79,17 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
 @pytest.mark.parametrize(
     ("module", "name", "kept"),
     [
-        ("grnf.io.vectors.growing", "write_npy_header", True),
-        ("grnf.cli.embed", "write_json", True),
+        ("grnf.io.vectors.formats", "npy_header", True),
+        ("grnf.io.vectors.writer", "write_json", True),
         ("os", "rmdir", False),
-        ("grnf.estimators", "fit_stream", False),
+        ("grnf.scale.driver", "fit_stream", False),
     ],
 )
 def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):
     result = run_patched(STOP_IN.replace("{module}", module).replace("{name}", name), *job)
     assert result.returncode == 130
     assert "Traceback" not in result.stderr
-    assert (tmp_path / "z.npy.parts" / "manifest.json").exists() == kept
+    assert (tmp_path / "z.npy.parts" / "plan.json").exists() == kept
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
     result = run(*job, "--resume")
     assert result.returncode == 0, result.stderr
@@ -130,11 +134,11 @@ def test_bad_graphs_are_treated_alike_in_all_blocks(call_lines, monkeypatch, tmp
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, IMPOSSIBLE, PATH])
     job = ["embed", source, "-o", tmp_path / "z.npz", "-m", 4, "--block-size", 2, "--resume", "--on-error"]
     with monkeypatch.context() as patch:
-        patch.setattr("grnf.cli.embed.write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        patch.setattr("grnf.io.vectors.writer.write_json", refuse)
         assert call_lines(*job, before).returncode == 1
     result = call_lines(*job, after)
     assert result.returncode == 1
-    assert f"was made with --on-error {before}" in result.stderr
+    assert f"on_error was '{before}', now '{after}'" in result.stderr
     assert call_lines(*job, before).returncode == 0
     assert len(np.load(tmp_path / "z.npz")["graph_id"]) == (3 if before == "nan" else 2)
 
@@ -145,9 +149,9 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
 
 
 def test_vectors_are_written_once(run_patched, run, job, tu, tmp_path):
-    """A .npy is no copy of the parts: it is the file that they were written to, interrupted or not."""
+    """The output is the file to which the shards were written, interrupted or not."""
     run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job)
-    growing = (tmp_path / "z.npy.parts" / "vectors.npy").stat()
+    growing = (tmp_path / "z.npy.parts" / "vectors").stat()
     assert growing.st_size == 128 + 20 * 8 * 4
     assert run(*job, "--resume").returncode == 0
     assert (tmp_path / "z.npy").stat().st_ino == growing.st_ino
@@ -156,12 +160,13 @@ def test_vectors_are_written_once(run_patched, run, job, tu, tmp_path):
 
 def test_killed_between_the_output_and_the_end(run, run_patched, job, tu, tmp_path):
     """The rows have become the output, and the folder of parts is still there: nothing is computed again."""
-    kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{module}", "grnf.io.vectors.parts.Parts")
-    kill = kill.replace("import grnf.io.vectors.parts.Parts as", "from grnf.io.vectors.parts import Parts as")
-    result = run_patched(kill.replace("{name}", "remove"), *job)
+    kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{name}", "_remove_work")
+    result = run_patched(
+        kill.replace("import {module} as", "from grnf.io.vectors import ShardWriter as"), *job
+    )
     assert result.returncode == -9
     assert (tmp_path / "z.npy").exists()
-    assert not (tmp_path / "z.npy.parts" / "vectors.npy").exists()
+    assert not (tmp_path / "z.npy.parts" / "vectors").exists()
     result = run_patched(COUNT, *job, "--resume")
     assert result.returncode == 0, result.stderr
     assert "is finished: there is nothing to resume" in result.stderr
@@ -192,22 +197,22 @@ def empty(path):
     path.write_bytes(b"")
 
 
-def another_id(path):
-    path.write_text(path.read_text().replace('"ids": ["', '"ids": ["9'))
+def other_rows(path):
+    path.write_text(path.read_text().replace('"rows": 10', '"rows": 11'))
 
 
 @pytest.mark.parametrize(
     ("name", "damage", "said"),
     [
-        ("vectors.npy", cut_off, "block 2 is computed again: vectors.npy has 921 bytes, not 928"),
-        ("vectors.npy", change_a_byte, "block 2 is computed again: vectors.npy is not as"),
-        ("vectors.npy", change_the_first_block, "block 0 is computed again: vectors.npy is not as"),
-        ("vectors.npy", change_the_second_block, "block 1 is computed again: vectors.npy is not as"),
+        ("vectors", cut_off, "shard 2 is computed again: its part of vectors is not as"),
+        ("vectors", change_a_byte, "shard 2 is computed again: its part of vectors is not as"),
+        ("vectors", change_the_first_block, "shard 0 is computed again: its part of vectors is not as"),
+        ("vectors", change_the_second_block, "shard 1 is computed again: its part of vectors is not as"),
         *(
-            ("000001.json", damage, "block 1 is computed again: 000001.json is not as")
-            for damage in (cut_off, empty, change_a_byte, another_id)
+            ("000001.json", damage, "shard 1 is computed again: 000001.json is not as")
+            for damage in (cut_off, empty, change_a_byte, other_rows)
         ),
-        ("000001.json", Path.unlink, "block 1 is computed again: 000001.json is missing"),
+        ("000001.json", Path.unlink, "shard 1 is computed again: 000001.json is missing"),
     ],
 )
 def test_a_damaged_block_is_computed_again_and_the_others_kept(
@@ -219,13 +224,13 @@ def test_a_damaged_block_is_computed_again_and_the_others_kept(
     assert result.returncode == 0, result.stderr
     assert said in result.stderr
     assert result.stderr.count("is computed again") == 1
-    assert "2 finished blocks found" in result.stderr
-    assert run_full == [5 if "block 2" in said else 10]
+    assert "2 finished shards found" in result.stderr
+    assert run_full == [5 if "shard 2" in said else 10]
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
 def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
-    change_the_first_block(tmp_path / "z.npy.parts" / "vectors.npy")
+    change_the_first_block(tmp_path / "z.npy.parts" / "vectors")
     cut_off(tmp_path / "z.npy.parts" / "000002.json")
     result = call(*job, "--resume")
     assert result.returncode == 0, result.stderr
@@ -235,37 +240,38 @@ def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
 
 @pytest.mark.parametrize("damage", [empty, Path.unlink])
 def test_without_any_vectors_all_are_computed_again(run_full, call, job, tu, tmp_path, damage):
-    damage(tmp_path / "z.npy.parts" / "vectors.npy")
+    damage(tmp_path / "z.npy.parts" / "vectors")
     result = call(*job, "--resume", "--force")
     assert result.returncode == 0, result.stderr
     assert run_full == [10, 10, 5]
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "transformer.json"])
 @pytest.mark.parametrize("damage", [cut_off, change_a_byte])
-def test_a_damaged_description_says_what_to_do(run_full, call, job, tmp_path, name, damage):
-    damage(tmp_path / "z.npy.parts" / name)
+def test_a_damaged_plan_says_what_to_do(run_full, call, job, tu, tmp_path, damage):
+    damage(tmp_path / "z.npy.parts" / "plan.json")
     result = call(*job, "--resume")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert "remove the folder to start afresh" in result.stderr
-    shutil.rmtree(tmp_path / "z.npy.parts")
-    assert call(*job, "--resume").returncode == 0
+    assert "plan.json is damaged" in result.stderr
+    assert "start over with --force" in result.stderr
+    assert call(*job, "--force").returncode == 0
+    assert run_full == [10, 10, 5]
+    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
 @pytest.fixture
 def run_full(call, job, tmp_path, monkeypatch):
     """Stop a run after its three blocks; give the sizes of blocks that are added from now on."""
     with monkeypatch.context() as patch:
-        patch.setattr("grnf.cli.embed.write_json", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        patch.setattr("grnf.io.vectors.writer.write_json", refuse)
         assert call(*job).returncode == 1
     assert not (tmp_path / "z.npy").exists()
-    add, added = Parts.add, []
+    write, added = ShardWriter.write, []
 
-    def add_and_count(self, block, *rest):
+    def write_and_count(self, number, block, bad):
         added.append(len(block.ids))
-        add(self, block, *rest)
+        write(self, number, block, bad)
 
-    monkeypatch.setattr(Parts, "add", add_and_count)
+    monkeypatch.setattr(ShardWriter, "write", write_and_count)
     return added

@@ -7,7 +7,7 @@ import pytest
 
 from cli.small_sets import write_tu
 from grnf import GRNF
-from grnf.cli.shards import EmbedCommand
+from grnf.cli.embed import EmbedCommand
 from grnf.datasets import make_sbm
 from grnf.io import read_graphs, write_graphs
 from grnf.io.vectors import read_vectors

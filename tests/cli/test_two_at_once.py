@@ -18,7 +18,7 @@ from grnf.io import read_tu
 # Wait for the file that the first argument names, so that processes begin at one moment.
 AT_ONE_MOMENT = """
 import os, sys, time
-import grnf.estimators, grnf.io.vectors
+import grnf.scale.driver
 go = sys.argv.pop(1)
 open(f"{go}.{os.getpid()}", "w").close()
 while not os.path.exists(go):
@@ -27,14 +27,14 @@ while not os.path.exists(go):
 # Stop after the first block, with the lock in hand, until the file "release" is there.
 HOLD = """
 import os, sys, time
-from grnf.io.vectors import Parts
+from grnf.io.vectors import ShardWriter
 release = sys.argv.pop(1)
-add = Parts.add
-def add_and_wait(self, *arguments, **options):
-    add(self, *arguments, **options)
+write = ShardWriter.write
+def write_and_wait(self, *arguments, **options):
+    write(self, *arguments, **options)
     while not os.path.exists(release):
         time.sleep(0.01)
-Parts.add = add_and_wait
+ShardWriter.write = write_and_wait
 """
 
 
@@ -111,7 +111,7 @@ def test_a_killed_holder_holds_nothing(run, holder, tu, tmp_path):
     process.communicate()
     assert (tmp_path / "z.npy.parts" / "lock").exists()
     refused = run(*job)
-    assert "holds 1 finished blocks of an interrupted run" in refused.stderr
+    assert "holds 1 finished shards of an interrupted run" in refused.stderr
     result = run(*job, "--resume")
     assert result.returncode == 0, result.stderr
     expected = GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)

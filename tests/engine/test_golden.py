@@ -9,7 +9,7 @@ from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS
 from grnf.basis import bell, positions
 from grnf.engine import Engine
-from grnf.law.draw import Draw, OrderDraw, n_parameters
+from grnf.law.parameters import Draw, OrderDraw, n_parameters
 
 GOLDEN = Path(__file__).parents[1] / "data" / "authors_v0.2.0.npz"
 """Outputs of the authors' features with their weights: ReLU, before rho_i, not normalised, undirected graphs.

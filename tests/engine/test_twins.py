@@ -6,7 +6,7 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.engine import Engine, Piece
-from grnf.engine.low import neighbours, statistics
+from grnf.engine.statistics import neighbours, statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle

@@ -12,10 +12,8 @@ from grnf import Graph, GraphBatch
 from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
-from grnf.engine.low import neighbours, statistics
-from grnf.engine.neighbours import SEARCHED
-from grnf.engine.row_triples import listed_triples, triples_of_rows
 from grnf.engine.schedule import Piece
+from grnf.engine.statistics import SEARCHED, neighbours, statistics
 from grnf.engine.triple_types import triples_along_edges
 from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
@@ -98,11 +96,11 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
 
 @compiled
 def _ways(of, twins, most):
-    """Return keys and counts of triples in every way: met, listed, walked, along edges of single nodes."""
+    """Return keys and counts of triples, by the walk and along the edges of single nodes."""
     form = form_of(3, of.n_classes[0], of.value_ptr[1] - of.value_ptr[0])
     walked, reverse = _unordered(of, form, 0, most), _reverse(of, 0)
-    met, types = triples_of_rows(of, 0, form, most), _ordered(walked[0], walked[1], reverse, form)
-    found = [met, listed_triples(of, 0, form), (types.keys, types.counts)]
+    types = _ordered(walked[0], walked[1], reverse, form)
+    found = [(types.keys, types.counts)]
     if not twins:
         along = triples_along_edges(of, 0, form, most)
         types = _ordered(along[0], along[1], reverse, form)
@@ -112,7 +110,7 @@ def _ways(of, twins, most):
 
 @given(st.integers(0, 10**6), st.integers(3, 24), st.booleans(), st.booleans(), st.floats(0, 1.5))
 def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
-    """The walk, the way along edges and that over all triples, whatever the plan would choose."""
+    """The walk and the way along edges, whatever the plan would choose."""
     labels, values = (int(count) for count in np.random.default_rng(seed).integers(1, (4, 6)))
     graph = labelled_graph(seed, n, labels, values, directed, density)
     *_, of = classes_of(graph, twins)

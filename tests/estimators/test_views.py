@@ -71,7 +71,7 @@ def test_views_that_cannot_be_saved_or_read(tmp_path):
     state["views"]["map"][0]["fitted"]["node_mean_"]["array"] *= 2
     wrong = ["[]", text[:-20], text.replace("grnf-views", "other"), text.replace('"fitted"', '"x"')]
     for damaged in [*wrong, text.replace("Standardize", "object"), json.dumps(state)]:
-        with pytest.raises(ValueError, match="the text is damaged"):
+        with pytest.raises(ValueError, match=r"the text is (damaged|not JSON)"):
             FeatureViews.from_json(damaged)
 
 
@@ -81,7 +81,7 @@ def test_wrong_views():
             return super().transform(X)[1:]
 
     for views in ("foo", {"a": 3}, {}):
-        with pytest.raises(ValueError, match="views must"):
+        with pytest.raises(ValueError, match=r"views (must|is empty)"):
             FeatureViews(views=views).fit(GRAPHS)
     with pytest.raises(GraphError, match="view 'given' must return one row per graph"):
         FeatureViews(views=Short(4)).fit(GRAPHS).transform(GRAPHS)

@@ -94,14 +94,14 @@ def test_a_finished_folder_is_kept_and_what_is_damaged_made_again(embed, expecte
 def test_other_input_is_another_run(embed, source):
     embed()
     source.write_text(source.read_text() + "Bw\n")
-    with pytest.raises(FileExistsError, match="is of another run and cannot be resumed: inputs"):
+    with pytest.raises(FileExistsError, match=r"is of another run and cannot be resumed: input\.sha256"):
         embed(resume=True)
 
 
 def test_a_folder_with_other_things_is_left_alone(embed, tmp_path):
     (tmp_path / VECTORS).mkdir()
     (tmp_path / VECTORS / "thesis.tex").write_text("do not remove")
-    with pytest.raises(FileExistsError, match=r"holds thesis.tex, which is no shard"):
+    with pytest.raises(FileExistsError, match=r"holds thesis.tex, which is not a shard"):
         embed(force=True)
 
 
@@ -123,7 +123,7 @@ def test_a_second_run_is_told_who_is_there(embed, tmp_path, monkeypatch):
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(embed, expected, tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    made, original = [], work.parquet_writer
+    made, original = [], work.append_parquet
 
     def writer(*arguments):
         made.append(1)
@@ -131,16 +131,16 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(embed, expected, t
             resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
         return original(*arguments)
 
-    monkeypatch.setattr(work, "parquet_writer", writer)
+    monkeypatch.setattr(work, "append_parquet", writer)
     try:
         with pytest.raises(DiskFullError, match=r"shard-000003.*File too large.*up to 500 bytes.*--resume"):
             embed()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         monkeypatch.undo()
-    with pytest.raises(FileExistsError, match="holds an unfinished run: resume it"):
+    with pytest.raises(FileExistsError, match="holds 3 finished shards of an interrupted run: resume it"):
         embed()
-    with pytest.raises(GraphError, match="is unfinished: go on with the run"):
+    with pytest.raises(GraphError, match="is unfinished: resume the run"):
         read_vectors(tmp_path / VECTORS)
     assert embed(resume=True).computed == list(range(3, 10))
     assert sums(tmp_path / VECTORS) == expected
@@ -198,6 +198,22 @@ def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, cli
     killer.join()
     assert len(victims) == 1
     assert report.set_aside == []
+    assert sums(tmp_path / VECTORS) == expected
+
+
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGKILL"])
+def test_stopped_between_a_shard_and_its_record(embed, expected, source, tmp_path, signal):
+    stop = f"""
+import os, signal
+from grnf.scale import work
+def stop(*_):
+    os.kill(os.getpid(), signal.{signal})
+work.atomic_write = stop
+"""
+    driver = (stop + DRIVER).replace('"n_jobs": 2', '"n_jobs": 1')
+    subprocess.run([sys.executable, "-c", driver, str(source), str(tmp_path / VECTORS)], capture_output=True)
+    assert (tmp_path / VECTORS / "shard-000000.parquet").exists() == (signal == "SIGKILL")
+    embed(resume=True)
     assert sums(tmp_path / VECTORS) == expected
 
 
@@ -270,7 +286,7 @@ def test_bad_graphs_fail_their_shard_or_are_told(embed, source):
     assert (report.n_graphs, [bad["graph_id"] for bad in report.bad]) == (99, ["25"])
     report = embed("nan", on_error="nan")
     assert (report.n_graphs, len(report.bad)) == (100, 1)
-    assert np.isnan(read_vectors(report.folder).Z[25]).all()
+    assert np.isnan(read_vectors(report.output).Z[25]).all()
 
 
 def test_tables_of_smiles_with_names_targets_and_columns(tmp_path):
@@ -279,14 +295,14 @@ def test_tables_of_smiles_with_names_targets_and_columns(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["Drug,graph_id,y,batch", *rows]) + "\n")
     options = {"format": "smiles", "options": {"keep": ["batch"], "column": "Drug"}}
     report = scale.embed(tmp_path / "a.csv", tmp_path / "v", GRNF(4), **options, shard_size=7)
-    table = pq.read_table(sorted(report.folder.glob("shard-*.parquet"))[1])
+    table = pq.read_table(sorted(report.output.glob("shard-*.parquet"))[1])
     assert table.schema.names == ["graph_id", "y", "smiles", "batch", "embedding"]
     assert table.column("graph_id").to_pylist()[0] == "m7"
     assert (table.column("y")[0].as_py(), table.column("smiles")[0].as_py()) == (3.5, "CCCO")
     (tmp_path / "a.csv").write_text("\n".join(["Drug,graph_id,y,batch", *rows, "CO,late,high,x"]) + "\n")
     report = scale.embed(tmp_path / "a.csv", tmp_path / "w", GRNF(4), **options, shard_size=10, block_size=10)
     assert report.set_aside[0]["reason"] == (
-        "graph late: y is 'high', but the first graphs have numbers there: make it one kind"
+        "graph late: y is 'high', but the first graphs have numbers there. Make it one kind"
     )
 
 

@@ -120,6 +120,8 @@ def test_graphs_of_any_kind_and_bad_ones():
     assert (found.ids, np.isnan(found.p_values).tolist()) == (["s", "b", "g"], [False, True, False])
     assert found.errors[0][0] == 1
     assert list(found.records())[1]["score"] is None
+    nothing = detector.judge(["no graph"])
+    assert (nothing.outliers.tolist(), nothing.nearest) == ([False], [None])
     answers = detector.predict(iter([star, "no graph"]))
     assert answers[0] == -1
     assert np.isnan(answers[1])

@@ -4,30 +4,69 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from grnf.errors import DiskFullError
 
-__all__ = ["Summed", "atomic_write", "is_pipe", "room_for", "write_array", "write_json"]
+__all__ = [
+    "atomic_write",
+    "check_free",
+    "is_pipe",
+    "npy_header",
+    "room_for",
+    "sealed",
+    "sync",
+    "unsealed",
+    "write_array",
+    "write_json",
+    "written_aside",
+]
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+@contextmanager
+def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
+    """Give the path of an empty file next to `path`, and rename it to `path` at the end of the block.
+
+    If an exception leaves the block, the file is removed and `path` stays as it was.
+
+    Parameters
+    ----------
+    path : path
+    needed : int, optional
+        About how many bytes are needed; the error of a full disk states it.
+    """
+    target = Path(path)
+    with room_for(target, target.parent, needed):
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        os.close(handle)
+        try:
+            yield Path(name)
+            sync(name)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private; give it the usual rights
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
 def atomic_write(
     path: str | os.PathLike[str], mode: str = "w", needed: int | None = None
 ) -> Iterator[IO[Any]]:
-    """Open a file beside `path`, and rename it to `path` only once all is written.
-
-    Where it is known about how many bytes are `needed`, an error of a full disk says so.
+    """Open a file next to `path`, and rename it to `path` only once everything is written.
 
     Examples
     --------
@@ -38,22 +77,15 @@ def atomic_write(
     >>> path.read_text()
     'all or nothing'
     """
-    target = Path(path)
     encoding = None if "b" in mode else "utf-8"
-    with room_for(target, target.parent, needed):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, mode, encoding=encoding) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private; give it the usual rights
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+    with written_aside(path, needed) as aside, open(aside, mode, encoding=encoding) as file:
+        yield file
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Wait until the content of a file is on the disk."""
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager
@@ -86,8 +118,8 @@ def room_for(
             raise
         size = "" if needed is None else f"It takes about {needed / 1e6:,.1f} MB, "
         raise DiskFullError(
-            f"{name} cannot be written: {error.strerror}. {size}{_room(error.errno, folder)}: make room, or "
-            "write to another place"
+            f"{name} cannot be written: {os.strerror(error.errno or 0)}. {size}"
+            f"{_room(error.errno, folder)}: make room, or write to another place"
         ) from error
 
 
@@ -116,8 +148,24 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
         file.write(json.dumps(content, indent=2) + "\n")
 
 
+def npy_header(shape: tuple[int, ...], dtype: Any) -> bytes:
+    """Return the header of a .npy file, which the rows follow.
+
+    Examples
+    --------
+    >>> len(npy_header((3, 512), "<f4"))
+    128
+    """
+    import numpy as np
+
+    header = io.BytesIO()
+    content = {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(np.dtype(dtype))}
+    np.lib.format.write_array_header_1_0(header, content)
+    return header.getvalue()
+
+
 def write_array(file: IO[bytes], array: Any) -> None:
-    """Write an array as .npy to an open file. Given the file itself, numpy would not say that a disk is full.
+    """Write an array as .npy to an open file; unlike `numpy.save`, report a full disk as such.
 
     Examples
     --------
@@ -128,7 +176,21 @@ def write_array(file: IO[bytes], array: Any) -> None:
     """
     import numpy as np
 
-    np.save(Summed(file), np.ascontiguousarray(array), allow_pickle=False)
+    array = np.ascontiguousarray(array)
+    file.write(npy_header(array.shape, array.dtype))
+    file.write(array.reshape(-1).view(np.uint8).data)
+
+
+def check_free(path: str | os.PathLike[str], force: bool) -> None:
+    """Refuse to replace an existing file without `force`, and a folder, a pipe or a device at all."""
+    if is_pipe(path):
+        raise FileExistsError(
+            f"{path} is not a file; to write to another program, write to - (standard output)"
+        )
+    if Path(path).is_dir():
+        raise FileExistsError(f"{path} exists already, and a folder is not replaced")
+    if not force and Path(path).exists():
+        raise FileExistsError(f"{path} exists already: write over it with --force, or choose another name")
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:
@@ -143,39 +205,28 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-class Summed:
-    """A file to write to, of which size and checksum are taken on the way.
+def sealed(content: Any) -> str:
+    """Return JSON together with its checksum."""
+    text = json.dumps(content)
+    return f'{{"sha256": "{hashlib.sha256(text.encode()).hexdigest()}", "content": {text}}}\n'
+
+
+def unsealed(path: Path) -> Any:
+    """Return what `sealed` made; None if the file is absent or was changed.
 
     Examples
     --------
-    >>> import io
-    >>> summed = Summed(io.BytesIO())
-    >>> _ = summed.write(b"some bytes")
-    >>> summed.size, summed.sha256()[:8]
-    (10, '0d22cdcc')
+    >>> path = Path(tempfile.mkdtemp()) / "note.json"
+    >>> _ = path.write_text(sealed({"rows": 5}))
+    >>> unsealed(path)
+    {'rows': 5}
+    >>> _ = path.write_text(path.read_text().replace("5", "6"))
+    >>> unsealed(path) is None
+    True
     """
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.size = 0
-        self._hash = hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        """Write bytes."""
-        self._hash.update(data)
-        self.size += len(data)
-        return self.file.write(data)
-
-    def tell(self) -> int:
-        """Return how many bytes were written."""
-        return self.size
-
-    def flush(self) -> None:
-        """Hand what was written to the system."""
-        self.file.flush()
-
-    def sha256(self) -> str:
-        """Return the checksum of what was written."""
-        return self._hash.hexdigest()
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        text = json.dumps(whole["content"])
+        if hashlib.sha256(text.encode()).hexdigest() == whole["sha256"]:
+            return whole["content"]
+    return None

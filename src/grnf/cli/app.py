@@ -17,7 +17,7 @@ from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
-from grnf.cli.embed import embed
+from grnf.cli.embed import EmbedCommand, embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
@@ -25,7 +25,6 @@ from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.search import search
-from grnf.cli.shards import EmbedCommand
 from grnf.cli.test import test
 
 __all__ = ["app", "main"]

@@ -85,7 +85,7 @@ def file_of(source: Source) -> File:
     """Return the file of a source, with what was said about its format."""
     from grnf.io.files.streams import Source as File
 
-    file = File(source.path)
+    file = File(source.path) if source.file is None else source.file
     file.format = source.format
     return file
 

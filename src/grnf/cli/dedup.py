@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.inputs import read_collection
+from grnf.cli.inputs import OnError, read_collection
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -21,7 +21,6 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.samples import OnError
 from grnf.cli.search import Table, check_table, write_answer
 from grnf.cli.tell import note
 

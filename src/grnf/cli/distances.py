@@ -156,13 +156,12 @@ class Values:
     def write_matrix(self, output: str) -> None:
         """Write all values: an array, or a table with a row for each graph of the first collection."""
         if output.endswith(".npy"):
-            from grnf._utils.files import atomic_write
-            from grnf.io.vectors.write import write_npy_header
+            from grnf._utils.files import atomic_write, npy_header
 
             with atomic_write(output, "wb") as file:
                 for start, rows in self.some_rows():
                     if start == 0:
-                        write_npy_header(file, (len(self.first), len(self.second)), rows.dtype)
+                        file.write(npy_header((len(self.first), len(self.second)), rows.dtype))
                     file.write(rows.tobytes())
             return
         ids = self.first.ids

@@ -1,19 +1,19 @@
-"""`grnf embed`: files of graphs to a file of vectors, or to a folder of shards."""
+"""`grnf embed`: graphs to a vector file, to a folder of shards, or as CSV to standard output."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from grnf._utils.files import write_json
-from grnf._version import __version__
+from grnf._utils.files import check_free
 from grnf.cli.columns import with_columns
 from grnf.cli.options import (
     ActivationName,
@@ -40,21 +40,24 @@ from grnf.cli.options import (
     SourceArgument,
     UnseenPolicy,
     check_format,
-    check_free,
     checked,
     make_transformer,
     workers,
 )
-from grnf.cli.shards import is_folder, tell_set_aside, to_folder
-from grnf.cli.source import Source, open_source, sha256
+from grnf.cli.source import open_source
 from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf import GRNF
-    from grnf.io.vectors import Parts
+    from grnf.scale.inputs import RunInputs
 
-__all__ = ["embed"]
+__all__ = ["EmbedCommand", "embed"]
+
+SET_ASIDE = 3
+"""The exit code if shards were set aside."""
+LOCAL = "local"
+ADDRESS = re.compile(r"[a-z]+://\S+|[\w.-]+:\d+|local")
 
 SETTINGS = (
     "n_components eps delta orders proposal heads hidden_channels hidden_activation activation basis dtype "
@@ -122,11 +125,11 @@ def embed(
 ) -> None:
     """Embed graphs: one row of M numbers per graph, in the order of the files.
 
-    Beside OUTPUT, the file OUTPUT.json holds the settings, the seed, the hash of the input and the list of
-    graphs that could not be used; grnf.GRNF.load and --like make the same embedding again from it. Finished
-    blocks are kept in OUTPUT.parts until all are there, so that an interrupted run can be resumed; meanwhile
-    no other run can write to OUTPUT. An OUTPUT without a suffix is a folder of shards with _manifest.json,
-    made by several processes or machines; shards that fail three times are set aside, which is exit code 3.
+    The file OUTPUT.json holds the settings, the seed, the hash of the input and the list of graphs that could
+    not be used. grnf.GRNF.load and --like make the same embedding again from it. Finished shards are kept in
+    OUTPUT.parts until the run ends, so that an interrupted run can be resumed. Meanwhile no other run can
+    write to OUTPUT. An OUTPUT without a suffix is a folder of shards with _manifest.json, which several
+    processes or machines can compute. Shards that fail three times are set aside, with exit code 3.
 
     Example: grnf embed MUTAG.zip --output mutag.parquet
     """
@@ -135,264 +138,144 @@ def embed(
     settings |= {"normalize": False} if no_normalize else {}
     settings |= {"center": False} if no_center else {}
     check_format(format, source)
-    if is_folder(output):
-        grnf = make_transformer(like, settings)
-        options: dict[str, Any] = {
-            "on_error": on_error,
-            "block_size": block_size,
-            "resume": resume,
-            "force": force,
-        }
-        with open_source(source, format) as found:
-            graphs = with_columns(found, smiles_column, id_column, quiet, keep)
-            summary = to_folder(
-                grnf, graphs, output, dask=dask, shard_size=shard_size, n_jobs=n_jobs, quiet=quiet, **options
-            )
-        tell_bad(summary["bad"], on_error, quiet)
-        _tell(summary, output, quiet, as_json)
-        tell_set_aside(summary["set_aside"], output)
-        return
-    for option, given in (("--dask", dask), ("--shard-size", shard_size)):
-        if given is not None:
-            raise typer.BadParameter("is for a folder: an --output without a suffix", param_hint=option)
-    n_jobs = 1 if n_jobs is None else n_jobs
-    if output == "-" and resume:
-        raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
-    if output != "-":
-        from grnf.io.vectors import Parts, vector_format
-
-        if checked(vector_format, output, "--output") == "npy" and keep:
-            raise typer.BadParameter(
-                ".npy holds vectors alone; .parquet, .npz and .csv have columns too", param_hint="--keep"
-            )
-        if not resume and not Parts.folder_of(output).exists():
-            _check_outputs(output, force)  # before much is read; and again once no other run can write
+    _check_usage(output, keep, {"--dask": dask, "--shard-size": shard_size}, resume, force)
+    checked(_check_jobs, n_jobs, "--n-jobs")
     grnf = make_transformer(like, settings)
-    run = _Run(grnf, like, on_error, block_size, quiet, resume, force, n_jobs)
-    with open_source(source, format) as found, workers(n_jobs):
-        graphs = with_columns(found, smiles_column, id_column, quiet, keep)
-        summary = run.to_stdout(graphs) if output == "-" else run.to_file(graphs, Path(output))
-    _tell(summary, output, quiet, as_json)
+    with open_source(source, format) as found:
+        from grnf.scale.inputs import RunInputs
 
-
-def _tell(summary: dict[str, Any], output: str, quiet: bool, as_json: bool) -> None:
+        inputs = RunInputs(list(found.inputs) or found.path, found.name)
+        graphs = with_columns(replace(found, file=inputs.source), smiles_column, id_column, quiet, keep)
+        run: dict[str, Any] = {"format": graphs.format, "options": graphs.options, "block_size": block_size}
+        run |= {"on_error": on_error, "n_jobs": n_jobs}
+        total = graphs.count() if output != "-" and not quiet and sys.stderr.isatty() else None
+        with progress("embedding", quiet, total=total) as advance:
+            if output == "-":
+                summary = _to_stdout(inputs, grnf, advance=advance, **run)
+            else:
+                run |= {"shard_size": shard_size} if shard_size is not None else {}
+                run |= {"dask": True if dask == LOCAL else dask, "resume": resume, "force": force}
+                summary = _to_disk(inputs, output, grnf, quiet, advance=advance, **run)
+    bad, set_aside = summary["bad"], summary.get("set_aside", [])
+    tell_bad(bad, on_error, quiet)
     if as_json:
-        typer.echo(json.dumps(summary), err=output == "-")
+        typer.echo(json.dumps({**summary, "bad": len(bad)}), err=output == "-")
     elif not quiet:
         shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
         where = "" if output == "-" else f": {summary['vectors']} (settings in {summary['settings']})"
         typer.echo(shape + where, err=output == "-")
+    _tell_set_aside(set_aside, output)
 
 
-@dataclass
-class _Run:
-    """One embedding: the transformer, and how to go through the graphs."""
+def _check_usage(
+    output: str, keep: list[str] | None, of_folders: dict[str, Any], resume: bool, force: bool
+) -> None:
+    """Refuse options that do not fit the output, and an output that exists, before much is read."""
+    from grnf.io.vectors import side_file, vector_format
+    from grnf.io.vectors.writer import work_folder
+    from grnf.scale.driver import is_vector_file
 
-    grnf: GRNF
-    like: Path | None
-    on_error: Any
-    block_size: int
-    quiet: bool
-    resume: bool = False
-    force: bool = False
-    n_jobs: int = 1
-
-    def to_stdout(self, source: Source) -> dict[str, Any]:
-        """Write CSV to standard output as the blocks come."""
-        from grnf.io.vectors import write_csv
-
-        bad: list[dict[str, Any]] = []
-
-        def blocks() -> Any:
-            for _, block, failed in self._blocks(source, [(0, None)]):
-                bad.extend(failed)
-                yield block
-
-        self._fit(source)
-        n_rows = write_csv(sys.stdout, blocks())
-        sys.stdout.flush()
-        tell_bad(bad, self.on_error, self.quiet)
-        return {"graphs": n_rows, "n_components": self.grnf.n_components_, "bad": len(bad)}
-
-    def to_file(self, source: Source, output: Path) -> dict[str, Any]:
-        """Embed block by block into parts, make them the output, and write the settings beside."""
-        from grnf.io.vectors import Parts, side_file, vector_format, vectors_written
-
-        if not output.parent.is_dir():
-            raise GraphError(f"the folder {output.parent} does not exist")
-        run = self._manifest(source)
-        with Parts(output, run, resume=self.resume) as parts:  # no other run writes this output meanwhile
-            try:
-                side = None if parts.has_vectors else self._finished(output, parts.run)
-                if side is None:
-                    self._fill(parts, source)
-                    npy = vector_format(output) == "npy"
-                    with parts.becoming_npy(output) if npy else vectors_written(output, parts) as n_rows:
-                        side = self._side(output, n_rows, parts.bad())
-                        side["input"] = {"name": source.name, **run["input"]}
-                        side["run"] = parts.run
-                        side["transformer"] = json.loads(parts.transformer.read_text(encoding="utf-8"))
-                        write_json(side_file(output), side)
-            except BaseException as error:
-                self._give_up(parts, error)
-                if isinstance(error, KeyboardInterrupt):
-                    raise typer.Exit(130) from None
-                raise
-            parts.remove()
-        tell_bad(side["bad"], self.on_error, self.quiet)
-        return {
-            "graphs": side["vectors"]["n_graphs"],
-            "n_components": side["vectors"]["n_components"],
-            "bad": len(side["bad"]),
-            "vectors": str(output),
-            "settings": str(side_file(output)),
-        }
-
-    def _finished(self, output: Path, run: dict[str, Any]) -> dict[str, Any] | None:
-        """Return what stands beside a finished output of this very run; refuse to write over any other."""
-        from grnf.io.vectors import side_file
-        from grnf.io.vectors.parts import differences
-
-        if self.resume and output.exists() and side_file(output).exists():
-            made = _read_side(side_file(output))
-            before = {
-                **made.get("run", {}),
-                "on_error": made.get("on_error") if made.get("bad") else self.on_error,
-            }
-            now = {**run, "on_error": self.on_error, "block_size": before.get("block_size")}
-            if before == now:
-                note(f"grnf: {output} is finished: there is nothing to resume", self.quiet)
-                return made
-            if not self.force:
-                raise FileExistsError(
-                    f"{output} is of another run ({'; '.join(differences(before, now))}): write over it with "
-                    "--force, or choose another name"
-                )
-        _check_outputs(output, self.force)
-        return None
-
-    def _fill(self, parts: Parts, source: Source) -> None:
-        """Add the blocks that are not there yet."""
-        from grnf import GRNF
-
-        for number, reason in parts.damaged.items():
-            note(f"grnf: block {number} is computed again: {reason}", self.quiet)
-        if len(parts):
-            self._check_policy(parts)
-            self.grnf = GRNF.load(parts.transformer)
-            note(f"grnf: {len(parts)} finished blocks found", self.quiet)
-        else:
-            self._fit(source)
-            self.grnf.save(parts.transformer)
-        for number, block, bad in self._blocks(source, list(parts.gaps())):
-            parts.add(block, bad, number)
-
-    def _fit(self, source: Source) -> None:
-        """Fit on all graphs, unless --like brought a fitted transformer."""
-        source.require_graphs()
-        if hasattr(self.grnf, "n_components_"):
-            return
-        from grnf.estimators import fit_stream
-
-        with progress("reading", self.quiet) as advance:
-            read = source.read_blocks(self.block_size, yield_bad=self.on_error != "raise")
-            items = counted(read, advance)
-            fit_stream(self.grnf, items, on_error=self.on_error)
-
-    def _check_policy(self, parts: Parts) -> None:
-        """Refuse to mix blocks that leave bad graphs out with blocks that keep their rows."""
-        left_out = {record["row"] is None for record in parts.bad()}
-        if left_out and left_out != {self.on_error == "skip"}:
-            before = "skip" if True in left_out else "nan"
-            raise GraphError(f"{parts.folder} was made with --on-error {before}; resume it with the same")
-
-    def _blocks(self, source: Source, gaps: list[tuple[int, int | None]]) -> Any:
-        """Yield number, vectors and bad graphs of the blocks in these ranges; others are only read."""
-        from grnf.estimators import embed_stream
-
-        settings: dict[str, Any] = {"block_size": self.block_size, "on_error": self.on_error}
-        skip = self.on_error == "skip"
-        total = source.count() if not self.quiet and sys.stderr.isatty() else None
-        with progress("embedding", self.quiet, total=total) as advance:
-            read = source.read_blocks(self.block_size, yield_bad=self.on_error != "raise", n_jobs=self.n_jobs)
-            items = counted(read, advance)
-            done = 0
-            for first, end in gaps:
-                next(islice(items, first - done, first - done), None)
-                wanted = islice(items, None if end is None else end - first)
-                blocks = embed_stream(self.grnf, wanted, start=first * self.block_size, **settings)
-                for number, (block, bad) in enumerate(blocks, first):
-                    records = [
-                        {
-                            "graph_id": graph.graph_id,
-                            "index": graph.index,
-                            "reason": graph.reason,
-                            "row": None if skip else graph.index,
-                        }
-                        for graph in bad
-                    ]
-                    yield number, block, records
-                done = first if end is None else end
-
-    def _manifest(self, source: Source) -> dict[str, Any]:
-        """Return all that the blocks depend on."""
-        from grnf.estimators.base import plain_params
-
-        return {
-            "grnf": __version__,
-            "settings": plain_params(self.grnf),
-            "like": self.like and sha256(self.like),
-            "input": {
-                "format": source.format,
-                "sha256": source.fingerprint(),
-                "options": dict(source.options),
-            },
-            "block_size": self.block_size,
-        }
-
-    def _side(self, output: Path, n_rows: int, bad: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "format": "grnf-embedding",
-            "version": 1,
-            "grnf": __version__,
-            "vectors": {
-                "file": output.name,
-                "n_graphs": n_rows,
-                "n_components": self.grnf.n_components_,
-                "dtype": self.grnf.dtype,
-            },
-            "on_error": self.on_error,
-            "bad": bad,
-        }
-
-    def _give_up(self, parts: Parts, error: BaseException) -> None:
-        """Keep finished blocks and say how to go on; without any, leave nothing behind."""
-        from grnf._utils.locks import FolderInUseError
-
-        if isinstance(error, FolderInUseError):  # what is there now, if anything, is of another run
-            return
-        if not len(parts):
-            parts.remove()
-            return
-        more = [] if "--resume" in sys.argv else ["--resume"]
-        if isinstance(error, ValueError) and self.on_error == "raise":
-            more += ["--on-error", "skip"]
-        command = shlex.join(["grnf", *sys.argv[1:], *more])
-        note(f"grnf: stopped; {len(parts)} finished blocks are kept in {parts.folder}. To go on: {command}")
+    if output == "-" and resume:
+        raise typer.BadParameter("what goes to standard output cannot be resumed", param_hint="--resume")
+    if output != "-" and not is_vector_file(output):
+        return
+    for option, given in of_folders.items():
+        if given is not None:
+            raise typer.BadParameter("is for a folder: an --output without a suffix", param_hint=option)
+    if output == "-":
+        return
+    if checked(vector_format, output, "--output") == "npy" and keep:
+        raise typer.BadParameter(
+            ".npy holds vectors alone; .parquet, .npz and .csv have columns too", param_hint="--keep"
+        )
+    if not resume and not work_folder(output, single=True).exists():
+        for path in (Path(output), side_file(output)):
+            check_free(path, force)  # and again once no other run can write
 
 
-def _check_outputs(output: str | Path, force: bool) -> None:
-    """Refuse to write over vectors or their settings."""
-    from grnf.io.vectors import side_file
-
-    for path in (Path(output), side_file(output)):
-        check_free(path, force)
+def _check_jobs(n_jobs: int | None) -> None:
+    if n_jobs == 0:
+        raise ValueError("0 threads; give 1 or more, or -1 for all cores")
 
 
-def _read_side(path: Path) -> dict[str, Any]:
-    """Read what stands beside vectors; nothing if it is damaged."""
+def _to_disk(inputs: RunInputs, output: str, grnf: GRNF, quiet: bool, **run: Any) -> dict[str, Any]:
+    """Embed into a file or a folder; if that is interrupted, explain how to resume it."""
+    from grnf import scale
+    from grnf._utils.locks import FolderInUseError
+    from grnf.io.vectors.writer import work_folder
+    from grnf.scale.driver import is_vector_file
+
+    single = is_vector_file(output)
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return {}
-    return made if isinstance(made, dict) else {}
+        made = scale.embed(inputs, output, grnf, note=lambda text: note(f"grnf: {text}", quiet), **run)
+    except BaseException as error:
+        work = work_folder(output, single=single)
+        finished = len(list(work.glob("[0-9]*.json")))
+        if finished and not isinstance(error, FolderInUseError | FileExistsError):
+            more = [] if "--resume" in sys.argv else ["--resume"]
+            if isinstance(error, ValueError) and run["on_error"] == "raise":
+                more += ["--on-error", "skip"]
+            command = shlex.join(["grnf", *sys.argv[1:], *more])
+            note(f"grnf: stopped; {finished} finished shards are kept in {work}. To resume: {command}")
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(130) from None
+        raise
+    summary = {"graphs": made.n_graphs, "n_components": made.n_components, "bad": made.bad}
+    summary |= {"vectors": output, "settings": str(Path(output) / "_manifest.json")}
+    if single:
+        return summary | {"settings": f"{output}.json"}
+    return summary | {"shards": made.n_shards, "computed": len(made.computed), "set_aside": made.set_aside}
+
+
+def _to_stdout(inputs: RunInputs, grnf: GRNF, *, advance: Any, on_error: Any, **run: Any) -> dict[str, Any]:
+    """Write CSV to standard output while the graphs are read."""
+    from grnf.estimators import embed_stream, fit_stream
+    from grnf.io.vectors import write_csv
+
+    n_jobs, block_size = run.pop("n_jobs"), run.pop("block_size")
+
+    def read() -> Any:
+        return inputs.blocks(block_size, yield_bad=on_error != "raise", n_jobs=n_jobs, **run)
+
+    bad: list[Any] = []
+
+    def blocks() -> Any:
+        for block, failed in embed_stream(grnf, counted(read(), advance), on_error=on_error):
+            bad.extend({"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed)
+            yield block
+
+    if next(read(), None) is None:
+        raise GraphError(f"{inputs.name} holds no graphs")
+    with workers(1 if n_jobs is None else n_jobs):
+        if not hasattr(grnf, "n_components_"):
+            fit_stream(grnf, read(), on_error=on_error)
+        n_rows = write_csv(sys.stdout, blocks())
+    sys.stdout.flush()
+    return {"graphs": n_rows, "n_components": grnf.n_components_, "bad": bad}
+
+
+def _tell_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
+    """Report shards that were set aside, and end with the exit code for it."""
+    for shard in set_aside:
+        places = ", ".join(f"{each['path']} from graph {each['first']}" for each in shard["from"])
+        note(f"grnf: shard {shard['shard']} ({places}) is set aside: {shard['reason']}")
+    if set_aside:
+        note(
+            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}; to try them again, "
+            "repeat the command with --resume"
+        )
+        raise typer.Exit(SET_ASIDE)
+
+
+class EmbedCommand(TyperCommand):
+    """A command whose option --dask may stand without an address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put "local" after --dask if no address follows."""
+        filled: list[str] = []
+        for place, word in enumerate(args):
+            filled.append(word)
+            following = args[place + 1] if place + 1 < len(args) else ""
+            if word == "--dask" and not ADDRESS.fullmatch(following):
+                filled.append(LOCAL)
+        return super().parse_args(ctx, filled)

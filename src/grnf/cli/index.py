@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.inputs import holds_vectors
+from grnf.cli.inputs import OnError, holds_vectors
 from grnf.cli.options import (
     AsJson,
     Format,
@@ -23,7 +23,6 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.samples import OnError
 from grnf.cli.source import name_of, open_source
 from grnf.cli.tell import progress, tell_bad
 from grnf.errors import GraphError
@@ -175,7 +174,7 @@ def _vector_blocks(sources: list[str]) -> Iterator[tuple[Any, list[str]]]:
     import numpy as np
 
     from grnf.io.vectors import read_vectors, shard_files
-    from grnf.io.vectors.shards import is_shard_folder
+    from grnf.io.vectors.read import is_shard_folder
 
     folders: Iterator[list[Any]] = (
         list(shard_files(name, check=True)) if is_shard_folder(name) else [name] for name in sources

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,7 +18,21 @@ if TYPE_CHECKING:
     from grnf import GRNF
     from grnf.collection import Collection
 
-__all__ = ["graphs_of", "holds_vectors", "load_vectors", "read_collection", "tell_errors"]
+__all__ = [
+    "OnError",
+    "graphs_of",
+    "holds_vectors",
+    "load_vectors",
+    "read_collection",
+    "read_collections",
+    "tell_errors",
+]
+
+
+OnError = Annotated[
+    Literal["raise", "skip"],
+    typer.Option(help="What to do about a graph that cannot be used: stop, or leave it out and report it."),
+]
 
 
 def holds_vectors(name: str, format: str | None) -> bool:
@@ -35,6 +49,15 @@ def read_collection(
     found = _read(name, format, on_error, quiet)
     tell_errors(found, on_error, quiet)
     return found
+
+
+def read_collections(
+    names: Sequence[str], format: str | None = None, *, on_error: str = "raise", quiet: bool = False
+) -> list[Collection]:
+    """Read several files of graphs or vectors, of which one may be standard input."""
+    if list(names).count("-") > 1:
+        raise typer.BadParameter("standard input can be read only once: give a file for the other")
+    return [read_collection(name, format, on_error=on_error, quiet=quiet) for name in names]
 
 
 def _read(name: str, format: str | None, on_error: str, quiet: bool) -> Collection:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf._utils.files import is_pipe
+from grnf._utils.files import check_free, is_pipe
 from grnf.cli.source import format_and_options
 
 if TYPE_CHECKING:
@@ -226,18 +226,6 @@ def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
         if isinstance(value, bool) != known[name]:
             wanted = "yes or no" if known[name] else "a value"
             raise typer.BadParameter(f"{name} of {format} wants {wanted}: {name}=...", param_hint="--format")
-
-
-def check_free(output: str | Path, force: bool) -> None:
-    """Refuse to write over a file without --force, and over a pipe or a device at all."""
-    if is_pipe(output):
-        raise FileExistsError(
-            f"{output} is no file; to write to another program, write to - (standard output)"
-        )
-    if Path(output).is_dir():
-        raise FileExistsError(f"{output} exists already, and a folder is not written over")
-    if not force and Path(output).exists():
-        raise FileExistsError(f"{output} exists already: write over it with --force, or choose another name")
 
 
 def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.inputs import load_vectors
+from grnf.cli.inputs import OnError, load_vectors
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -21,11 +21,11 @@ from grnf.cli.options import (
     Seed,
     workers,
 )
-from grnf.cli.samples import OnError
 from grnf.cli.search import Table, check_table, write_answer
 from grnf.cli.tell import note
 
 if TYPE_CHECKING:
+    from grnf.collection import Collection
     from grnf.stats import Judgement
 
 __all__ = ["outliers"]
@@ -98,15 +98,11 @@ def outliers(
         note(f"{summary['graphs']:,} graphs, {summary['outliers']:,} outliers", quiet)
 
 
-def _judged(loaded: list[Any], fdr: float, settings: dict[str, Any]) -> Judgement:
+def _judged(loaded: list[Collection], fdr: float, settings: dict[str, Any]) -> Judgement:
     """Judge one collection by the other, or each graph of one by the rest of it."""
-    import numpy as np
-
     from grnf.stats import GRNFOutlierDetector
 
     detector = GRNFOutlierDetector(**settings)
-    vectors = [np.asarray(collection.vectors, dtype=np.float64) for collection in loaded]
     if len(loaded) == 1:
-        return detector.fit_judge(vectors[0], fdr=fdr, ids=loaded[0].ids)
-    normal, judged = loaded
-    return detector.fit(vectors[0], ids=normal.ids).judge(vectors[1], fdr=fdr, ids=judged.ids)
+        return detector.fit_judge(loaded[0], fdr=fdr)
+    return detector.fit(loaded[0]).judge(loaded[1], fdr=fdr)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.inputs import read_collection
+from grnf.cli.inputs import OnError, read_collection
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, check_free, workers
-from grnf.cli.samples import OnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

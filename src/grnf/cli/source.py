@@ -18,6 +18,7 @@ from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
+    from grnf.io.files.streams import Source as File
 
 __all__ = ["Source", "format_and_options", "name_of", "open_source", "sha256"]
 
@@ -40,6 +41,8 @@ class Source:
         What its reader is told, such as the names of columns.
     inputs : tuple of Path
         All files and folders, where several were named; `path` is then the first.
+    file : io.files.streams.Source, optional
+        The file, if its first bytes are known already.
     """
 
     path: Path
@@ -47,6 +50,7 @@ class Source:
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
+    file: File | None = None
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
         """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.

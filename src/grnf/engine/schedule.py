@@ -19,7 +19,7 @@ from grnf._utils.jit import compiled
 from grnf._utils.progress import progress
 from grnf._utils.threads import n_workers, run
 from grnf.basis import bell
-from grnf.engine.costs import LOOKED_AT, SMOOTH_PER_SECOND, estimated_seconds
+from grnf.engine.costs import SAMPLED_GRAPHS, SMOOTH_PER_SECOND, estimated_seconds
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
@@ -223,8 +223,8 @@ class Schedule:
             < LONG * SMOOTH_PER_SECOND
         ):
             return
-        for looked_at in (0, LOOKED_AT):
-            seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
+        for sampled in (0, SAMPLED_GRAPHS):
+            seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, sampled)
             seconds *= n_hidden / len(sample) / self.workers
             if seconds <= LONG:
                 return

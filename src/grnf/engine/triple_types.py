@@ -1,8 +1,8 @@
-"""Types of triples of sparse graphs, counted along edges: see `tuple_types`; of others see `row_triples`.
+"""Types of triples, counted along edges: see `tuple_types`.
 
-A triple has two edges or three: it is met at the node that both belong to. Or one: it is any edge with any
-node that has none to it. Or none: these are what is left of all triples of three classes. So the work grows
-with the pairs of edges that meet, not with the pairs of nodes.
+A triple with two or three edges is counted at the node that two of its edges share. A triple with one edge is
+any edge together with any node that is adjacent to neither end. Triples without edges are the remaining ones
+of their three classes. So the work grows with the pairs of edges that share a node, not with pairs of nodes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import inner
-from grnf.engine.tables import add_to, grown, place_of
+from grnf.engine.counting import add_to, grown, place_of
 from grnf.typing import IntArray
 
-__all__ = ["Form", "Members", "order_triples", "slot_bits", "triples_along_edges"]
+__all__ = [
+    "Form",
+    "Members",
+    "order_triples",
+    "slot_bits",
+    "triples_along_edges",
+]
 
 
 class Members(NamedTuple):

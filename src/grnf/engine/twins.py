@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.jit import compiled
-from grnf.engine.neighbours import Neighbours
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["twins"]

@@ -26,12 +26,12 @@ from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, Draw, OrderLaw, ParameterLaw, as_order_law, parameter_law
+from grnf.law import LAW_RULES, Draw, OrderLaw, ParameterLaw, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
-__all__ = ["DTYPES", "GraphTransformer", "Settings", "plain_params", "schedule_of"]
+__all__ = ["DTYPES", "GraphTransformer", "Saved", "Settings", "parsed", "plain_params", "schedule_of"]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
 MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
@@ -49,7 +49,48 @@ LARGEST = 32_000_000
 Settings: TypeAlias = Mapping[str, Any]
 
 
-class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Saved:
+    """Objects with `to_json`, and with `_of_text`, which makes such an object from that text."""
+
+    def to_json(self) -> str:
+        """Return the fitted object as JSON, from which `from_json` makes the same object."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
+        """Make the object; `name` is what errors call the text."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted object to a small JSON file that `load` reads."""
+        text = self.to_json()
+        with atomic_write(path) as file:
+            file.write(text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **policies: Any) -> Self:
+        """Read what `save` wrote: a fitted object that gives the same vectors.
+
+        Parameters
+        ----------
+        path : path
+        **policies : optional
+            `unseen` and `missing` of a `GRNF`, instead of the saved ones.
+        """
+        with open(path, encoding="utf-8") as file:
+            try:
+                text = file.read(LARGEST + 1)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+        return cls._of_text(text, os.fspath(path), **policies)
+
+    @classmethod
+    def from_json(cls, text: str, **policies: Any) -> Self:
+        """Return the fitted object that `to_json` described; parameters are those of `load`."""
+        return cls._of_text(text, "the text", **policies)
+
+
+class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
 
     encoder_: AttributeEncoder
@@ -236,12 +277,6 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
         return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted transformer to a small JSON file that `load` reads."""
-        text = self.to_json()
-        with atomic_write(path) as file:
-            file.write(text)
-
     def to_json(self) -> str:
         """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
 
@@ -266,32 +301,9 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return text + "\n"
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, unseen: Unseen | None = None, missing: Missing | None = None
+    def _of_text(  # type: ignore[override]
+        cls, text: str, name: str, *, unseen: Unseen | None = None, missing: Missing | None = None
     ) -> Self:
-        """Read what `save` wrote: a fitted transformer that gives the same vectors.
-
-        Parameters
-        ----------
-        path : path
-        unseen, missing : optional
-            Policies of the transformer instead of the saved ones.
-        """
-        with open(path, encoding="utf-8") as file:
-            try:
-                text = file.read(LARGEST + 1)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
-        return cls._of_text(text, os.fspath(path), unseen, missing)
-
-    @classmethod
-    def from_json(cls, text: str, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
-        """Return the fitted transformer that `to_json` described; see `load`."""
-        return cls._of_text(text, "the text", unseen, missing)
-
-    @classmethod
-    def _of_text(cls, text: str, name: str, unseen: Unseen | None, missing: Missing | None) -> Self:
-        """Make a transformer from JSON; `name` is what errors call the text."""
         state = _saved_state(text, cls.__name__, name)
         try:
             fitted = dict(state["fitted"])
@@ -393,19 +405,26 @@ def plain_params(transformer: Any) -> dict[str, Any]:
     params: dict[str, Any] = transformer.get_params(deep=False)
     for name in LAWS & {name for name, value in params.items() if value is not None}:
         law = params[name]
-        whole = {"law": "parameters"} if isinstance(law, ParameterLaw) else {}
-        params[name] = {**whole, **(law if whole else as_order_law(law)).to_config()}
+        if isinstance(law, ParameterLaw):
+            params[name] = {"law": "parameters", **law.to_config()}
+        else:
+            params[name] = ParameterLaw(law).to_config()["orders"]
     return params
+
+
+def parsed(text: str, name: str) -> Any:
+    """Return what JSON holds, or raise a ValueError if it is too large, or not JSON."""
+    if len(text) > LARGEST:
+        raise ValueError(f"{name} is too large for a saved transformer")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is not JSON: {error}") from None
 
 
 def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
     """Return the state of a transformer of that class."""
-    if len(text) > LARGEST:
-        raise ValueError(f"{name} is too large for a saved transformer")
-    try:
-        state = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not JSON: {error}") from None
+    state = parsed(text, name)
     if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
         state = state.get("transformer")
     if not isinstance(state, dict) or state.get("format") != FORMAT:

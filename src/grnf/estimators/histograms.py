@@ -20,8 +20,8 @@ from grnf._utils.jit import compiled
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
 from grnf.lifts.base import arcs
-from grnf.lifts.colours import Hashes, hashed_rows, refined_colours
 from grnf.lifts.columns import category_columns, indicator_columns
+from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Counts", "LabelSets", "SetsKernel", "WLLabels", "structure_free"]
@@ -109,7 +109,7 @@ class LabelSets(NamedTuple):
     """
 
     graph: IntArray
-    keys: Hashes
+    keys: Keys
     level: IntArray
     n_graphs: int
     n_kinds: int
@@ -190,12 +190,12 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
         level = np.repeat(levels, [len(part) for part in keys])
         return LabelSets(np.concatenate(owner), np.concatenate(keys), level, len(X), n_kinds)
 
-    def _labels(self, batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Hashes]:
+    def _labels(self, batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
         nodes = node.hashes(batch.node_attr, batch.node_codes)
         edges = edge.hashes(batch.edge_attr, batch.edge_codes)
         if self.fine_[0].is_empty:
             nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
-        return refined_colours(batch, depth, nodes, edges)
+        return refined_labels(batch, depth, nodes, edges)
 
 
 class LabelColumns(NamedTuple):
@@ -226,7 +226,7 @@ class LabelColumns(NamedTuple):
         """Whether there are no columns."""
         return not (self.numbers or self.codes)
 
-    def hashes(self, values: FloatArray, codes: Codes) -> Hashes:
+    def hashes(self, values: FloatArray, codes: Codes) -> Keys:
         """Return one hash per node or edge."""
         chosen = Codes(codes.values[:, list(self.codes)], codes.keys)
         return hashed_rows(values[:, list(self.numbers)], chosen)
@@ -299,7 +299,7 @@ def _count_shared_among(
             out[i, j] = out[j, i]
 
 
-def _pairs(batch: GraphBatch, labels: Hashes, salt: int) -> tuple[IntArray, Hashes]:
+def _pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[IntArray, Keys]:
     """Return the pairs (label, t), t = 1 .. count, of each graph, as keys, and the graph of each."""
     graph = _owners(batch)[0]
     own = mix(labels + np.uint64(salt))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +12,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import grnf.lifts as all_lifts
-from grnf._utils.files import atomic_write
 from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
+from grnf.estimators.base import Saved, parsed
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
 from grnf.estimators.transformer import GRNF
 from grnf.graphs import GraphBatch
@@ -28,8 +26,6 @@ from grnf.typing import FloatArray
 __all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
 
 FORMAT, VERSION = "grnf-views", 2
-LARGEST = 32_000_000
-"""Characters of saved views."""
 SAVED_STEPS: dict[str, Any] = {
     **{name: getattr(all_lifts, name) for name in all_lifts.__all__},
     **{step.__name__: step for step in (Counts, WLLabels)},
@@ -69,7 +65,7 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}
 
 
-class FeatureViews(BaseEstimator):  # type: ignore[misc]
+class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
     """Several feature views of a graph: transformers of graphs under names, fitted together.
 
     Squared distances between the vectors of `transform` are means of those in the views. Calling the object
@@ -191,27 +187,9 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
         return json.dumps(state) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return the fitted views that `to_json` described."""
-        return cls._of_text(text, "the text")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted views to a JSON file that `load` reads."""
-        text = self.to_json()
-        with atomic_write(path) as file:
-            file.write(text)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote."""
-        if Path(path).stat().st_size > LARGEST:
-            raise ValueError(f"{path} is too large for saved views")
-        return cls._of_text(Path(path).read_text(encoding="utf-8"), os.fspath(path))
-
-    @classmethod
-    def _of_text(cls, text: str, name: str) -> Self:
+    def _of_text(cls, text: str, name: str) -> Self:  # type: ignore[override]
+        state = parsed(text, name)
         try:
-            state = json.loads(text)
             if state["format"] != FORMAT or state["version"] != VERSION:
                 raise ValueError(f"unknown format {state['format']!r}, version {state['version']!r}")
             views = {name: [_step(step) for step in steps] for name, steps in state["views"].items()}
@@ -222,7 +200,7 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
             batch = loaded.encoder_.with_policies(missing="zero").encode_batch([bare])[0]
             for view in made.values():  # arrays that do not fit together are found here
                 view.transform(batch)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name} is damaged, or not saved views: {error}") from None
         return loaded
 
@@ -240,7 +218,7 @@ class FeatureViews(BaseEstimator):  # type: ignore[misc]
                     f"GRNF(random_state=0)), or a dict of them; got {transformer!r} for {name!r}"
                 )
         if not views:
-            raise ValueError("views must have at least one transformer, got an empty dict")
+            raise ValueError("views is empty; it must have at least one transformer")
         self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
         return samples.batch
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,35 +28,35 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
     """
     arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
     owner = np.repeat(np.arange(len(batch)), n_arcs)
-    outside = (arcs < 0) | (arcs >= n_nodes[owner][:, np.newaxis])
-    if outside.any():
-        wrong = owner[np.flatnonzero(outside.any(axis=1))[0]]
+    if len(arcs) and (arcs.min() < 0 or (arcs.max(axis=1) >= n_nodes[owner]).any()):
+        outside = (arcs.min(axis=1) < 0) | (arcs.max(axis=1) >= n_nodes[owner])
+        wrong = owner[np.flatnonzero(outside)[0]]
         Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # says which node
-    undirected = _undirected(arcs, _side_by_side(batch.edge_columns, len(arcs)), n_nodes, n_arcs)
+    values = [part for column in batch.edge_columns.values() for part in _comparable(column)]
+    undirected = _undirected(arcs, values, n_nodes, n_arcs)
     kept = np.flatnonzero(~undirected[owner] | (arcs[:, 0] <= arcs[:, 1]))
     edge_ptr = offsets(np.bincount(owner[kept], minlength=len(batch)))
     every = np.arange(len(batch))
     return replace(
         batch,
         edge_ptr=edge_ptr,
-        edges=np.ascontiguousarray(arcs[kept]),
+        edges=arcs[kept],
         edge_columns={name: own.take(kept, every, edge_ptr) for name, own in batch.edge_columns.items()},
         directed=~undirected,
     )
 
 
-def _side_by_side(columns: Mapping[str, RawColumn], count: int) -> FloatArray:
-    """Return the numbers of all columns; what graphs disagree about is compared by codes."""
-    parts = [np.empty((count, 0))]
-    for column in columns.values():
-        values = column.values
-        if column.is_mixed:
-            values = np.unique([repr(value) for value in values.tolist()], return_inverse=True)[1]
-        parts.append(values.reshape(count, -1 if count else 0).astype(np.float64))
-    return np.hstack(parts)
+def _comparable(column: RawColumn) -> Iterable[npt.NDArray[Any]]:
+    """Return the numbers of a column, one array per entry; values that graphs disagree about as codes."""
+    values = column.values
+    if column.is_mixed:
+        values = np.unique([repr(value) for value in values.tolist()], return_inverse=True)[1]
+    return values[:, np.newaxis].T if values.ndim == 1 else values.T
 
 
-def _undirected(arcs: IntArray, values: FloatArray, n_nodes: IntArray, n_arcs: IntArray) -> BoolArray:
+def _undirected(
+    arcs: IntArray, values: Sequence[npt.NDArray[Any]], n_nodes: IntArray, n_arcs: IntArray
+) -> BoolArray:
     """Return which graphs have each arc in both directions, with equal values."""
     first = offsets(n_nodes)
     there, back = (arcs + np.repeat(first[:-1], n_arcs)[:, np.newaxis]).T
@@ -64,13 +64,16 @@ def _undirected(arcs: IntArray, values: FloatArray, n_nodes: IntArray, n_arcs: I
     if total >= 2**31:
         raise GraphError(f"{total:,} nodes in one list of graphs; at most {2**31 - 1:,} are supported")
     forth, reverse = there * total + back, back * total + there
-    if values.shape[1] == 0:  # sorting numbers is much faster
-        same = np.sort(forth) == np.sort(reverse)
+    if not values:  # sorting numbers is much faster
+        same = np.sort(forth, kind="stable") == np.sort(reverse, kind="stable")
     else:
-        order, other = np.lexsort((*values.T, forth)), np.lexsort((*values.T, reverse))
+        order, other = np.lexsort((*values, forth)), np.lexsort((*values, reverse))
         same = forth[order] == reverse[other]
-        one, two = values[order], values[other]
-        same &= ((one == two) | ((one != one) & (two != two))).all(axis=1)
+        for part in values:
+            one, two = part[order], part[other]
+            same &= (one == two) | ((one != one) & (two != two))
+    if same.all():
+        return np.ones(len(n_nodes), np.bool_)
     # Both orders list the arcs graph by graph, so entry i belongs to the same graph as arc i.
     owner = np.repeat(np.arange(len(n_nodes)), n_arcs)
     return np.asarray(np.bincount(owner[~same], minlength=len(n_nodes)) == 0)
@@ -95,7 +98,7 @@ def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
     True
     """
     n_nodes = np.array([int(arcs.max(initial=0)) + 1])
-    undirected = _undirected(arcs, values, n_nodes, np.array([len(arcs)]))[0]
+    undirected = _undirected(arcs, list(values.T), n_nodes, np.array([len(arcs)]))[0]
     return np.asarray(arcs[:, 0] <= arcs[:, 1]) if undirected else None
 
 
@@ -108,13 +111,6 @@ def batch_from_dense(matrices: Sequence[Any]) -> RawBatch:
     return merged_arcs(RawBatch.of([_arcs_of_dense(matrix) for matrix in matrices]))
 
 
-def _arcs_of_dense(matrix: Any) -> RawGraph:
-    A = as_numbers(matrix, "the adjacency matrix")
-    n = _checked_square(A.shape)
-    rows, columns = np.nonzero(A)
-    return _arcs_of_entries(n, rows, columns, A[rows, columns])
-
-
 def raw_from_dense(matrix: Any) -> RawGraph:
     """Convert one dense adjacency matrix as `batch_from_dense` does.
 
@@ -124,7 +120,14 @@ def raw_from_dense(matrix: Any) -> RawGraph:
     >>> raw, raw.edge_columns["weight"]
     (RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], undirected), array([0.5]))
     """
-    return batch_from_dense([matrix])[0]
+    return _merged(_arcs_of_dense(matrix))
+
+
+def _arcs_of_dense(matrix: Any) -> RawGraph:
+    A = as_numbers(matrix, "the adjacency matrix")
+    n = _checked_square(A.shape)
+    rows, columns = np.nonzero(A)
+    return _arcs_of_entries(n, rows, columns, A[rows, columns])
 
 
 def batch_from_sparse(matrices: Sequence[Any]) -> RawBatch:
@@ -137,7 +140,7 @@ def batch_from_sparse(matrices: Sequence[Any]) -> RawBatch:
 
 def raw_from_sparse(matrix: Any) -> RawGraph:
     """Convert one scipy sparse adjacency matrix as `batch_from_sparse` does."""
-    return batch_from_sparse([matrix])[0]
+    return _merged(_arcs_of_sparse(matrix))
 
 
 def _arcs_of_sparse(matrix: Any) -> RawGraph:
@@ -148,6 +151,15 @@ def _arcs_of_sparse(matrix: Any) -> RawGraph:
     A.sum_duplicates()
     A = A.tocoo()
     return _arcs_of_entries(n, A.row, A.col, A.data)
+
+
+def _merged(raw: RawGraph) -> RawGraph:
+    weights = list(raw.edge_columns.values())
+    keep = undirected_once(raw.edges, np.array(weights).reshape(len(weights), len(raw.edges)).T)
+    if keep is None:
+        return replace(raw, directed=True)
+    columns = {name: values[keep] for name, values in raw.edge_columns.items()}
+    return replace(raw, edges=raw.edges[keep], edge_columns=columns)
 
 
 def _arcs_of_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:

@@ -202,8 +202,8 @@ def _valid_molecule() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
-        reason = str(error).strip().splitlines()
-        raise GraphError(f"no valid molecule: {next(iter(reason), type(error).__name__)}") from None
+        reason = " ".join(f"{error}".split())
+        raise GraphError(f"not a valid molecule: {reason or type(error).__name__}") from None
 
 
 def _add_atoms(chem: Any, mol: Any, graph: RawGraph) -> None:

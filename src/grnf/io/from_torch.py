@@ -28,10 +28,10 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
     number of nodes is `num_nodes`, if it is stored, or the number of rows of x. A warning names other
     attributes of nodes and edges, which are not used.
     """
-    for data in graphs:
-        if hasattr(data, "to_data_list"):
+    for kind in set(map(type, graphs)):
+        if hasattr(kind, "to_data_list"):
             raise GraphError("a Batch holds several graphs; pass it alone, or batch.to_data_list()")
-        if hasattr(data, "node_types"):
+        if hasattr(kind, "node_types"):
             raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
     stores = [data.to_dict() for data in graphs]
     index = [_edge_index(store) for store in stores]
@@ -89,10 +89,11 @@ def _columns(
 
 
 def _is_uniform(tensors: list[Any], counts: IntArray) -> bool:
-    """Whether all graphs have a tensor of numbers with the right rows and the same width."""
-    if not all(hasattr(tensor, "dim") and 1 <= tensor.dim() <= 2 for tensor in tensors):
+    """Whether all graphs have a tensor with the right number of rows and the same width."""
+    shapes = [tuple(getattr(tensor, "shape", ())) for tensor in tensors]
+    if len({shape[1:] for shape in shapes}) > 1 or not 1 <= len(shapes[0]) <= 2 or () in shapes:
         return False
-    return len({tensor.shape[1:] for tensor in tensors}) == 1 and [*map(len, tensors)] == counts.tolist()
+    return bool([shape[0] for shape in shapes] == counts.tolist())
 
 
 def _stacked(tensors: Sequence[Any], axis: int = 0) -> npt.NDArray[Any]:

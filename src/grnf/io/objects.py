@@ -17,8 +17,14 @@ import numpy as np
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.from_arrays import batch_from_dense, batch_from_sparse, batch_from_tuples
-from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles
+from grnf.io.from_arrays import (
+    batch_from_dense,
+    batch_from_sparse,
+    batch_from_tuples,
+    raw_from_dense,
+    raw_from_sparse,
+)
+from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles, raw_from_mol, raw_from_smiles
 from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables
 from grnf.io.from_torch import batch_from_pyg
 from grnf.io.raw import (
@@ -73,7 +79,7 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     >>> to_batch([np.zeros((2, 2)), None, Graph(3, [(0, 1)])], on_error="skip")
     RawBatch(3 graphs, 5 nodes, 1 edges, node_columns=[], edge_columns=[])
     """
-    bad: dict[int, str] = {}
+    errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
     for place, graph in enumerate(graphs):
         places.setdefault(_converter(graph), []).append(place)
@@ -81,33 +87,34 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     for convert, own in places.items():
 
         def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
-            return _converted(convert, [graphs[row] for row in rows])
+            return _converted(convert, [graphs[row] for row in rows])  # type: ignore[no-any-return]
 
         try:
             batch = attempt(own)
         except GraphError:
-            for place, error in failures(own, attempt):
-                if on_error == "raise":
-                    raise error.located(index=place, where=caller) from error.__cause__
-                bad[place] = error.explanation
-            own = [place for place in own if place not in bad]
-            batch = attempt(own) if own else RawBatch.empty()
+            found = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
+            if not found:  # the graphs fail only together
+                raise
+            errors |= found
+            own = [place for place in own if place not in errors]
+            batch = RawBatch.empty() if on_error == "raise" or not own else attempt(own)
+        errors |= {own[row]: GraphError(reason) for row, reason in batch.bad.items()}
         parts.append((own, batch))
-    batch = joined(parts, len(graphs), bad)
-    if batch.bad and on_error == "raise":
-        index = min(batch.bad)
-        raise GraphError(batch.bad[index], index=index, where=caller)
-    return batch
+    if errors and on_error == "raise":
+        index = min(errors)
+        raise errors[index].located(index=index, where=caller) from errors[index].__cause__
+    return joined(parts, len(graphs), {place: error.explanation for place, error in errors.items()})
 
 
-def _converted(convert: Converter, graphs: Sequence[Any]) -> RawBatch:
-    """Convert graphs of one kind; whatever their library raises is a `GraphError`."""
+def _converted(convert: Callable[[Any], Any], graphs: Any) -> Any:
+    """Convert graphs of one kind, or one graph; whatever their library raises becomes a `GraphError`."""
     try:
         return convert(graphs)
     except GraphError:
         raise
     except LIBRARY_ERRORS as error:
-        raise GraphError(f"{_described(graphs[0])} cannot be read: {error}") from error
+        first = graphs[0] if isinstance(graphs, list) else graphs
+        raise GraphError(f"{_described(first)} cannot be read: {error}") from error
 
 
 def to_raw(graph: Any) -> RawGraph:
@@ -126,7 +133,10 @@ def to_raw(graph: Any) -> RawGraph:
     >>> to_raw(([[0, 1], [1, 2]],))
     RawGraph(n_nodes=3, n_edges=2, node_columns=[], edge_columns=[], directed)
     """
-    batch = _converted(_converter(graph), [graph])
+    convert = _converter(graph)
+    if convert in ONE_BY_ONE:
+        return _converted(ONE_BY_ONE[convert], graph)  # type: ignore[no-any-return]
+    batch = _converted(convert, [graph])
     if batch.bad:
         raise GraphError(batch.bad[0])
     return graph if isinstance(graph, RawGraph) else batch[0]
@@ -413,6 +423,13 @@ BY_PACKAGE: dict[tuple[str, str], Converter] = {
 """Converters by the package of the class and a method that it must have."""
 
 
+ONE_BY_ONE: dict[Converter, Callable[[Any], RawGraph]] = {
+    batch_from_dense: raw_from_dense,
+    batch_from_sparse: raw_from_sparse,
+    batch_from_molecules: raw_from_mol,
+    batch_from_smiles: raw_from_smiles,
+}
+"""The step of a converter that makes one graph; it saves `to_raw` the batch."""
 _KNOWN: dict[type, Converter | None] = {}
 """Converters of the classes that occurred before."""
 

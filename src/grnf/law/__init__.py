@@ -1,9 +1,16 @@
 """P: laws on w = (k, theta_F, theta_H), draws from them, and the importance weights p / p-bar."""
 
-from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
-from grnf.law.draw import Draw, OrderDraw
-from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
-from grnf.law.parameters import LAW_RULES, Law, ParameterLaw, parameter_law
+from grnf.law.distributions import (
+    Categorical,
+    CoefficientLaw,
+    Gaussian,
+    OrderLaw,
+    Restricted,
+    ScaleMixture,
+    ShiftedPoisson,
+    as_order_law,
+)
+from grnf.law.parameters import LAW_RULES, Draw, Law, OrderDraw, ParameterLaw, parameter_law
 from grnf.law.weights import (
     effective_sample_size,
     hidden_weights,

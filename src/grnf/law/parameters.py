@@ -1,14 +1,9 @@
-"""P: the law of w = (k, theta_F, theta_H).
-
-One seed defines an infinite sequence w_1, w_2, ... Every number is computed from the seed, the feature and
-the key of its channel (see `grnf._utils.random`), so any features can be drawn alone: the first 512 features
-of M = 10,000 are the features of M = 512. A channel (see `grnf.graphs.channels`) has the same coefficients
-whatever other channels there are: as if there were a channel for each category that can occur.
-"""
+"""P, the distribution of w = (k, theta_F, theta_H), and samples W = (w_1 .. w_M), gathered by order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +12,160 @@ from grnf._utils.random import fill_normals, uniforms
 from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
-from grnf.law.coefficients import CoefficientLaw, Gaussian
-from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
-from grnf.law.orders import OrderLaw, as_order_law
+from grnf.law.distributions import (
+    Categorical,
+    CoefficientLaw,
+    Gaussian,
+    OrderLaw,
+    Restricted,
+    ScaleMixture,
+    ShiftedPoisson,
+    as_order_law,
+)
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["LAW_RULES", "Law", "ParameterLaw", "parameter_law"]
+__all__ = [
+    "LAW_RULES",
+    "Draw",
+    "Law",
+    "OrderDraw",
+    "ParameterLaw",
+    "n_head_parameters",
+    "n_parameters",
+    "parameter_law",
+]
+
+
+def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
+    """Return the number of coefficients of one feature of order k.
+
+    F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h; H_k has Bell(k)
+    vectors of length F_h and one bias.
+
+    Examples
+    --------
+    >>> n_parameters(2, channels=1, hidden_channels=4)
+    77
+    """
+    return bell(k + 2) * hidden_channels * channels + 2 * bell(k) * hidden_channels + 1
+
+
+def n_head_parameters(k: int, hidden_channels: int) -> int:
+    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias.
+
+    Examples
+    --------
+    >>> n_head_parameters(2, hidden_channels=4)
+    9
+    """
+    return bell(k) * hidden_channels + 1
+
+
+@dataclass(frozen=True, eq=False)
+class OrderDraw:
+    """The drawn features of one order k, in the shapes of the paper.
+
+    Parameters
+    ----------
+    k : int
+    features : array of int, shape (m,)
+        Which of the features w_1 .. w_M these are.
+    theta : array, shape (m, n_parameters)
+        All coefficients, one row per feature; the arrays below are views of it.
+    channels, hidden_channels : int
+        F and F_h.
+    more_heads : array, shape (m, R - 1, n_head_parameters), optional
+        Further theta_H, theta_0 beside the one in `theta`, all on the same hidden draw theta_F.
+    """
+
+    k: int
+    features: IntArray
+    theta: FloatArray
+    channels: int
+    hidden_channels: int
+    more_heads: FloatArray | None = None
+
+    @property
+    def equivariant(self) -> FloatArray:
+        """theta_F, linear part: shape (m, Bell(k + 2), F_h, F)."""
+        stop = bell(self.k + 2) * self.hidden_channels * self.channels
+        shape = len(self.theta), bell(self.k + 2), self.hidden_channels, self.channels
+        return self.theta[:, :stop].reshape(shape)
+
+    @property
+    def equivariant_bias(self) -> FloatArray:
+        """theta_F, bias: shape (m, Bell(k), F_h)."""
+        return self._tail(2, 1)
+
+    @property
+    def invariant(self) -> FloatArray:
+        """theta_H, linear part: shape (m, Bell(k), F_h)."""
+        return self._tail(1, 0)
+
+    @property
+    def invariant_bias(self) -> FloatArray:
+        """theta_H, bias theta_0: shape (m,)."""
+        return self.theta[:, -1]
+
+    @property
+    def heads(self) -> FloatArray:
+        """All R heads, shape (m, R, n_head_parameters): Bell(k) F_h coefficients, then theta_0."""
+        first = self.theta[:, np.newaxis, -n_head_parameters(self.k, self.hidden_channels) :]
+        return first if self.more_heads is None else np.concatenate([first, self.more_heads], axis=1)
+
+    def with_head(self, head: int) -> OrderDraw:
+        """Return the same hidden draws with one of their heads alone."""
+        size = n_head_parameters(self.k, self.hidden_channels)
+        theta = np.concatenate([self.theta[:, :-size], self.heads[:, head]], axis=1)
+        return replace(self, theta=theta, more_heads=None)
+
+    def take(self, members: IntArray, features: IntArray) -> OrderDraw:
+        """Return some of the features, renumbered."""
+        more = None if self.more_heads is None else self.more_heads[members]
+        return replace(self, features=features, theta=self.theta[members], more_heads=more)
+
+    def _tail(self, start: int, stop: int) -> FloatArray:
+        size, last = bell(self.k) * self.hidden_channels, self.theta.shape[1] - 1
+        rows = self.theta[:, last - start * size : last - stop * size]
+        return rows.reshape(-1, bell(self.k), self.hidden_channels)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Features w_start .. w_(start + M - 1), gathered by order; each is a hidden draw with one head or more.
+
+    Parameters
+    ----------
+    start : int
+        Position of the first feature in the infinite sequence that a seed defines.
+    orders : array of int, shape (M,)
+        k of each feature.
+    groups : tuple of OrderDraw
+        The coefficients, one group per order that occurs, orders ascending. `OrderDraw.features` counts
+        from 0 within this draw.
+    """
+
+    start: int
+    orders: IntArray
+    groups: tuple[OrderDraw, ...]
+
+    def __len__(self) -> int:
+        return len(self.orders)
+
+    @property
+    def n_heads(self) -> int:
+        """R, the number of heads of each hidden draw."""
+        more = self.groups[0].more_heads if self.groups else None
+        return 1 if more is None else 1 + more.shape[1]
+
+    def feature(self, m: int, head: int = 0) -> OrderDraw:
+        """Return w_m alone, with one of its heads."""
+        for group in self.groups:
+            (position,) = np.nonzero(group.features == m)
+            if len(position):
+                return group.take(position, group.features[position]).with_head(head)
+        raise IndexError(f"feature {m} of {len(self)}")
+
 
 N_STRATA = 64
 """Consecutive features that take their orders from different strata, if the law is stratified."""
@@ -157,7 +300,17 @@ class ParameterLaw:
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values."""
+        """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
+        parts: list[object] = [self, self.coefficients, self.orders]
+        while isinstance(parts[-1], Restricted):
+            parts.append(parts[-1].law)
+        for part in parts:
+            if type(part) not in READABLE:
+                names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
+                raise ValueError(
+                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
+                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
+                )
         config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
@@ -216,6 +369,9 @@ class ParameterLaw:
             more_heads *= scales
         return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
+
+READABLE: set[type] = {Categorical, Restricted, ShiftedPoisson, Gaussian, ScaleMixture, ParameterLaw}
+"""Laws that `ParameterLaw.from_config` can make."""
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grnf.law.draw import Draw, OrderDraw, n_head_parameters
-from grnf.law.parameters import ParameterLaw
+from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [

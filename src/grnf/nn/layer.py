@@ -16,7 +16,7 @@ from grnf.basis import check_basis
 from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, importance_weights, parameter_law
-from grnf.law.draw import n_head_parameters, n_parameters
+from grnf.law.parameters import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
 from grnf.nn.rho import rho
 from grnf.nn.sums import Settings, feature_sums, frozen_features
@@ -339,6 +339,16 @@ class GRNFLayer(nn.Module):
         """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
         found = [("theta", self.theta(k))]
         return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
+
+    def get_extra_state(self) -> Tensor:
+        """Return the seed, which belongs to the state since it defines the coefficients."""
+        return torch.tensor(
+            list(self.seed.to_bytes(self.seed.bit_length() // 8 + 1, "little")), dtype=torch.uint8
+        )
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore the seed of a saved layer."""
+        self.seed = int.from_bytes(state.tolist(), "little")
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """Make room for the features of another seed, which has more of one order and fewer of another."""

@@ -20,7 +20,7 @@ from grnf.io.files.streams import Source
 from grnf.io.files.survey import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawBatch
-from grnf.io.vectors.arrow import arrow, vectors_array
+from grnf.io.vectors.blocks import arrow, vectors_array
 from grnf.typing import FloatArray, OnError
 
 __all__ = ["BlockEmbedder", "embed_block"]

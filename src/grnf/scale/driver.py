@@ -1,4 +1,4 @@
-"""Shards in, shards of vectors out: a run from its plan to its manifest."""
+"""Graphs in files to vectors in a file or a folder of shards: a run from its plan to its settings."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from sklearn.base import clone
 
 from grnf._utils.rules import Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
-from grnf.estimators import GRNF, fit_stream
+from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.base import plain_params
 from grnf.io.files.inputs import Inputs
-from grnf.io.vectors.arrow import arrow
-from grnf.scale.cluster import OnDask, dask_client
-from grnf.scale.engines import Engine, Processes, ThisProcess
-from grnf.scale.folder import ShardFolder, record_file
-from grnf.scale.plan import Plan, Shard, data_files, kinds_of, read_shard, shards_of, versions
-from grnf.scale.work import Job, Outcome, transformer_of
+from grnf.io.vectors.blocks import arrow
+from grnf.io.vectors.read import FORMAT, MANIFEST, VERSION
+from grnf.io.vectors.writer import ShardWriter, side_file
+from grnf.scale.inputs import RunInputs
+from grnf.scale.plan import Plan, layout_of, read_shard, shards_of, versions
+from grnf.scale.work import Engine, Job, Outcome, Processes, ThisProcess, forget
 from grnf.typing import OnError
 
-__all__ = ["Report", "embed", "planned_run"]
+__all__ = ["Report", "embed", "is_vector_file", "planned_run"]
 
 TRIES = 3
 """Times that a shard may fail before it is set aside."""
@@ -37,22 +38,24 @@ TRIES = 3
 
 @dataclass(frozen=True)
 class Report:
-    """What a run has made.
+    """The result of a run.
 
     Parameters
     ----------
-    folder : Path
+    output, settings : Path
+        The vectors, and the file of their settings.
     n_graphs, n_components : int
     n_shards : int
     computed : list of int
-        Shards that this run computed; the others were there.
+        Shards that this run computed; the others were finished before.
     set_aside : list of dict
-        Shards that failed three times, with the reasons; none if all is well.
+        Shards that failed three times, with the reasons.
     bad : list of dict
-        Graphs that could not be used, under another policy than "raise".
+        Graphs that could not be used, unless `on_error` is "raise".
     """
 
-    folder: Path
+    output: Path
+    settings: Path
     n_graphs: int
     n_components: int
     n_shards: int
@@ -65,9 +68,20 @@ def _nothing(*_: Any) -> None:
     pass
 
 
+def is_vector_file(output: str | os.PathLike[str]) -> bool:
+    """Return whether an output is a single file: its name has a suffix, and it is not a folder.
+
+    Examples
+    --------
+    >>> is_vector_file("z.parquet"), is_vector_file("vectors"), is_vector_file("my.vectors/")
+    (True, False, False)
+    """
+    return bool(Path(output).suffix) and not os.fspath(output).endswith("/") and not Path(output).is_dir()
+
+
 def embed(
-    inputs: Inputs,
-    folder: str | os.PathLike[str],
+    inputs: Inputs | RunInputs,
+    output: str | os.PathLike[str],
     transformer: Any = None,
     *,
     format: str | None = None,
@@ -82,43 +96,44 @@ def embed(
     advance: Callable[[int, int | None], Any] = _nothing,
     note: Callable[[str], Any] = _nothing,
 ) -> Report:
-    """Embed the graphs of files into a folder of Parquet files, shard by shard.
+    """Embed the graphs of files, shard by shard, into a vector file or a folder of Parquet files.
 
-    A shard is known by its place in the inputs, computed at least once, and there exactly once: written aside
-    and renamed, with a checksum, the same bytes whoever computed it. A run that was interrupted, however it
-    was, goes on with `resume`, and repeats only what was not finished. A shard that fails three times, or
-    kills its process, is set aside with its reason; the rest goes on.
+    A finished shard is on the disk with a checksum. An interrupted run continues with `resume`: it repeats
+    only unfinished shards, and gives the same bytes as a run that was not interrupted. In a folder, a shard
+    that fails three times, or kills its process, is set aside with its reason, and the others are computed.
+    In a single file the shards are blocks, written in their order; a failure ends the run.
 
     Parameters
     ----------
     inputs : path, glob, or several
-        As in `grnf.io.read_graphs`. Parquet, tables of SMILES, .smi, JSON lines and graph6 are cut into
-        shards; files of other formats are one shard each, small ones together.
-    folder : path
-        Where shards and the manifest go.
+        As in `grnf.io.read_graphs`. For a folder, Parquet, SMILES tables, .smi, JSON lines and graph6 are cut
+        into shards; files of other formats are one shard each, small ones together.
+    output : path
+        A file whose name ends in .parquet, .npy, .npz or .csv, or a folder.
     transformer : GRNF or ReweightedGRNF, optional
         One that is not fitted is fitted on the first graphs (on all, if its vocabulary is closed).
     format, options : optional
-        Of the inputs, as in `grnf.io.read_graphs`.
+        Format of the inputs and options of its reader, as in `grnf.io.read_graphs`.
     shard_size : int, default=32768
-        Graphs per shard.
+        Graphs per shard of a folder.
     block_size : int, default=1024
         Graphs that are held in memory at a time; a row group each.
     on_error : "raise", "nan" or "skip", default="raise"
-        A graph that cannot be used: its shard fails, it has a row of NaN, or it is left out.
+        A graph that cannot be used: its shard fails, it gets a row of NaN, or it is left out.
     n_jobs : int, optional
-        Processes, as in joblib, None or 1 for this one; with `dask=True`, workers, None for one a core.
+        For a folder, processes, as in joblib; None or 1: this one. With `dask=True`, workers; None: one per
+        core. For a file, threads.
     dask : True, str or distributed.Client, optional
-        Compute on a cluster: one that is started on this machine, that of a scheduler's address, or that of a
-        client. All its machines must see inputs and folder under the same names.
+        For a folder, compute on a cluster: a new one on this machine, that of a scheduler's address, or that
+        of a client. All its machines must see inputs and folder under the same names.
     resume : bool, default=False
-        Go on with a run that was interrupted, if there is one.
+        Continue an interrupted run, if there is one.
     force : bool, default=False
-        Write over what is there.
+        Replace an existing output.
     advance : callable, optional
-        advance(graphs, total) is called with each finished shard; total is None where nobody has counted.
+        advance(graphs, total) is called with each finished shard; total is None if it is not known.
     note : callable, optional
-        note(text) is called with what is worth telling.
+        note(text) is called with messages for the user.
 
     Examples
     --------
@@ -131,29 +146,148 @@ def embed(
     >>> report = embed(home / "*.g6", home / "vectors", GRNF(8, random_state=0), shard_size=3)
     >>> report.n_graphs, report.n_shards
     (8, 4)
-    >>> sorted(path.name for path in report.folder.iterdir())[:2]
+    >>> sorted(path.name for path in report.output.iterdir())[:2]
     ['_manifest.json', 'shard-000000.parquet']
+    >>> embed(home / "*.g6", home / "z.npy", GRNF(8, random_state=0)).n_graphs
+    8
     """
     checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
-    place, plan = planned_run(
-        inputs,
-        folder,
-        GRNF() if transformer is None else transformer,
-        format=format,
-        options=options,
-        shard_size=shard_size,
-        block_size=block_size,
-        on_error=on_error,
-        resume=resume,
-        force=force,
-    )
-    with place:
-        return _Run(place, plan, advance, note).report(n_jobs, dask)
+    checked(shard_size, "shard_size", Int(1))
+    checked(block_size, "block_size", Int(1))
+    checked(on_error, "on_error", ON_ERROR)
+    transformer = GRNF() if transformer is None else transformer
+    given = inputs if isinstance(inputs, RunInputs) else RunInputs(inputs)
+    shared: Any = {"format": format, "options": options or {}, "block_size": block_size, "on_error": on_error}
+    if is_vector_file(output):
+        file = _FileRun(given, Path(output), transformer, n_jobs, advance, note, **shared)
+        return file.report(resume=resume, force=force)
+    more: Any = {"shard_size": shard_size, "resume": resume, "force": force}
+    writer, plan = planned_run(given, output, transformer, **shared, **more)
+    with writer:
+        return _FolderRun(writer, plan, advance, note).report(n_jobs, dask)
+
+
+def _described(transformer: Any) -> dict[str, Any]:
+    """Return what a run depends on: class and settings of the transformer, and a checksum if it is fitted."""
+    fitted = None
+    if hasattr(transformer, "n_components_"):
+        fitted = hashlib.sha256(transformer.to_json().encode()).hexdigest()
+    settings = json.loads(json.dumps(plain_params(transformer), default=str))
+    return {"transformer": type(transformer).__name__, "settings": settings, "fitted": fitted}
+
+
+@dataclass
+class _FileRun:
+    """A run that writes a single file: its shards are blocks, computed in their order by this process."""
+
+    inputs: RunInputs
+    output: Path
+    transformer: Any
+    n_jobs: int | None
+    advance: Callable[[int, int | None], Any]
+    note: Callable[[str], Any]
+    format: str | None
+    options: Mapping[str, Any]
+    block_size: int
+    on_error: OnError
+
+    def report(self, *, resume: bool, force: bool) -> Report:
+        """Compute the missing shards, and complete the file."""
+        read = {"format": self.format, "options": dict(self.options), "sha256": self.inputs.sha256}
+        run = {"grnf": __version__, **_described(self.transformer), "input": read}
+        run |= {"block_size": self.block_size, "on_error": self.on_error}
+        computed: list[int] = []
+        with (
+            ShardWriter(self.output, single=True) as writer,
+            parallel_config(backend="threading", n_jobs=1 if self.n_jobs is None else self.n_jobs),
+        ):
+            blocks = self._blocks()
+            first: list[Any] = []
+            plan = writer.begin(run, lambda: self._fitted(blocks, first), resume=resume, force=force)
+            side = writer.settings
+            if side is not None:
+                self.note(f"{self.output} is finished: there is nothing to resume")
+            else:
+                self._resumed(writer, plan)
+                computed = [*self._written(writer, chain(first, blocks))]
+                side = self._settings(writer, plan)
+                writer.finish(side)
+        vectors = side["vectors"]
+        shards = max(len(computed), len(writer.records))
+        made = (self.output, side_file(self.output), vectors["n_graphs"], vectors["n_components"])
+        return Report(*made, shards, computed, [], side["bad"])
+
+    def _blocks(self) -> Iterator[Any]:
+        more: Any = {"yield_bad": self.on_error != "raise", "n_jobs": self.n_jobs}
+        return self.inputs.blocks(self.block_size, format=self.format, options=self.options, **more)
+
+    def _fitted(self, blocks: Iterator[Any], first: list[Any]) -> dict[str, Any]:
+        """Fit the transformer, if it is not, and return it as text; `first` gets the blocks that it took."""
+
+        def taken() -> Iterator[Any]:
+            for block in blocks:
+                first.append(block)
+                yield block
+
+        first.extend(islice(blocks, 1))
+        if not first:
+            raise GraphError(f"{self.inputs.name} holds no graphs")
+        if not hasattr(self.transformer, "n_components_"):
+            is_open = self.transformer.unseen == "open"
+            graphs = chain(list(first), taken()) if is_open else self._blocks()
+            self.transformer = fit_stream(clone(self.transformer), graphs, on_error=self.on_error)
+        return {"transformer": self.transformer.to_json()}
+
+    def _resumed(self, writer: ShardWriter, plan: Mapping[str, Any]) -> None:
+        for number, reason in writer.damaged.items():
+            self.note(f"shard {number} is computed again: {reason}")
+        if writer.records:
+            self.note(f"{len(writer.records)} finished shards found")
+        if not hasattr(self.transformer, "n_components_"):
+            self.transformer = type(self.transformer).from_json(plan["transformer"])
+
+    def _written(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
+        """Write the missing shards; those between them are only read."""
+        done = 0
+        for first, end in list(writer.gaps()):
+            for block in islice(blocks, first - done):
+                self.advance(len(block), None)
+            wanted = islice(blocks, None if end is None else end - first)
+            settings: Any = {"start": first * self.block_size, "on_error": self.on_error}
+            made = embed_stream(self.transformer, wanted, block_size=self.block_size, **settings)
+            for number, (block, bad) in enumerate(made, first):
+                writer.write(number, block, [self._bad(graph) for graph in bad])
+                self.advance(len(block.Z), None)
+                yield number
+            done = first if end is None else end
+
+    def _bad(self, graph: Any) -> dict[str, Any]:
+        row = None if self.on_error == "skip" else graph.index
+        return {"graph_id": graph.graph_id, "index": graph.index, "reason": graph.reason, "row": row}
+
+    def _settings(self, writer: ShardWriter, plan: Mapping[str, Any]) -> dict[str, Any]:
+        vectors = {
+            "file": self.output.name,
+            "n_graphs": sum(record["rows"] for record in writer.records.values()),
+            "n_components": self.transformer.n_components_,
+            "dtype": self.transformer.dtype,
+        }
+        return {
+            "format": "grnf-embedding",
+            "version": 1,
+            "grnf": __version__,
+            "vectors": vectors,
+            "on_error": self.on_error,
+            "bad": writer.bad(),
+            "input": {"name": self.inputs.name, **plan["run"]["input"]},
+            "run": plan["run"],
+            "transformer": json.loads(plan["transformer"]),
+        }
 
 
 def planned_run(
-    inputs: Inputs,
-    folder: str | os.PathLike[str],
+    inputs: RunInputs,
+    output: str | os.PathLike[str],
     transformer: Any,
     *,
     format: str | None = None,
@@ -163,164 +297,122 @@ def planned_run(
     on_error: OnError = "raise",
     resume: bool = False,
     force: bool = False,
-) -> tuple[ShardFolder, Plan]:
-    """Write down what is to be computed, or take up what was; return the folder, which is locked, and it."""
+) -> tuple[ShardWriter, Plan]:
+    """Plan a folder of shards, or take the plan of an interrupted run; return its locked writer, and it."""
     arrow()
-    checked(shard_size, "shard_size", Int(1))
-    checked(block_size, "block_size", Int(1))
-    checked(on_error, "on_error", ON_ERROR)
-    files = data_files(inputs)
-    place = ShardFolder(Path(folder))
+    files = inputs.files()
+    writer = ShardWriter(output, single=False)
     try:
-        place.check_free(resume=resume, force=force)
         shards, told = shards_of(files, shard_size, format, options or {})
-        run = {
-            "versions": versions(),
-            "transformer": type(transformer).__name__,
-            "settings": json.loads(json.dumps(plain_params(transformer), default=str)),
-            "fitted": _fingerprint(transformer),
-            "inputs": {str(path): _sha256(path) for path in files},
-            "format": format,
-            "options": told,
-            "shard_size": shard_size,
-            "block_size": block_size,
-            "on_error": on_error,
-        }
-        before = place.plan() if resume and not force else None
-        if before is None:
-            before = _planned(transformer, run, shards, told)
-        plan = Plan(run, shards, before.kinds, before.transformer)
-        return place, place.begin(plan, resume=resume, force=force)
+        read = {"format": format, "options": told, "sha256": inputs.sha256, "files": list(map(str, files))}
+        run = {"versions": versions(), **_described(transformer), "input": read}
+        run |= {"shard_size": shard_size, "block_size": block_size, "on_error": on_error}
+
+        def planned() -> dict[str, Any]:
+            fitted = transformer
+            if not hasattr(transformer, "n_components_"):
+                blocks = (read_shard(shard, told, block_size, yield_bad=True) for shard in shards)
+                fitted = fit_stream(clone(transformer), chain.from_iterable(blocks), on_error=on_error)
+            layout = layout_of(fitted, shards, told, block_size)
+            return Plan(run, shards, layout, fitted.to_json()).to_config()
+
+        plan = writer.begin(run, planned, resume=resume, force=force)
+        return writer, Plan.from_config(plan)
     except BaseException:
-        place.close()
+        writer.close()
         raise
 
 
-def _planned(transformer: Any, run: Mapping[str, Any], shards: list[Shard], told: Any) -> Plan:
-    """Fit the transformer, and see what the first graphs have beside."""
-    policy = run["on_error"]
-    if not hasattr(transformer, "n_components_"):
-        graphs = chain.from_iterable(
-            read_shard(shard, told, run["block_size"], yield_bad=True) for shard in shards
-        )
-        transformer = fit_stream(clone(transformer), graphs, on_error=policy)
-    kinds = kinds_of(transformer, shards, told, run["block_size"])
-    return Plan(run, shards, kinds, transformer.to_json())
-
-
-def _fingerprint(transformer: Any) -> str | None:
-    """Return what tells fitted transformers apart; None for one that is to be fitted."""
-    if not hasattr(transformer, "n_components_"):
-        return None
-    return hashlib.sha256(transformer.to_json().encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    whole = hashlib.sha256()
-    for each in files:
-        if each.is_file():
-            with each.open("rb") as file:
-                whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
-
-
 @dataclass
-class _Run:
-    """A run that has begun: its folder, its plan, and whom to tell."""
+class _FolderRun:
+    """A run that writes a folder: its shards are computed in any order, by whoever is there."""
 
-    place: ShardFolder
+    writer: ShardWriter
     plan: Plan
     advance: Callable[[int, int | None], Any]
     note: Callable[[str], Any]
 
     def report(self, n_jobs: int | None, dask: Any) -> Report:
-        """Compute what is wanting, and write the manifest."""
-        records = self.place.finished(list(self.plan.shards))
+        """Compute the missing shards, and write the manifest."""
+        records = self.writer.records
         if records:
             self.note(f"{len(records)} finished shards found")
             self.advance(sum(record["rows"] for record in records.values()), self.plan.n_graphs)
-        wanting = [shard.number for shard in self.plan.shards if shard.number not in records]
-        for number in [*wanting, *self.place.begun()]:
-            self.place.forget(number)
-        for number in wanting:
-            record_file(self.place.folder, number).unlink(missing_ok=True)
+        missing = [shard.number for shard in self.plan.shards if shard.number not in records]
+        for shard in self.plan.shards:
+            forget(self._job(shard.number))
+        for number in missing:
+            self._job(number).mark("json").unlink(missing_ok=True)
         failed: dict[int, Outcome] = {}
-        if wanting:
+        if missing:
             with ExitStack() as stack:
-                engine = self._engine(n_jobs, dask, len(wanting), stack)
-                failed = self._computed(engine, wanting, records)
-        manifest = self._manifest(records, failed)
-        self.place.finish(manifest)
-        return Report(
-            self.place.folder,
-            manifest["vectors"]["n_graphs"],
-            manifest["vectors"]["n_components"],
-            len(self.plan.shards),
-            sorted(set(wanting) - failed.keys()),
-            manifest["set_aside"],
-            [graph for record in manifest["shards"] for graph in record["bad"]],
-        )
+                engine = self._engine(n_jobs, dask, len(missing), stack)
+                failed = self._computed(engine, missing)
+        for number in failed:
+            forget(self._job(number))
+        manifest = self._manifest(failed)
+        self.writer.finish(manifest, keep_plan=bool(failed))
+        output, vectors = self.writer.output, manifest["vectors"]
+        made = (output, output / MANIFEST, vectors["n_graphs"], vectors["n_components"])
+        computed = sorted(set(missing) - failed.keys())
+        return Report(*made, len(self.plan.shards), computed, manifest["set_aside"], self.writer.bad())
+
+    def _job(self, number: int) -> Job:
+        return Job(str(self.writer.output), self.plan.checksum, number)
 
     def _engine(self, n_jobs: int | None, dask: Any, n_shards: int, stack: ExitStack) -> Engine:
         if dask is not None and dask is not False:
+            from grnf.scale.cluster import OnDask, dask_client
+
             n_workers = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), n_shards)
             client = stack.enter_context(dask_client(dask, n_workers))
             return OnDask(client, dict(self.plan.run["versions"]), self.note)
-        if n_jobs is None or effective_n_jobs(n_jobs) == 1:
-            return ThisProcess()
-        return Processes(n_jobs, self.place)
+        return ThisProcess() if n_jobs is None or effective_n_jobs(n_jobs) == 1 else Processes(n_jobs)
 
-    def _computed(self, engine: Engine, wanting: list[int], records: dict[int, Any]) -> dict[int, Outcome]:
-        """Compute shards, up to three times those that fail; return what came of those that are set aside."""
+    def _computed(self, engine: Engine, missing: list[int]) -> dict[int, Outcome]:
+        """Compute shards, up to three times those that fail; return the outcomes of those set aside."""
         failed: dict[int, Outcome] = {}
         for attempt in range(TRIES):
             died = [number for number, outcome in failed.items() if outcome.fate == "died"]
             others = [number for number, outcome in failed.items() if outcome.fate == "failed"]
-            for numbers, alone in ((wanting if attempt == 0 else others, False), (died, True)):
-                jobs = [Job(str(self.place.folder), self.plan.checksum, number) for number in numbers]
-                for outcome in self._outcomes(engine, jobs, alone):
+            for numbers, alone in ((missing if attempt == 0 else others, False), (died, True)):
+                for outcome in self._outcomes(engine, [self._job(number) for number in numbers], alone):
                     if outcome.record is None:
                         failed[outcome.number] = outcome
                         self.note(f"shard {outcome.number} failed: {outcome.reason}")
                     else:
                         failed.pop(outcome.number, None)
-                        records[outcome.number] = outcome.record
+                        self.writer.records[outcome.number] = outcome.record
                         self.advance(outcome.record["rows"], self.plan.n_graphs)
         return failed
 
     def _outcomes(self, engine: Engine, jobs: Sequence[Job], alone: bool) -> Iterator[Outcome]:
-        if not jobs:
-            return
-        for outcome in engine.run(jobs, alone=alone):
-            self.place.check()
+        for outcome in engine.run(jobs, alone=alone) if jobs else ():
+            self.writer.check()
             if outcome.fate == "stopped":
-                raise DiskFullError(f"{outcome.reason}. Finished shards are kept: go on with --resume")
+                raise DiskFullError(f"{outcome.reason}. Finished shards are kept: continue with --resume")
             if outcome.fate == "refused":
                 raise GraphError(f"shard {outcome.number} is refused: {outcome.reason}")
             yield outcome
 
-    def _manifest(self, records: Mapping[int, Any], failed: Mapping[int, Outcome]) -> dict[str, Any]:
-        transformer = json.loads(self.plan.transformer)
-        made = [records[number] for number in sorted(records)]
-        return {
-            "vectors": {
-                "n_graphs": sum(record["rows"] for record in made),
-                "n_components": self._n_components(),
-                "columns": {name: kind.type for name, kind in self.plan.kinds.items()},
-            },
-            "shards": made,
-            "set_aside": [
-                {
-                    "shard": number,
-                    "from": self.plan.shards[number].described(),
-                    "reason": failed[number].reason,
-                }
-                for number in sorted(failed)
-            ],
-            "run": self.plan.run,
-            "transformer": transformer,
+    def _manifest(self, failed: Mapping[int, Outcome]) -> dict[str, Any]:
+        made = [record for _, record in sorted(self.writer.records.items())]
+        vectors = {
+            "n_graphs": sum(record["rows"] for record in made),
+            "n_components": self.plan.layout.n_components,
+            "columns": self.plan.layout.columns,
         }
-
-    def _n_components(self) -> int:
-        return int(transformer_of(self.plan.transformer, self.plan.run["transformer"]).n_components_)
+        set_aside = [
+            {"shard": number, "from": self.plan.shards[number].described(), "reason": failed[number].reason}
+            for number in sorted(failed)
+        ]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "grnf": __version__,
+            "vectors": vectors,
+            "shards": made,
+            "set_aside": set_aside,
+            "run": self.plan.run,
+            "transformer": json.loads(self.plan.transformer),
+        }

@@ -1,49 +1,47 @@
-"""What is to be computed: shards, each known by its place in the inputs, and all that they depend on."""
+"""What is to be computed: shards, each known by its place in the inputs, and what their vectors depend on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from grnf._utils.files import is_pipe
 from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
-from grnf.io.files.formats import FORMATS
-from grnf.io.files.inputs import Inputs, input_paths, named_block, titles
+from grnf.io.files.inputs import named_block, titles
 from grnf.io.files.ranges import Range, ranges_of, read_range
 from grnf.io.files.registry import format_of
 from grnf.io.files.streams import Source
 from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
-from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import Cell, RawBatch, sized
-from grnf.io.vectors.blocks import Kind, survey
+from grnf.io.vectors.blocks import Kind, Layout
+from grnf.io.vectors.writer import shard_file
 
-__all__ = ["Plan", "Shard", "data_files", "kinds_of", "read_shard", "shards_of", "versions"]
+__all__ = ["Plan", "Shard", "layout_of", "read_shard", "shards_of", "versions"]
 
 BYTES = 2**26
-"""Files that cannot be cut share a shard up to this size together."""
-GUESTS = ("numpy", "numba", "pyarrow", "rdkit")
-"""Packages beside this one that have a say in the bytes that are written."""
+"""Files that cannot be cut share a shard up to this total size."""
+OTHERS = ("numpy", "numba", "pyarrow", "rdkit")
+"""Further packages whose version may change the bytes that are written."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Graphs whose vectors go to one file: ranges of files, one after the other.
+    """Graphs whose vectors go to one file: ranges of input files, one after the other.
 
     Parameters
     ----------
     number : int
     ranges : tuple of Range
     titles : tuple of str or None
-        What graphs without a name are called after; None: by their place alone.
+        Prefix of the names of graphs that have none; None: their position alone.
     """
 
     number: int
@@ -52,17 +50,16 @@ class Shard:
 
     @property
     def file(self) -> str:
-        """The name of the file of its vectors, which follows from its place."""
-        return f"shard-{self.number:06d}.parquet"
+        """The name of the file of its vectors."""
+        return shard_file(self.number)
 
     @property
     def n_graphs(self) -> int | None:
-        """How many graphs it has; None where nobody has counted."""
-        counts = [each.count for each in self.ranges]
-        return None if None in counts else sum(count for count in counts if count is not None)
+        """The number of its graphs; None if they were not counted."""
+        return _total([each.count for each in self.ranges])
 
     def described(self) -> list[dict[str, Any]]:
-        """Return where its graphs stand, for people."""
+        """Return where its graphs are, for people."""
         return [{"path": each.path, "first": each.first, "graphs": each.count} for each in self.ranges]
 
 
@@ -75,53 +72,50 @@ class Plan:
     run : mapping
         Settings, inputs with their checksums, sizes and versions, as JSON values.
     shards : sequence of Shard
-    kinds : mapping from name to Kind
-        Columns beside the vectors.
+    layout : Layout
+        Length and type of the vectors, and the columns.
     transformer : str
-        The fitted transformer as JSON, as `GRNF.save` writes it.
+        The fitted transformer as JSON.
     """
 
     run: Mapping[str, Any]
     shards: Sequence[Shard]
-    kinds: Mapping[str, Kind]
+    layout: Layout
     transformer: str
 
-    def to_text(self) -> str:
-        """Return the plan as JSON."""
-        content = {
-            "run": self.run,
-            "kinds": {name: asdict(kind) for name, kind in self.kinds.items()},
-            "transformer": self.transformer,
-            "shards": [[asdict(each) for each in shard.ranges] for shard in self.shards],
-            "titles": [shard.titles for shard in self.shards],
-        }
-        return json.dumps(content)
+    def to_config(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        shards = [[[asdict(each) for each in shard.ranges], list(shard.titles)] for shard in self.shards]
+        content = {"run": self.run, "layout": self.layout.to_config(), "transformer": self.transformer}
+        return {**content, "shards": shards}
 
     @classmethod
-    def from_text(cls, text: str) -> Plan:
-        """Return a plan that was written as JSON."""
-        content = json.loads(text)
+    def from_config(cls, config: Mapping[str, Any]) -> Plan:
+        """Return the plan that `to_config` described."""
         shards = [
             Shard(number, tuple(Range(**each) for each in ranges), tuple(own))
-            for number, (ranges, own) in enumerate(zip(content["shards"], content["titles"], strict=True))
+            for number, (ranges, own) in enumerate(config["shards"])
         ]
-        kinds = {name: Kind(**kind) for name, kind in content["kinds"].items()}
-        return cls(content["run"], shards, kinds, content["transformer"])
+        return cls(config["run"], shards, Layout.from_config(config["layout"]), config["transformer"])
 
     @cached_property
     def checksum(self) -> str:
-        """Tells plans apart."""
-        return hashlib.sha256(self.to_text().encode()).hexdigest()
+        """A checksum that differs between plans."""
+        return hashlib.sha256(json.dumps(self.to_config(), sort_keys=True).encode()).hexdigest()
 
     @property
     def n_graphs(self) -> int | None:
-        """How many graphs there are; None where nobody has counted."""
-        counts = [shard.n_graphs for shard in self.shards]
-        return None if None in counts else sum(count for count in counts if count is not None)
+        """The number of graphs; None if they were not counted."""
+        return _total([shard.n_graphs for shard in self.shards])
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of this package and of those that have a say in the bytes, None if absent.
+    """Return the versions of this package and of others that may change the bytes, None for absent ones.
 
     Examples
     --------
@@ -129,7 +123,7 @@ def versions() -> dict[str, str | None]:
     ['grnf', 'numba', 'numpy', 'pyarrow', 'rdkit']
     """
     found: dict[str, str | None] = {"grnf": __version__}
-    for name in GUESTS:
+    for name in OTHERS:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -137,44 +131,15 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def data_files(inputs: Inputs) -> list[Path]:
-    """Return all files of the inputs; TU folders stay whole, of other folders all files of known formats."""
-    found: list[Path] = []
-    for path in input_paths(inputs):
-        if str(path) == "-" or is_pipe(path):
-            raise GraphError(
-                f"{path} can be read only once, and shards are read by several processes, perhaps again: "
-                "save it as a file first"
-            )
-        if path.is_dir() and not is_tu_folder(path):
-            found += _files_of(path)
-        else:
-            found.append(path)
-    return found
-
-
-def _files_of(folder: Path) -> list[Path]:
-    known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes}
-    files = sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file() and not file.name.startswith((".", "_")) and known & set(file.suffixes[-2:])
-    )
-    if not files:
-        raise GraphError(f"{folder} has no files of a format that is known")
-    return files
-
-
 def shards_of(
     files: Sequence[Path], size: int, format: str | None, options: Mapping[str, Any]
 ) -> tuple[list[Shard], dict[str, dict[str, Any]]]:
-    """Cut files into shards of up to `size` graphs; return them, and what the reader of each file is told.
+    """Cut files into shards of up to `size` graphs; return them, and the options of the reader of each file.
 
-    The column of SMILES of a table is settled here, since a range of it might be read otherwise.
+    The SMILES column of a table is determined here, since a range of the table might suggest another one.
     """
     names: list[str | None] = [None] if len(files) == 1 else [*titles(files)]
     shards: list[Shard] = []
-    told: dict[str, dict[str, Any]] = {}
     waiting: list[tuple[Range, str | None]] = []
     load = 0.0
 
@@ -187,7 +152,6 @@ def shards_of(
         load = 0.0
 
     for path, title in zip(files, names, strict=True):
-        told[str(path)] = _options(path, format, options)
         for each in ranges_of(path, size, format):
             weight = _weight(each, size)
             if load + weight > 1:
@@ -195,7 +159,7 @@ def shards_of(
             waiting.append((each, title))
             load += weight
     close()
-    return shards, told
+    return shards, {str(path): _options(path, format, options) for path in files}
 
 
 def _weight(each: Range, size: int) -> float:
@@ -217,42 +181,41 @@ def _options(path: Path, format: str | None, options: Mapping[str, Any]) -> dict
 
 
 def read_shard(
-    shard: Shard, told: Mapping[str, Mapping[str, Any]], block_size: int, *, yield_bad: bool
+    shard: Shard, options: Mapping[str, Mapping[str, Any]], block_size: int, *, yield_bad: bool
 ) -> Iterator[RawBatch | list[Any]]:
     """Yield the graphs of a shard `block_size` at a time, each with a name."""
-    return sized(_named(shard, told, block_size, yield_bad), block_size)
+    settings: Any = {"on_error": "yield" if yield_bad else "raise", "block_size": block_size}
+
+    def named() -> Iterator[RawBatch | list[Any]]:
+        for each, title in zip(shard.ranges, shard.titles, strict=True):
+            place = each.first
+            for block in read_range(each, **settings, **options[each.path]):
+                yield named_block(block, title, place)
+                place += len(block)
+
+    return sized(named(), block_size)
 
 
-def _named(
-    shard: Shard, told: Mapping[str, Mapping[str, Any]], block_size: int, yield_bad: bool
-) -> Iterator[RawBatch | list[Any]]:
-    for each, title in zip(shard.ranges, shard.titles, strict=True):
-        place = each.first
-        settings: Any = {"on_error": "yield" if yield_bad else "raise", "block_size": block_size}
-        for block in read_range(each, **settings, **told[each.path]):
-            yield named_block(block, title, place)
-            place += len(block)
+def layout_of(
+    transformer: Any, shards: Sequence[Shard], options: Mapping[str, Mapping[str, Any]], count: int
+) -> Layout:
+    """Return the layout of all shards, as the first `count` graphs show it.
 
-
-def kinds_of(
-    transformer: Any, shards: Sequence[Shard], told: Mapping[str, Mapping[str, Any]], count: int
-) -> dict[str, Kind]:
-    """Return the columns beside the vectors, as the first graphs show them.
-
-    Numbers are float64 and all else text, so that it does not matter which ones come first; so are columns of
-    tables that are texts themselves.
+    Numbers become float64 and everything else text, so the result does not depend on which graphs come first.
+    Columns of text tables are text, too.
     """
-    blocks = chain.from_iterable(read_shard(shard, told, count, yield_bad=True) for shard in shards)
-    first = list(islice(blocks, 1))
-    made = [block for block, _ in embed_stream(transformer, first, on_error="nan")]
+    blocks = chain.from_iterable(read_shard(shard, options, count, yield_bad=True) for shard in shards)
+    made = [block for block, _ in embed_stream(transformer, islice(blocks, 1), on_error="nan")]
     if not made:
         raise GraphError("the inputs hold no graphs")
-    found = survey(made)
-    kinds = {"y": found.y, **found.columns} if found.y.type is not None else dict(found.columns)
-    cells = {name for name, own in made[0].columns.items() if any(isinstance(value, Cell) for value in own)}
-    return {name: _widened(kind, name in cells or name == "smiles") for name, kind in kinds.items()}
-
-
-def _widened(kind: Kind, is_text: bool) -> Kind:
-    numbers = kind.type in ("int", "float") and not is_text
-    return Kind("float" if numbers else "string", True, 0)
+    found = Layout.of_all(made)
+    texts = {name for name, own in made[0].columns.items() if any(isinstance(value, Cell) for value in own)}
+    kinds = {
+        name: kind
+        if name == "y" and kind.type is None
+        else Kind(
+            "float" if kind.is_number and name not in {*texts, "smiles", "graph_id"} else "string", True
+        )
+        for name, kind in found.kinds.items()
+    }
+    return replace(found, n_rows=0, kinds=kinds)

@@ -1,30 +1,31 @@
-"""The work on one shard, whoever does it: this process, another one, or a worker of a cluster."""
+"""The work on one shard of a folder, and who does it: this process or several; `cluster` has Dask."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from grnf import estimators
-from grnf._utils.files import Summed, atomic_write
+from grnf._utils.files import atomic_write, sealed, unsealed, written_aside
+from grnf._utils.processes import in_processes
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import embed_stream
-from grnf.io.raw import BadGraph
-from grnf.io.vectors.arrow import check_kind, parquet_writer, schema_of_vectors, table_of_vectors
-from grnf.io.vectors.blocks import VectorBlock
-from grnf.scale.folder import PLAN, WORK, begun_file, failed_file, record_file, sealed, unsealed
+from grnf.io.vectors.blocks import VectorBlock, check_kind
+from grnf.io.vectors.formats import append_parquet
+from grnf.io.vectors.writer import PLAN, checksum, work_folder
 from grnf.scale.plan import Plan, Shard, read_shard, versions
 
-__all__ = ["Job", "Outcome", "compute", "refusal", "transformer_of"]
+__all__ = ["Engine", "Job", "Outcome", "Processes", "ThisProcess", "compute", "forget", "refusal"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,13 @@ class Job:
     Parameters
     ----------
     folder : str
-        Where the plan is and the shard goes; every machine must see it by this name.
+        The folder of the shards, with the plan in it; every machine must see it by this name.
     plan : str
         Checksum of the plan.
     number : int
-        Of the shard.
+        The shard.
     driver : int, optional
-        The process that wants it, if that is the parent of those that work.
+        The process that started the work, if that is the parent of those that do it.
     """
 
     folder: str
@@ -48,23 +49,27 @@ class Job:
     number: int
     driver: int | None = None
 
+    def mark(self, what: str) -> Path:
+        """Return the file in the work folder that marks the shard as "begun", "failed" or (json) finished."""
+        return work_folder(self.folder, single=False) / f"{self.number:06d}.{what}"
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a job.
+    """The result of a job.
 
     Parameters
     ----------
     number : int
-        Of the shard.
+        The shard.
     record : dict, optional
-        That of a finished shard; None if it failed.
+        The record of a finished shard; None if it failed.
     reason : str, optional
         Why it failed.
     fate : "finished", "failed", "died", "killed", "stopped" or "refused"
-        "died": the process did; "killed": several processes did, and it is not to be tried again; "stopped":
-        nothing is wrong with the shard, but the run cannot go on, as on a full disk; "refused": this worker
-        may not compute it.
+        "died": its process did; "killed": it killed several processes and is not tried again; "stopped": the
+        shard is fine, but the run cannot continue, for example on a full disk; "refused": this worker may not
+        compute it.
     """
 
     number: int
@@ -74,20 +79,19 @@ class Outcome:
 
 
 class OrphanError(Exception):
-    """The process that wanted the work is gone."""
+    """The process that started the work is gone."""
 
 
 def compute(job: Job) -> Outcome:
-    """Compute a shard and write it; what goes wrong is in the outcome, not raised."""
-    folder = Path(job.folder)
-    begun = begun_file(folder, job.number)
+    """Compute a shard and write it; failures are part of the outcome, not raised."""
+    begun = job.mark("begun")
     try:
         plan = _plan(job.folder, job.plan)
         different = refusal(plan.run["versions"])
         if different is not None:
             return Outcome(job.number, reason=different, fate="refused")
         begun.write_text(f"{socket.gethostname()} {os.getpid()}\n", encoding="utf-8")
-        record = _written(plan, plan.shards[job.number], folder, job.driver)
+        record = _written(plan, plan.shards[job.number], job)
     except DiskFullError as error:
         begun.unlink(missing_ok=True)
         return Outcome(job.number, reason=str(error), fate="stopped")
@@ -96,15 +100,21 @@ def compute(job: Job) -> Outcome:
     except Exception as error:
         what = "" if isinstance(error, GraphError) else f"{type(error).__name__}: "
         with suppress(OSError):
-            failed_file(folder, job.number).write_text(sealed(f"{what}{error}"), encoding="utf-8")
+            job.mark("failed").write_text(sealed(f"{what}{error}"), encoding="utf-8")
         begun.unlink(missing_ok=True)
         return Outcome(job.number, reason=f"{what}{error}", fate="failed")
     begun.unlink(missing_ok=True)
     return Outcome(job.number, record)
 
 
-def refusal(wanted: dict[str, str | None]) -> str | None:
-    """Say why this process may not compute shards of a run: another version of what makes the bytes.
+def forget(job: Job) -> None:
+    """Remove the marks of a shard that was begun, or failed."""
+    for what in ("begun", "failed"):
+        job.mark(what).unlink(missing_ok=True)
+
+
+def refusal(required: dict[str, str | None]) -> str | None:
+    """Return why this process may not compute shards of a run: another version of what makes the bytes.
 
     Examples
     --------
@@ -114,21 +124,22 @@ def refusal(wanted: dict[str, str | None]) -> str | None:
     True
     """
     here = versions()
-    for name, version in wanted.items():
+    for name, version in required.items():
         if here.get(name) != version:
             return f"{name} is {here.get(name)} here, and the run has {version}: install the same"
     return None
 
 
 @lru_cache(maxsize=4)
-def _plan(folder: str, checksum: str) -> Plan:
-    path = Path(folder) / WORK / PLAN
-    text = unsealed(path)
-    if text is None:
-        raise OSError(f"{path} is absent or damaged: does this machine see the folder of the run?")
-    if hashlib.sha256(text.encode()).hexdigest() != checksum:
+def _plan(folder: str, expected: str) -> Plan:
+    path = work_folder(folder, single=False) / PLAN
+    config = unsealed(path)
+    if config is None:
+        raise OSError(f"{path} is absent or damaged: this machine may not see the folder of the run")
+    plan = Plan.from_config(config)
+    if plan.checksum != expected:
         raise OSError(f"{path} is of another run")
-    return Plan.from_text(text)
+    return plan
 
 
 @lru_cache(maxsize=4)
@@ -137,42 +148,100 @@ def transformer_of(text: str, kind: str) -> Any:
     return getattr(estimators, kind).from_json(text)
 
 
-def _written(plan: Plan, shard: Shard, folder: Path, driver: int | None) -> dict[str, Any]:
+def _written(plan: Plan, shard: Shard, job: Job) -> dict[str, Any]:
     """Write the vectors of a shard, then the record that they are there."""
+    layout, path = plan.layout, Path(job.folder) / shard.file
     bad: list[dict[str, Any]] = []
     n_rows = 0
-    transformer = transformer_of(plan.transformer, plan.run["transformer"])
-    schema = schema_of_vectors(plan.kinds, transformer.n_components_, np.dtype(transformer.dtype))
-    needed = (shard.n_graphs or 0) * transformer.n_components_ * np.dtype(transformer.dtype).itemsize
-    with atomic_write(folder / shard.file, "wb", needed) as file:
-        summed = Summed(file)
-        with parquet_writer(summed, schema) as writer:
-            for block, failed in _blocks(plan, shard, transformer):
-                if driver is not None and os.getppid() != driver:
-                    raise OrphanError
-                for name, kind in plan.kinds.items():
-                    check_kind(block.ids, name, block.y if name == "y" else block.columns.get(name, ()), kind)
-                writer.write_table(table_of_vectors(block, schema, plan.kinds))
-                bad += [{"graph_id": each.graph_id, "reason": each.reason} for each in failed]
-                n_rows += len(block.ids)
-    record = {
-        "shard": shard.number,
-        "file": shard.file,
-        "rows": n_rows,
-        "bytes": summed.size,
-        "sha256": summed.sha256(),
-        "from": shard.described(),
-        "bad": bad,
-    }
-    with atomic_write(record_file(folder, shard.number)) as file:
+
+    def blocks() -> Iterator[VectorBlock]:
+        nonlocal n_rows
+        run = plan.run
+        read = read_shard(
+            shard, run["input"]["options"], run["block_size"], yield_bad=run["on_error"] != "raise"
+        )
+        transformer = transformer_of(plan.transformer, run["transformer"])
+        for block, failed in embed_stream(transformer, read, on_error=run["on_error"]):
+            if job.driver is not None and os.getppid() != job.driver:
+                raise OrphanError
+            for name in layout.columns:
+                check_kind(block.ids, name, block.column(name), layout.kinds[name])
+            bad.extend({"graph_id": each.graph_id, "reason": each.reason} for each in failed)
+            n_rows += len(block.ids)
+            own = {name: values for name, values in block.columns.items() if name in layout.kinds}
+            yield replace(block, columns=own)
+
+    needed = (shard.n_graphs or 0) * layout.n_components * np.dtype(layout.dtype).itemsize
+    with written_aside(path, needed) as aside:
+        append_parquet(aside, blocks(), layout)
+        size, sha256 = checksum(aside)
+    record = {"shard": shard.number, "file": shard.file, "rows": n_rows, "bytes": size, "sha256": sha256}
+    record |= {"from": shard.described(), "bad": bad}
+    with atomic_write(job.mark("json")) as file:
         file.write(sealed(record))
     return record
 
 
-def _blocks(plan: Plan, shard: Shard, transformer: Any) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
-    run = plan.run
-    policy = run["on_error"]
-    read = read_shard(shard, run["options"], run["block_size"], yield_bad=policy != "raise")
-    for block, bad in embed_stream(transformer, read, on_error=policy):
-        own = {name: values for name, values in block.columns.items() if name in plan.kinds}
-        yield replace(block, columns=own), bad
+class Engine(Protocol):
+    """Computes shards in any order."""
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:
+        """Yield an outcome for each job; with `alone`, only one is computed at a time."""
+
+
+class ThisProcess:
+    """Computes shards in this process, one after the other."""
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:  # noqa: ARG002
+        """Yield an outcome for each job."""
+        return map(compute, jobs)
+
+
+class Processes:
+    """Computes shards in several processes of this machine.
+
+    A process that dies takes its shard with it, and joblib ends the others: what was begun is tried again.
+
+    Parameters
+    ----------
+    n_jobs : int
+        As in joblib.
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self.n_jobs = n_jobs
+
+    def run(self, jobs: Sequence[Job], *, alone: bool) -> Iterator[Outcome]:
+        """Yield an outcome for each job."""
+        jobs = [replace(job, driver=os.getpid()) for job in jobs]
+        for group in [[job] for job in jobs] if alone else [jobs]:
+            yield from self._together(group)
+
+    def _together(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        waiting = {job.number: job for job in jobs}
+        while waiting:
+            try:
+                n_jobs = max(2, effective_n_jobs(self.n_jobs))  # with one, joblib would work in this process
+                for outcome in in_processes(compute, list(waiting.values()), n_jobs):
+                    forget(waiting.pop(outcome.number))
+                    yield outcome
+            except BrokenProcessPool:
+                yield from self._after_death(waiting)
+
+    def _after_death(self, waiting: dict[int, Job]) -> Iterator[Outcome]:
+        """Yield what is known of jobs that finished or failed without a report, or were begun."""
+        known: dict[int, Outcome] = {}
+        for number, job in waiting.items():
+            record, reason = unsealed(job.mark("json")), unsealed(job.mark("failed"))
+            if record is not None:
+                known[number] = Outcome(number, record)
+            elif reason is not None:
+                known[number] = Outcome(number, reason=reason, fate="failed")
+            elif job.mark("begun").exists():
+                known[number] = Outcome(number, reason="the process that computed it died", fate="died")
+        if not known:  # a process died before it began anything
+            first = next(iter(waiting))
+            known[first] = Outcome(first, reason="the process that computed it died", fate="died")
+        for number in sorted(known):
+            forget(waiting.pop(number))
+            yield known[number]

@@ -11,9 +11,9 @@ import numpy as np
 
 from grnf._utils.jit import compiled
 from grnf.errors import GraphError
-from grnf.typing import BoolArray, FloatArray
+from grnf.typing import FloatArray
 
-__all__ = ["adjusted_p_values", "conformal_p_values", "discoveries", "online_p_values", "rounded_scores"]
+__all__ = ["conformal_p_values", "online_p_values", "rounded_scores"]
 
 STEPS = 2.0**20
 """Scores are compared in steps of so many to their typical size: equal graphs have equal scores, whatever
@@ -53,42 +53,6 @@ def conformal_p_values(calibration: FloatArray, scores: FloatArray) -> FloatArra
         raise GraphError("no held-out scores: a p-value needs at least one normal graph to compare with")
     at_least = len(ordered) - np.searchsorted(ordered, scores, side="left")
     return np.asarray((1 + at_least) / (1 + len(ordered)))
-
-
-def adjusted_p_values(p: FloatArray) -> FloatArray:
-    """Return the smallest false discovery rate at which each p-value counts (Benjamini and Hochberg).
-
-    Examples
-    --------
-    >>> adjusted_p_values(np.array([0.01, 0.5, 0.02, 0.9]))
-    array([0.04      , 0.66666667, 0.04      , 0.9       ])
-    """
-    p = np.asarray(p, dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
-    smallest = np.minimum.accumulate(scaled[::-1])[::-1]
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(smallest, 1.0)
-    return adjusted
-
-
-def discoveries(p: FloatArray, rate: float) -> BoolArray:
-    """Return which p-values the procedure of Benjamini and Hochberg takes at a false discovery rate.
-
-    The expected share of false ones among them is at most `rate`, for independent p-values and for conformal
-    ones that share their held-out scores (Bates and others, "Testing for outliers with conformal p-values",
-    2023).
-
-    Examples
-    --------
-    >>> discoveries(np.array([0.01, 0.5, 0.02, 0.9]), 0.05)
-    array([ True, False,  True, False])
-    """
-    p = np.asarray(p, dtype=np.float64)
-    ordered = np.sort(p)
-    allowed = rate * np.arange(1, len(p) + 1) / max(len(p), 1)
-    passed = np.flatnonzero(ordered <= allowed * (1 + 1e-12))  # 3 * 0.1 / 3 is a little below 0.1
-    return np.asarray(p <= ordered[passed[-1]]) if len(passed) else np.zeros(len(p), dtype=bool)
 
 
 def online_p_values(

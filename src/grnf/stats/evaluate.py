@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import escape
 from math import isnan
 from typing import Any
 
@@ -12,21 +13,16 @@ import numpy as np
 from grnf._utils.axes import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
-from grnf.collection import Collection
 from grnf.errors import GraphError
-from grnf.stats.axes import rounding_variance
-from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.intervals import Interval, wilson
-from grnf.stats.pooling import pooled_views
-from grnf.stats.scores import halves, neighbour_scores, sample_distances
-from grnf.stats.tables import Row, table
+from grnf.stats.effect import Score, wilson
+from grnf.stats.pooling import pooled_views, rounding_variance
+from grnf.stats.scores import copies_among, halves, neighbour_scores, sample_distances
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
 from grnf.typing import FloatArray
 
 __all__ = ["Evaluation", "Score", "evaluate", "in_space"]
 
-SIDES = ("generated", "reference")
 AXES = 64
 SHRINKAGE = 0.01
 
@@ -35,17 +31,9 @@ BETTER = {
     "precision": "higher", "recall": "higher", "density": "higher", "coverage": "higher",
     "uniqueness": "higher", "novelty": "higher", "validity": "higher",
 }  # fmt: skip
+FORMATS = ("text", "markdown", "latex", "html", "csv")
+HEADER = ("score", "better", "value", "95 % interval", "reference halves")
 TITLES = {"energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance"}
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score with its interval of 95 %, and what two halves of the reference have in its place."""
-
-    value: float
-    low: float
-    high: float
-    baseline: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         scores = {
-            name: {key: _number(getattr(score, key)) for key in ("value", "low", "high", "baseline")}
+            name: {key: None if each is None or isnan(each) else each for key, each in vars(score).items()}
             for name, score in self.scores.items()
         }
         return {
@@ -94,11 +82,7 @@ class Evaluation:
 
     def to_table(self, format: str = "text") -> str:
         """Return the scores as a table: "text", "markdown", "latex", "html" or "csv"."""
-        rows = [
-            Row(TITLES.get(name, name), BETTER[name], score.value, score.low, score.high, score.baseline)
-            for name, score in self.scores.items()
-        ]
-        return table(rows, self._notes(), format)
+        return table(self.scores, self._notes(), format)
 
     def __str__(self) -> str:
         return self.to_table()
@@ -132,7 +116,6 @@ def evaluate(
     resamples: int = 400,
     n_components: int = 512,
     random_state: int = 0,
-    names: tuple[str, str] = SIDES,
 ) -> Evaluation:
     """Compare generated with reference graphs.
 
@@ -143,7 +126,8 @@ def evaluate(
     valid : function of a generated graph, as it was given, to bool, optional
         For the share of valid graphs. The other scores are of all graphs that were given.
     n_unusable : int, default=0
-        Generated graphs that could not even be read: they count as invalid.
+        Generated graphs that could not be read, and are not in `generated`: they count as invalid, as the
+        errors of a `Collection` do.
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     space : "whitened" or "plain", default="whitened"
@@ -155,8 +139,6 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, default=0
-    names : pair of str, default=("generated", "reference")
-        What messages call the collections.
 
     Examples
     --------
@@ -172,36 +154,38 @@ def evaluate(
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    samples, pooled = pooled_views([generated, reference], names, descriptor)
-    _check_neighbours(samples, k)
-    test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
-    m = len(samples[0])
-    sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
-    X, Y = in_space(sides[0], sides[1], space)
-    bars = _scores(X, Y, k, resamples, random_state)
-    scores = _with_baselines(bars, Y, k, random_state)
-    undecided = 0
-    graphs = samples[0].graphs
-    if graphs is not None:
-        copies = copies_among(samples[0].batch, samples[1].batch)
-        scores["uniqueness"] = _share(wilson(copies.distinct, copies.n))
-        scores["novelty"] = _share(wilson(copies.novel, copies.n))
-        undecided = copies.undecided
-    if valid is not None or n_unusable:
-        scores["validity"] = _share(_validity(graphs, valid, n_unusable))
-    settings = {"space": space, "axes": int(X.shape[1]), "k": k, "resamples": resamples}
-    settings |= {"n_unusable": n_unusable}
-    return Evaluation(scores, test, undecided, {**test.protocol, **settings})
-
-
-def _check_neighbours(samples: Sequence[Collection], k: int) -> None:
+    samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
     for sample in samples:
-        n = len(sample)
-        if n <= k:
+        if (n := len(sample)) <= k:
             raise GraphError(
                 f"{sample.name} has {n} graph{'s' * (n != 1)}, and the {k} nearest neighbors of each are "
                 f"needed: give more than {k} graphs, or a smaller k"
             )
+    n_unusable += len(samples[0].errors)
+    test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
+    m = len(samples[0])
+    sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
+    X, Y = in_space(sides[0], sides[1], space)
+    scores = _scores(X, Y, k, resamples, random_state)
+    first, second = halves(Y, random_state)
+    if len(first) > k:
+        base = _scores(first, second, k, 10, random_state)
+        scores = {name: replace(score, baseline=base[name].value) for name, score in scores.items()}
+    undecided = 0
+    graphs = samples[0].graphs
+    if graphs is not None:
+        copies = copies_among(samples[0].batch, samples[1].batch)
+        scores["uniqueness"] = wilson(copies.distinct, copies.n)
+        scores["novelty"] = wilson(copies.novel, copies.n)
+        undecided = copies.undecided
+    if valid is not None or n_unusable:
+        if graphs is None:
+            raise GraphError("valid is a function of graphs; got vectors")
+        good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
+        scores["validity"] = wilson(good, len(graphs) + n_unusable)
+    settings = {"space": space, "axes": int(X.shape[1]), "k": k, "resamples": resamples}
+    settings |= {"n_unusable": n_unusable}
+    return Evaluation(scores, test, undecided, {**test.protocol, **settings})
 
 
 def in_space(
@@ -242,29 +226,86 @@ def _principal_axes(Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, lengths**2 / len(Y), turned.T
 
 
-def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Interval]:
+def _scores(X: FloatArray, Y: FloatArray, k: int, resamples: int, seed: int) -> dict[str, Score]:
     return sample_distances(X, Y, resamples, seed) | neighbour_scores(X, Y, k, resamples, seed)
 
 
-def _with_baselines(found: dict[str, Interval], Y: FloatArray, k: int, seed: int) -> dict[str, Score]:
-    first, second = halves(Y, seed)
-    base: Mapping[str, Interval] = _scores(first, second, k, 10, seed) if len(first) > k else {}
-    return {
-        name: Score(bars.value, bars.low, bars.high, base[name].value if name in base else None)
-        for name, bars in found.items()
-    }
+def table(scores: Mapping[str, Score], notes: Sequence[str], format: str = "text") -> str:
+    r"""Return scores as a table, with notes below it.
+
+    Examples
+    --------
+    >>> print(table({"novelty": Score(0.5, 0.4, 0.6)}, ["10 graphs"], "markdown"))
+    | score | better | value | 95 % interval | reference halves |
+    |---|---|---|---|---|
+    | novelty | higher | 0.500 | 0.400 to 0.600 |  |
+    <BLANKLINE>
+    10 graphs
+    """
+    checked(format, "format", OneOf(*FORMATS))
+    rows = [(TITLES.get(name, name), BETTER[name], score) for name, score in scores.items()]
+    if format == "csv":
+        lines = ["score,better,value,low,high,reference_halves"]
+        for title, better, score in rows:
+            numbers = ["" if value is None else f"{value:.9g}" for value in vars(score).values()]
+            lines.append(",".join([title, better, *numbers]))
+        return "\n".join(lines) + "\n"
+    cells = []
+    for title, better, score in rows:
+        interval = f"{_text(score.low)} to {_text(score.high)}"
+        cells.append([title, better, _text(score.value), interval, _text(score.baseline)])
+    return {"text": _plain, "markdown": _markdown, "latex": _latex, "html": _html}[format](cells, notes)
 
 
-def _share(found: Interval) -> Score:
-    return Score(found.value, found.low, found.high)
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
 
 
-def _validity(graphs: Any, valid: Callable[[Any], bool] | None, n_unusable: int) -> Interval:
-    if graphs is None:
-        raise GraphError("valid is a function of graphs; got vectors")
-    good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
-    return wilson(good, len(graphs) + n_unusable)
+def _plain(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = [list(HEADER), *cells]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
+    shown = [
+        "  ".join(
+            text.ljust(width) if column < 2 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([*shown, "", *notes])
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None or isnan(value) else float(value)
+def _markdown(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
+    lines += ["| " + " | ".join(line) + " |" for line in cells]
+    return "\n".join([*lines, "", *notes])
+
+
+def _latex(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = [r"\begin{tabular}{llrrr}", r"\hline", _latex_line(HEADER), r"\hline"]
+    lines += [_latex_line(line) for line in cells]
+    lines += [r"\hline", r"\end{tabular}", *("% " + note for note in notes)]
+    return "\n".join(lines)
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance"}
+    return " & ".join(marks.get(text, text.replace("%", r"\%")) for text in cells) + r" \\"
+
+
+def _html(cells: list[list[str]], notes: Sequence[str]) -> str:
+    def line(texts: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+    body = "\n".join(line(texts, "td") for texts in cells)
+    below = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
+    style = "table{border-collapse:collapse;font-family:sans-serif}td,th{padding:2px 10px;text-align:left}"
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>',
+            f"<style>{style}</style></head>\n<body><table>",
+            f"<thead>{line(HEADER, 'th')}</thead>\n<tbody>\n{body}\n</tbody></table>",
+            f"{below}\n</body></html>",
+        ]
+    )

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import false_discovery_control
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
@@ -18,11 +20,16 @@ from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.search.whitening import SPACES, space_map
-from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
-from grnf.stats.neighbours import NearestNormal
-from grnf.typing import BoolArray, FloatArray
+from grnf.stats.conformal import conformal_p_values, rounded_scores
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GRNFOutlierDetector", "Judgement"]
+
+EQUAL = 1e-6
+"""Rows are equal if their distance is below this share of their lengths."""
+
+ROWS = 4096
+"""Rows whose distances to all others are held at a time."""
 
 USUAL = 0.05
 """Share of normal graphs that are called outliers where contamination is "auto"."""
@@ -169,7 +176,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         settings = self._settings()
         seed = draw_seed(self.random_state)
-        given = self._first_vectors(X, ids)
+        given = self._first_vectors(X, ids, seed)
         self.transformer_, self.errors_, Z = given.transformer, given.errors, given.vectors
         order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
@@ -184,7 +191,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.held_out_scores_ = np.sort(self._scores(Z[held_out]))
         self.offset_ = self._offset(Z)
         normal = -self._scores(Z) >= self.offset_
-        self._normal = NearestNormal(self._map(Z[normal]))
+        self._normal = _brute(self._map(Z[normal]))
         self._normal_ids = given.take(normal).ids
         return self
 
@@ -235,11 +242,12 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
-        given = self._first_vectors(X, ids)
+        seed = draw_seed(self.random_state)
+        given = self._first_vectors(X, ids, seed)
         self.fit(given)
         if len(given) < n_folds:
             raise GraphError(f"{len(given)} graphs that can be used, and {n_folds} folds: take fewer folds")
-        folds = page_generator(draw_seed(self.random_state), 1, stream=4).permutation(len(given)) % n_folds
+        folds = page_generator(seed, 1, stream=4).permutation(len(given)) % n_folds
         found = np.full((len(given), 3), np.nan)
         nearest: list[str | None] = [None] * len(given)
         for fold in range(n_folds):
@@ -275,7 +283,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{len(rows)} graphs show what is normal (the others are held out), and n_neighbors="
                     f"{self.n_neighbors} wants more: give more graphs, or a smaller n_neighbors or held_out"
                 )
-            return NearestNormal(rows)
+            self._longest = float(np.linalg.norm(rows, axis=1).max())
+            return _brute(rows)
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
@@ -285,8 +294,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _strange(self, Z: FloatArray) -> FloatArray:
         rows = self._map(Z)
-        if isinstance(self.detector_, NearestNormal):
-            return self.detector_.mean_distance(rows, self.n_neighbors)
+        if isinstance(self.detector, str):
+            return _mean_distance(self.detector_, rows, self.n_neighbors, self._longest)
         method = "score_samples" if hasattr(self.detector_, "score_samples") else "decision_function"
         return -np.asarray(getattr(self.detector_, method)(rows), dtype=np.float64)
 
@@ -304,9 +313,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         above = int(USUAL * (1 + len(held_out))) - 1  # so many held-out scores may be as strange
         return -float(held_out[-1 - max(above, 0)])
 
-    def _first_vectors(self, X: Any, ids: Sequence[str] | None) -> Collection:
+    def _first_vectors(self, X: Any, ids: Sequence[str] | None, seed: int) -> Collection:
         """Return the vectors of the graphs of `fit`, in double precision."""
-        seed = draw_seed(self.random_state)
         transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
         given = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
         return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
@@ -332,9 +340,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, Z: FloatArray) -> tuple[FloatArray, list[str | None]]:
         """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
         scores = self._scores(Z)
-        places, far = self._normal.nearest(self._map(Z))
+        near = list(_nearest(self._normal, self._map(Z), 1))
+        far = np.concatenate([np.zeros(0), *(distances[:, 0] for distances, _ in near)])
         found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
-        return found, [self._normal_ids[place] for place in places]
+        return found, [self._normal_ids[place] for _, places in near for place in places[:, 0]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -346,12 +355,39 @@ def _judgement(given: Collection, found: tuple[FloatArray, list[str | None]], fd
     """Return rows for all graphs, bad ones too."""
     numbers, nearest = found
     full = np.full((given.n_rows, 4), np.nan)
-    flagged = np.zeros(given.n_rows, dtype=bool)
     full[given.rows, :3] = numbers
-    full[given.rows, 3] = adjusted_p_values(numbers[:, 1])
-    flagged[given.rows] = discoveries(numbers[:, 1], fdr)
+    if len(given):
+        # holds for conformal p-values that share held-out scores (Bates and others, 2023)
+        full[given.rows, 3] = false_discovery_control(numbers[:, 1])
+    flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
     names: list[str | None] = [None] * given.n_rows
     for place, name in zip(given.rows.tolist(), nearest, strict=True):
         names[place] = name
     scores, p, far, adjusted = full.T
     return Judgement(given.all_ids, scores, p, adjusted, flagged, names, far, given.errors)
+
+
+def _brute(rows: FloatArray) -> NearestNeighbors:
+    return NearestNeighbors(algorithm="brute").fit(np.asarray(rows, dtype=np.float64))
+
+
+def _nearest(index: NearestNeighbors, rows: FloatArray, k: int) -> Iterator[tuple[FloatArray, IntArray]]:
+    """Yield distances and places of the k nearest of some rows at a time."""
+    for start in range(0, len(rows), ROWS):
+        yield index.kneighbors(np.asarray(rows[start : start + ROWS], dtype=np.float64), k)
+
+
+def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
+    """Return the mean distance to the k nearest; a row that is equal does not count.
+
+    `longest` is the largest length of the rows of the index.
+
+    Examples
+    --------
+    >>> _mean_distance(_brute(np.array([[0.0], [1.0], [5.0]])), np.array([[0.0], [2.0]]), 2, 5.0)
+    array([3. , 1.5])
+    """
+    near = (far for far, _ in _nearest(index, rows, k + 1))
+    distances = np.concatenate([np.zeros((0, k + 1)), *near])
+    equal = distances[:, :1] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
+    return np.asarray(np.where(equal, distances[:, 1:], distances[:, :-1]).mean(axis=1))

@@ -13,12 +13,18 @@ from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
-from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
-from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
-from grnf.stats.pooling import pooled_views
-from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
+from grnf.stats.permutations import (
+    STATISTICS,
+    Member,
+    Shuffled,
+    members,
+    p_values_of,
+    pooled_statistics,
+    smallest_possible,
+)
+from grnf.stats.pooling import AXES, pooled_rows, pooled_views
 from grnf.typing import FloatArray
 
 __all__ = [
@@ -129,7 +135,6 @@ def two_sample_test(
     n_witnesses: int = 5,
     ids: tuple[Sequence[str], Sequence[str]] | None = None,
     random_state: int = 0,
-    names: tuple[str, str] = ("X", "Y"),
 ) -> TwoSampleResult:
     """Test whether two collections come from one law.
 
@@ -138,7 +143,7 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts of arrays, one a view
+    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts from view to array
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     statistic : "energy", "mmd" or "linear", default="energy"
@@ -157,8 +162,6 @@ def two_sample_test(
         What the graphs are called; by default as they call themselves, or by their numbers.
     random_state : int, default=0
         Of features, permutations and resamples.
-    names : pair of str, default=("X", "Y")
-        What messages call the collections.
 
     Examples
     --------
@@ -171,20 +174,12 @@ def two_sample_test(
     >>> two_sample_test(one, one, n_components=64).p_value
     1.0
     """
-    n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    samples, pooled = pooled_views([X, Y], names, descriptor, ids)
-    return pooled_test(
-        samples,
-        pooled,
-        descriptor,
-        statistic=statistic,
-        axes=axes,
-        permutations=permutations,
-        paired=paired,
-        n_witnesses=n_witnesses,
-        random_state=random_state,
-    )
+    samples, pooled = pooled_views([X, Y], ("X", "Y"), descriptor, ids)
+    settings: dict[str, Any] = {"statistic": statistic, "axes": axes, "permutations": permutations}
+    settings |= {"paired": paired, "random_state": random_state}
+    n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
+    return pooled_test(samples, pooled, descriptor, n_witnesses=n_witnesses, **settings)
 
 
 def k_sample_test(
@@ -215,15 +210,8 @@ def k_sample_test(
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
     names = [f"samples[{place}]" for place in range(len(samples))]
     found, pooled = pooled_views(samples, names, descriptor)
-    test = PooledTest(
-        pooled,
-        tuple(map(len, found)),
-        descriptor,
-        statistic=statistic,
-        axes=axes,
-        permutations=permutations,
-        random_state=random_state,
-    )
+    settings: dict[str, Any] = {"statistic": statistic, "axes": axes, "permutations": permutations}
+    test = PooledTest(pooled, tuple(map(len, found)), descriptor, random_state=random_state, **settings)
     return KSampleResult(**test.found)
 
 
@@ -232,37 +220,34 @@ def pooled_test(
     pooled: dict[str, FloatArray],
     descriptor: GraphDescriptor,
     *,
-    statistic: str = "energy",
-    axes: Sequence[int] = AXES,
-    permutations: int = 999,
-    paired: bool = False,
     n_witnesses: int = 5,
-    random_state: int = 0,
+    **settings: Any,
 ) -> TwoSampleResult:
-    """Test two samples that `pooled_views` returned; parameters are those of `two_sample_test`."""
+    """Test two samples that `pooled_views` returned; the settings are parameters of `two_sample_test`."""
     sizes = tuple(map(len, samples))
-    test = PooledTest(
-        pooled,
-        sizes,
-        descriptor,
-        statistic=statistic,
-        axes=axes,
-        permutations=permutations,
-        paired=paired,
-        random_state=random_state,
-    )
-    member, rows = test.loudest()
+    test = PooledTest(pooled, sizes, descriptor, **settings)
+    member: Member = test.found["loudest"]
+    rows = test.rows[member.view]
     space = rows.coordinates if member.axes is None else rows.whitened[:, : member.axes]
     first, second = witnesses(space, test.shuffled.labels, test.shuffled.order, samples, n_witnesses)
-    view = next(iter(pooled))
-    effect = effect_of(view, pooled[view], sizes, paired, random_state)
+    view, Z = next(iter(pooled.items()))
+    protocol = test.found["protocol"]
+    effect = effect_of(view, Z, sizes, protocol["paired"], protocol["random_state"])
     return TwoSampleResult(**test.found, effect=effect, witnesses_x=first, witnesses_y=second)
 
 
 class PooledTest:
     """The permutation test over all views of pooled samples; `found` has its results.
 
-    Parameters are those of `two_sample_test`.
+    Parameters
+    ----------
+    views : dict from name to array, shape (N, M)
+        Vectors of all samples, those of the first sample first.
+    sizes : tuple of int
+    descriptor : GraphDescriptor, optional
+        What made the vectors.
+    statistic, axes, permutations, paired, random_state
+        As in `two_sample_test`.
     """
 
     def __init__(
@@ -283,65 +268,46 @@ class PooledTest:
         seed = checked(random_state, "random_state", Int(0))
         if checked(paired, "paired", Bool()) and sizes[0] != sizes[1]:
             raise GraphError(f"paired=True needs as many graphs in Y as in X; got {sizes}")
-        self._warn(sizes, permutations, paired)
+        least = smallest_possible(sizes, permutations, paired)
+        if least > 0.05:
+            text = f"with {' and '.join(map(str, sizes))} graphs and {permutations} permutations no p-value "
+            warnings.warn(f"{text}below {least:.2g} is possible", GrnfWarning, stacklevel=4)
         self.shuffled = Shuffled(sizes, permutations, seed, paired)
-        order = self.shuffled.order
-        axes_only = getattr(descriptor, "axes_only_", ())
+        order, axes_only = self.shuffled.order, getattr(descriptor, "axes_only_", ())
         self.rows = {name: pooled_rows(Z[order], axes, name in axes_only) for name, Z in views.items()}
-        self.members = [
-            member for name, rows in self.rows.items() for member in members(name, rows, statistic)
-        ]
+        looked_at = [member for name, rows in self.rows.items() for member in members(name, rows, statistic)]
         T, rounding = self._values(statistic)
-        weights = np.array([AS_IT_IS if member.axes is None else 1.0 for member in self.members])
-        values = p_values_of(T, rounding, weights)
-        settings = {"statistic": statistic, "axes": axes, "paired": paired, "random_state": seed}
+        weights = np.array([AS_IT_IS if member.axes is None else 1.0 for member in looked_at])
+        p_value, p_values, loudest = p_values_of(T, rounding, weights)
         made = {"views": {name: f"vectors of length {Z.shape[1]}" for name, Z in views.items()}}
         if descriptor is not None and hasattr(descriptor, "views_"):
             made = descriptor.protocol()
-        self.found = self._results(T, values, sizes, permutations) | {
+        self.found: dict[str, Any] = {
+            "p_value": p_value,
+            "statistics": [
+                (member, float(max(value, 0.0)), float(p))
+                for member, value, p in zip(looked_at, T[:, 0], p_values, strict=True)
+            ],
+            "loudest": looked_at[loudest],
+            "sizes": sizes,
+            "permutations": permutations,
             "protocol": {
                 "version": __version__,
-                **settings,
+                "statistic": statistic,
+                "axes": axes,
+                "paired": paired,
+                "random_state": seed,
                 "permutations": permutations,
                 "sizes": list(sizes),
                 "descriptor": made,
             },
         }
 
-    def loudest(self) -> tuple[Member, PooledRows]:
-        """Return the statistic that speaks loudest, and the rows of its view."""
-        member: Member = self.found["loudest"]
-        return member, self.rows[member.view]
-
-    @staticmethod
-    def _warn(sizes: tuple[int, ...], permutations: int, paired: bool) -> None:
-        least = smallest_possible(sizes, permutations, paired)
-        if least > 0.05:
-            warnings.warn(
-                f"with {' and '.join(map(str, sizes))} graphs and {permutations} permutations no p-value "
-                f"below {least:.2g} is possible",
-                GrnfWarning,
-                stacklevel=5,
-            )
-
     def _values(self, statistic: str) -> tuple[FloatArray, FloatArray]:
+        """Return the statistics for all shuffles, what was seen first, and by how much they are rounded."""
         found, rounding = [], np.zeros(0)
         for weights in self.shuffled.contrasts():
             parts = [pooled_statistics(rows, statistic, weights) for rows in self.rows.values()]
             found.append(np.concatenate([T for T, _ in parts]))
             rounding = np.concatenate([error for _, error in parts])
         return np.concatenate(found, axis=1), rounding
-
-    def _results(
-        self, T: FloatArray, values: PValues, sizes: tuple[int, ...], permutations: int
-    ) -> dict[str, Any]:
-        return {
-            "p_value": values.p_value,
-            "statistics": [
-                (member, float(max(value, 0.0)), float(p))
-                for member, value, p in zip(self.members, T[:, 0], values.p_values, strict=True)
-            ],
-            "loudest": self.members[values.loudest],
-            "sizes": sizes,
-            "permutations": permutations,
-        }

@@ -339,12 +339,13 @@ class Found(NamedTuple):
 
 def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every: bool) -> Found:
     """Search a graph: the arguments are those of `search`, `limit` holds for each connected part."""
+    run: Any = search  # compiled: mypy sees other types
     ptr, nbr, label, color = arrays
     n_nodes = len(color)
     links = sp.csr_array((np.ones(len(nbr), np.int8), nbr, ptr), shape=(n_nodes, n_nodes))
     n_parts, part = connected_components(links, directed=False)
     if n_parts <= 1:
-        return _one(*arrays, depth, limit, budget, every)
+        return Found(*run(*arrays, depth, limit, budget, every))
     nodes = np.argsort(part, kind="stable")
     place = np.empty(n_nodes, np.int64)
     place[nodes] = np.arange(n_nodes)
@@ -356,7 +357,7 @@ def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every
     for start, stop in pairwise(bounds):
         own = slice(ptr[start], ptr[stop])
         piece = ptr[start : stop + 1] - ptr[start], nbr[own] - np.int32(start), label[own], color[start:stop]
-        found = _one(*piece, depth, limit, budget, every)
+        found = Found(*run(*piece, depth, limit, budget, every))
         each.append((found.value, _form(piece, found.order), nodes[start:stop], found))
     each.sort(key=lambda entry: entry[:2])  # forms break ties of hashes
     values = np.array([value for value, *_ in each], np.uint64)
@@ -366,11 +367,6 @@ def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every
         codes[own_nodes] = mix(found.codes + total)
     order = np.concatenate([own_nodes[found.order] for _, _, own_nodes, found in each])
     return Found(codes, int(total[0]), order, all(found.finished for *_, found in each))
-
-
-def _one(*arguments: Any) -> Found:
-    codes, value, order, finished = search(*arguments)
-    return Found(codes, int(value), order.astype(np.int64), finished)
 
 
 def _form(arrays: GraphArrays, order: IntArray) -> Any:

@@ -1,7 +1,5 @@
 import gc
-import hashlib
 import io
-import json
 import weakref
 
 import numpy as np
@@ -13,7 +11,7 @@ from grnf import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors import (
     VECTOR_FORMATS,
-    Parts,
+    ShardWriter,
     VectorBlock,
     holds_vectors,
     read_vectors,
@@ -165,30 +163,69 @@ def test_other_arrays_are_no_vectors(tmp_path):
     assert not holds_vectors(tmp_path / "pickle.npy")
 
 
-def test_a_block_without_notes_is_not_finished(tmp_path):
-    Z, (first, second) = blocks()
-    parts = Parts(tmp_path / "z.npy", {"seed": 0})
-    parts.add(first, [])
-    parts.add(second, [{"index": 2}])
-    assert parts.bad() == [{"index": 2}]
-    parts.close()
-    (parts.folder / "000001.json").unlink()
-    with Parts(tmp_path / "z.npy", {"seed": 0}, resume=True) as again:
-        assert len(again) == 1
-        again.add(second, [])
-        np.testing.assert_array_equal(np.concatenate([block.Z for block in again]), Z)
+def written(path, blocks, *, stop=None, resume=False, run=None):
+    """Write blocks as the shards of a run, and end it unless it stops before; return the writer."""
+    with ShardWriter(path, single=True) as writer:
+        writer.begin(run or {"seed": 0}, dict, resume=resume)
+        missing = [number for number in range(len(blocks)) if number not in writer.records]
+        for number in missing[:stop]:
+            writer.write(number, blocks[number], [])
+        if stop is None:
+            writer.finish({"run": run or {"seed": 0}, "bad": []})
+    return writer
+
+
+@pytest.mark.parametrize("format", VECTOR_FORMATS)
+@pytest.mark.parametrize("late", [False, True])
+def test_resumed_runs_and_plain_writers_make_the_same_bytes(tmp_path, format, late):
+    """With `late`, a late block changes the type of a column: a Parquet file is written again at the end."""
+    Z = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
+    values = [1, 2, 3, 4, "x" if late else 5, None]
+    cut = [VectorBlock([f"g{i}"], [i if i else None], Z[i : i + 1], {"k": [values[i]]}) for i in range(6)]
+    written(tmp_path / f"a.{format}", cut)
+    expected = (tmp_path / f"a.{format}").read_bytes()
+    for stop in range(1, 6):
+        output = tmp_path / f"b{stop}.{format}"
+        written(output, cut, stop=stop)
+        written(output, cut, resume=True)
+        assert output.read_bytes() == expected
+        assert not output.with_name(f"b{stop}.{format}.parts").exists()
+    for damaged in range(5):  # shards between others are written where they were
+        output = tmp_path / f"c{damaged}.{format}"
+        writer = written(output, cut, stop=6)
+        (writer.work / f"{damaged:06d}.json").unlink()
+        written(output, cut, resume=True)
+        assert output.read_bytes() == expected
+    write_vectors(tmp_path / f"d.{format}", cut)
+    assert (tmp_path / f"d.{format}").read_bytes() == expected
+    if format == "parquet":
+        table = pq.read_table(tmp_path / "a.parquet")
+        assert table["k"].to_pylist() == [str(v) if late and v is not None else v for v in values]
+        assert table["y"].to_pylist() == [None, 1, 2, 3, 4, 5]
+
+
+def test_each_vector_is_written_once(tmp_path):
+    """The output is the file to which the shards were appended, in every format."""
+    _, cut = blocks()
+    for format in VECTOR_FORMATS:
+        output = tmp_path / f"z.{format}"
+        writer = written(output, cut, stop=2)
+        growing = writer.file.stat()
+        written(output, cut, resume=True)
+        assert output.stat().st_ino == growing.st_ino
+        assert growing.st_size <= output.stat().st_size
 
 
 def test_folders_of_others_are_left_alone(tmp_path):
     (tmp_path / "z.npy.parts").mkdir()
     (tmp_path / "z.npy.parts" / "thesis.tex").write_text("do not lose this")
     with pytest.raises(ValueError, match=r"is in the way: it holds thesis\.tex"):
-        Parts(tmp_path / "z.npy", {})
+        written(tmp_path / "z.npy", blocks()[1])
     assert (tmp_path / "z.npy.parts" / "thesis.tex").exists()
     (tmp_path / "y.npy.parts").mkdir()
-    (tmp_path / "y.npy.parts" / "manifest.json").write_text("{")
-    with pytest.raises(ValueError, match="is damaged"):
-        Parts(tmp_path / "y.npy", {})
+    (tmp_path / "y.npy.parts" / "plan.json").write_text("{")
+    with pytest.raises(FileExistsError, match="is damaged"):
+        written(tmp_path / "y.npy", blocks()[1])
 
 
 @pytest.mark.parametrize(
@@ -204,19 +241,16 @@ def test_folders_of_others_are_left_alone(tmp_path):
         ([None, None, None], pa.string(), [None, None, None], ["", "", ""]),
     ],
 )
-@pytest.mark.parametrize("in_parts", [False, True])
-def test_columns_of_every_kind(tmp_path, given, arrow, found, array, in_parts):
+@pytest.mark.parametrize("write", [written, write_vectors])
+def test_columns_of_every_kind(tmp_path, given, arrow, found, array, write):
     Z, _ = blocks()
     cut = [
         VectorBlock(["a", "b"], [None, None], Z[:2], {"k": given[:2]}),
         VectorBlock(["c"], [None], Z[2:], {"k": given[2:]}),
     ]
-    with Parts(tmp_path / "z", {}) as parts:
-        for block in cut:
-            parts.add(block, [])
-        for format in VECTOR_FORMATS:
-            write_vectors(tmp_path / f"z.{format}", parts if in_parts else cut)
-            np.testing.assert_allclose(read_vectors(tmp_path / f"z.{format}").Z, Z, rtol=1e-6)
+    for format in VECTOR_FORMATS:
+        write(tmp_path / f"z.{format}", cut)
+        np.testing.assert_allclose(read_vectors(tmp_path / f"z.{format}").Z, Z, rtol=1e-6)
     table = pq.read_table(tmp_path / "z.parquet")
     assert table.schema.field("k").type == arrow
     assert table["k"].to_pylist() == found
@@ -247,51 +281,39 @@ def test_columns_must_fit_their_block():
         VectorBlock(["a"], [None], np.zeros((1, 2)), {"grnf7": [1]})
 
 
-def test_columns_of_a_part_are_under_its_checksum(tmp_path):
+@pytest.mark.parametrize("change", [lambda text: text.replace("CO", "CC"), lambda text: text[:-9]])
+def test_a_record_that_was_changed_counts_for_nothing(tmp_path, change):
     Z, _ = blocks()
-    with Parts(tmp_path / "z.npy", {}) as parts:
-        parts.add(VectorBlock(["a"], [None], Z[:1], {"smiles": ["CO"]}), [])
-        parts.add(VectorBlock(["b"], [None], Z[1:2], {"smiles": ["CN"]}), [])
-    notes = parts.folder / "000000.json"
-    notes.write_text(notes.read_text().replace("CO", "CC"))
-    with Parts(tmp_path / "z.npy", {}, resume=True) as again:
+    cut = [VectorBlock(["a"], [None], Z[:1], {"smiles": ["CO"]}), VectorBlock(["b"], [None], Z[1:2])]
+    writer = written(tmp_path / "z.npz", cut, stop=2)
+    record = writer.work / "000000.json"
+    record.write_text(change(record.read_text()))
+    with ShardWriter(tmp_path / "z.npz", single=True) as again:
+        again.begin({"seed": 0}, dict, resume=True)
         assert again.damaged == {0: "000000.json is not as it was written"}
-        assert [block.columns for block in again] == [{"smiles": ["CN"]}]
+        assert list(again.records) == [1]
 
 
-def test_parts_of_an_older_version_are_made_again(tmp_path):
-    Z, _ = blocks()
-    with Parts(tmp_path / "z.npy", {}) as parts:
-        parts.add(VectorBlock(["a"], [None], Z[:1]), [])
-    file = parts.folder / "000000.json"
-    notes = json.loads(file.read_text())["notes"]
-    del notes["rows"]
-    sha256 = hashlib.sha256(json.dumps(notes).encode()).hexdigest()
-    file.write_text(json.dumps({"sha256": sha256, "notes": notes}))
-    with Parts(tmp_path / "z.npy", {}, resume=True) as again:
-        assert len(again) == 0
-        assert "older version" in again.damaged[0]
-
-
-def test_rows_of_a_block_must_fit_those_around(tmp_path):
+def test_shards_must_fit_those_around(tmp_path):
     Z, (first, second) = blocks()
-    with Parts(tmp_path / "z.npy", {}) as parts:
-        parts.add(first, [])
-        parts.add(second, [])
+    with ShardWriter(tmp_path / "z.npy", single=True) as writer:
+        writer.begin({}, dict)
+        writer.write(0, first, [])
+        writer.write(1, second, [])
         with pytest.raises(ValueError, match=r"one length and type; got lengths \[.*\], types"):
-            parts.add(VectorBlock(["d"], [None], np.zeros((1, 9))), [])
-        with pytest.raises(ValueError, match=r"block 0 has 1 rows now, other than before: .* Remove "):
-            parts.add(VectorBlock(["a"], [None], Z[:1]), [], 0)
-        np.testing.assert_array_equal(np.concatenate([block.Z for block in parts]), Z)
+            writer.write(2, VectorBlock(["d"], [None], np.zeros((1, 9))), [])
+        with pytest.raises(ValueError, match=r"shard 0 is of another size than before: .* Start over"):
+            writer.write(0, VectorBlock(["a"], [None], Z[:1]), [])
+    with ShardWriter(tmp_path / "z.csv", single=True) as writer:
+        writer.begin({}, dict)
+        writer.write(0, first, [])
+        with pytest.raises(ValueError, match=r"has the columns \['k'\], the first has \[\]"):
+            writer.write(1, VectorBlock(["d"], [None], Z[:1], {"k": [1]}), [])
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 4096)])
 def test_npy_of_any_shape_is_as_numpy_writes_it(tmp_path, shape):
     Z = np.arange(np.prod(shape), dtype="f4").reshape(shape)
-    with Parts(tmp_path / "z.npy", {}) as parts:
-        parts.add(VectorBlock(["a"] * len(Z), [None] * len(Z), Z), [])
-        with parts.becoming_npy(tmp_path / "z.npy") as n_rows:
-            assert n_rows == len(Z)
-        parts.remove()
+    written(tmp_path / "z.npy", [VectorBlock(["a"] * len(Z), [None] * len(Z), Z)])
     np.save(tmp_path / "y.npy", Z)
     assert (tmp_path / "z.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()

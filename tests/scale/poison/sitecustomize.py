@@ -13,8 +13,8 @@ from pathlib import Path
 
 
 def poisoned(written):
-    def write(plan, shard, folder, driver):
-        home = Path(folder).parent
+    def write(plan, shard, job):
+        home = Path(job.folder).parent
         with (home / "tries").open("a") as file:
             file.write(f"{shard.number}\n")
         poison = home / "poison.json"
@@ -23,7 +23,7 @@ def poisoned(written):
             os.kill(os.getpid(), signal.SIGKILL)
         if fate is not None:
             raise RuntimeError(fate)
-        return written(plan, shard, folder, driver)
+        return written(plan, shard, job)
 
     return write
 

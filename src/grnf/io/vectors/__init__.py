@@ -1,21 +1,13 @@
-"""Embeddings as files: .parquet, .npy, .npz and .csv, block by block, all or nothing, and resumable."""
+"""Embeddings as files: .parquet, .npy, .npz, .csv, or folders of shards, written by resumable runs."""
 
 from grnf.io.vectors.blocks import VectorBlock
-from grnf.io.vectors.parts import Parts
-from grnf.io.vectors.read import Vectors, holds_vectors, read_vectors
-from grnf.io.vectors.shards import shard_files
-from grnf.io.vectors.write import (
-    VECTOR_FORMATS,
-    side_file,
-    vector_format,
-    vectors_written,
-    write_csv,
-    write_vectors,
-)
+from grnf.io.vectors.formats import VECTOR_FORMATS, vector_format, write_csv, write_vectors
+from grnf.io.vectors.read import Vectors, holds_vectors, read_vectors, shard_files
+from grnf.io.vectors.writer import ShardWriter, side_file
 
 __all__ = [
     "VECTOR_FORMATS",
-    "Parts",
+    "ShardWriter",
     "VectorBlock",
     "Vectors",
     "holds_vectors",
@@ -23,7 +15,6 @@ __all__ = [
     "shard_files",
     "side_file",
     "vector_format",
-    "vectors_written",
     "write_csv",
     "write_vectors",
 ]

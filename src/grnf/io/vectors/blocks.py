@@ -1,33 +1,38 @@
-"""Rows of an embedding, some at a time."""
+"""Blocks of vectors with ids, labels and columns; the types of their columns; Arrow tables of them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
 __all__ = [
     "Kind",
-    "Survey",
+    "Layout",
     "VectorBlock",
     "array_of",
+    "arrow",
     "as_text",
     "check_column_name",
+    "check_kind",
     "plain",
-    "survey",
-    "typed",
+    "table_of_vectors",
+    "vectors_array",
 ]
 
 OUR_NAMES = re.compile("graph_id|y|embedding|grnf[0-9]+")
-"""Columns that vectors have of their own."""
+"""Columns that vectors are always written with."""
+TYPES = (None, "absent", "int", "float", "string")
+"""What a column may hold, from narrow to wide; "absent": nothing but words such as NA."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +42,14 @@ class VectorBlock:
     Parameters
     ----------
     ids : sequence of str
-        What the graphs are called.
+        Names of the graphs.
     y : sequence
-        Their labels or targets; None where a graph has none.
+        Their labels or targets; None for a graph without one.
     Z : array, shape (n_rows, M)
         Their vectors; it may be a memory map.
     columns : mapping from name to sequence
-        What else is known of the graphs, one entry each, None where one is missing; a `Cell` is a number if
-        all entries of its column are.
+        Further columns, one entry per graph, None for a missing one. A `Cell` is a number if all entries of
+        its column are.
     """
 
     ids: Sequence[str]
@@ -63,9 +68,15 @@ class VectorBlock:
             if len(values) != len(self.Z):
                 raise ValueError(f"column {name!r} has {len(values)} entries for {len(self.Z)} rows")
 
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the ids, the labels or a column; None for each row if the block does not have it."""
+        if name == "graph_id":
+            return self.ids
+        return self.y if name == "y" else self.columns.get(name, [None] * len(self.Z))
+
 
 def check_column_name(name: str) -> None:
-    """Refuse a column that is called as one that vectors have of their own.
+    """Refuse the name of a column that vectors are always written with.
 
     Examples
     --------
@@ -83,86 +94,190 @@ def check_column_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column holds: "int", "float", "string" or None for nothing; if any is missing; longest text."""
-
-    type: str | None
-    missing: bool
-    longest: int
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What must be known of all blocks before the first is written."""
-
-    n_rows: int
-    n_components: int
-    dtype: np.dtype[Any]
-    longest_id: int
-    y: Kind
-    columns: Mapping[str, Kind]
-
-
-class _Look:
-    """Goes through the values of a column."""
-
-    def __init__(self) -> None:
-        self.kinds: set[str] = set()
-        self.absent_word = False
-        self.missing = False
-        self.longest = 1
-        self.count = 0
-
-    def add(self, values: Iterable[Any]) -> None:
-        for value in values:
-            self.count += 1
-            if value is None:
-                self.missing = True
-                continue
-            self.longest = max(self.longest, len(as_text(value)))
-            if isinstance(value, Cell) and value.is_absent:
-                self.absent_word = True
-            else:
-                self.kinds.add(_kind(value))
-
-    def kind(self) -> Kind:
-        common = _common(self.kinds)
-        if self.absent_word and common is None:
-            common = "string"
-        return Kind(common, self.missing or (self.absent_word and common != "string"), self.longest)
-
-
-def survey(blocks: Iterable[VectorBlock]) -> Survey:
-    """Read shapes, types and lengths of all blocks; the vectors themselves are not touched.
+    """What a column holds: one of `TYPES`, whether any entry is missing, and the longest text.
 
     Examples
     --------
-    >>> first = VectorBlock(["a", "b"], [1, None], np.zeros((2, 3)), {"code": [Cell("1"), Cell("x")]})
-    >>> found = survey([first, VectorBlock(["c"], [2.5], np.zeros((1, 3)))])
-    >>> found.n_rows, found.n_components, found.y
-    (3, 3, Kind(type='float', missing=True, longest=3))
-    >>> found.columns
-    {'code': Kind(type='string', missing=True, longest=1)}
+    >>> Kind.of([1, None]) | Kind.of([2.5])
+    Kind(type='float', missing=True, longest=3)
+    >>> Kind.of([Cell("1.50"), Cell("NA")])
+    Kind(type='float', missing=True, longest=4)
     """
-    n_rows = longest_id = 0
-    widths: set[int] = set()
-    dtypes: set[np.dtype[Any]] = set()
-    y = _Look()
-    columns: dict[str, _Look] = {}
-    for block in blocks:
-        n_rows += len(block.Z)
-        widths.add(block.Z.shape[1])
-        dtypes.add(block.Z.dtype)
-        longest_id = max(longest_id, *map(len, block.ids), 1)
-        y.add(block.y)
-        for name, values in block.columns.items():
-            columns.setdefault(name, _Look()).add(values)
-    if len(widths) != 1 or len(dtypes) != 1:
-        found = f"lengths {sorted(widths)}, types {sorted(map(str, dtypes))}"
-        raise ValueError(f"blocks of one embedding must have vectors of one length and type; got {found}")
-    for look in columns.values():
-        look.missing |= look.count < n_rows  # blocks that do not have it
-    kinds = {name: look.kind() for name, look in columns.items()}
-    return Survey(n_rows, widths.pop(), dtypes.pop(), longest_id, y.kind(), kinds)
+
+    type: str | None = None
+    missing: bool = False
+    longest: int = 1
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Kind:
+        """Return the kind of some values."""
+        width, missing, longest = 0, False, 1
+        for value in values:
+            if value is None:
+                missing = True
+                continue
+            longest = max(longest, len(as_text(value)))
+            kind = "absent" if isinstance(value, Cell) and value.is_absent else _type(value)
+            missing |= kind == "absent"
+            width = max(width, TYPES.index(kind))
+        return cls(TYPES[width], missing, longest)
+
+    def __or__(self, other: Kind) -> Kind:
+        """Return the kind of a column that has the values of both."""
+        width = max(TYPES.index(self.type), TYPES.index(other.type))
+        return Kind(TYPES[width], self.missing or other.missing, max(self.longest, other.longest))
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is written as numbers."""
+        return self.type in ("int", "float")
+
+    def typed(self, values: Iterable[Any]) -> list[Any]:
+        """Return values in the type of the column, None for missing ones.
+
+        Examples
+        --------
+        >>> Kind("float").typed([Cell("1.50"), Cell("NA")])
+        [1.5, None]
+        >>> Kind("string").typed([Cell("1.50"), Cell("NA"), 2])
+        ['1.50', 'NA', '2']
+        """
+        if not self.is_number:
+            return [None if value is None else str(as_text(value)) for value in values]
+        convert: Callable[[Any], Any] = int if self.type == "int" else float
+        numbers = (value.number() if isinstance(value, Cell) else value for value in values)
+        return [None if value is None else convert(value) for value in numbers]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What all rows of an embedding have in common: length and type of the vectors, kinds of the columns.
+
+    Examples
+    --------
+    >>> first = Layout.of(VectorBlock(["a", "b"], [1, None], np.zeros((2, 3)), {"code": [1, 2]}))
+    >>> both = first | Layout.of(VectorBlock(["c"], [2.5], np.zeros((1, 3))))
+    >>> both.n_rows, both.n_components, both.columns
+    (3, 3, {'y': 'float', 'code': 'int'})
+    """
+
+    n_rows: int
+    n_components: int
+    dtype: str
+    kinds: Mapping[str, Kind]
+
+    @classmethod
+    def of(cls, block: VectorBlock) -> Layout:
+        """Return the layout of one block."""
+        kinds = {name: Kind.of(block.column(name)) for name in ("graph_id", "y", *block.columns)}
+        return cls(len(block.Z), block.Z.shape[1], block.Z.dtype.str, kinds)
+
+    @classmethod
+    def of_all(cls, blocks: Iterable[VectorBlock]) -> Layout:
+        """Return the layout of several blocks, without reading their vectors."""
+        found: Layout | None = None
+        for block in blocks:
+            found = cls.of(block) if found is None else found | cls.of(block)
+        if found is None:
+            raise ValueError("there is no block of vectors")
+        return found
+
+    def __or__(self, other: Layout) -> Layout:
+        """Return the layout of the rows of both."""
+        if (self.n_components, self.dtype) != (other.n_components, other.dtype):
+            lengths = sorted({self.n_components, other.n_components})
+            raise ValueError(
+                "blocks of one embedding must have vectors of one length and type; got lengths "
+                f"{lengths}, types {sorted({self.dtype, other.dtype})}"
+            )
+        kinds = {}
+        for name in {**self.kinds, **other.kinds}:
+            kind = self.kinds.get(name, Kind(missing=bool(self.n_rows)))
+            kinds[name] = kind | other.kinds.get(name, Kind(missing=bool(other.n_rows)))
+        return replace(self, n_rows=self.n_rows + other.n_rows, kinds=kinds)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names and types of the columns between ids and vectors; y only if a graph has one."""
+        shown = {name: kind for name, kind in self.kinds.items() if name not in ("graph_id", "y")}
+        if self.kinds["y"].type is not None:
+            shown = {"y": self.kinds["y"], **shown}
+        return {name: str(kind.type) if kind.is_number else "string" for name, kind in shown.items()}
+
+    def schema(self) -> Any:
+        """Return the Arrow schema: graph_id, the columns, embedding.
+
+        Examples
+        --------
+        >>> Layout.of(VectorBlock(["a"], [None], np.zeros((1, 8)))).schema().field("embedding").type
+        FixedSizeListType(fixed_size_list<item: double>[8])
+        """
+        pa = arrow()
+        types = {"int": pa.int64(), "float": pa.float64(), "string": pa.string()}
+        columns = [("graph_id", pa.string()), *((name, types[own]) for name, own in self.columns.items())]
+        vectors = pa.list_(pa.from_numpy_dtype(np.dtype(self.dtype)), self.n_components)
+        return pa.schema([*columns, ("embedding", vectors)])
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the layout as JSON values."""
+        kinds = {name: [kind.type, kind.missing, kind.longest] for name, kind in self.kinds.items()}
+        return {"rows": self.n_rows, "length": self.n_components, "dtype": self.dtype, "kinds": kinds}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Layout:
+        """Return the layout that `to_config` described."""
+        kinds = {name: Kind(*kind) for name, kind in config["kinds"].items()}
+        return cls(config["rows"], config["length"], config["dtype"], kinds)
+
+
+def arrow() -> Any:
+    """Return the module pyarrow, or explain how to install it."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("Parquet and Arrow need pyarrow: pip install 'grnf[io]'") from None
+    return pa
+
+
+def table_of_vectors(block: VectorBlock, layout: Layout) -> Any:
+    """Return a block as an Arrow table."""
+    pa = arrow()
+    schema = layout.schema()
+    arrays = [
+        pa.array(layout.kinds[name].typed(block.column(name)), schema.field(name).type)
+        for name in ("graph_id", *layout.columns)
+    ]
+    return pa.Table.from_arrays([*arrays, vectors_array(block.Z)], schema=schema)
+
+
+def vectors_array(Z: FloatArray) -> Any:
+    """Return vectors as an Arrow array of lists of equal length, which shares their memory.
+
+    Examples
+    --------
+    >>> vectors_array(np.zeros((2, 3))).type
+    FixedSizeListType(fixed_size_list<item: double>[3])
+    """
+    pa = arrow()
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(Z).reshape(-1)), Z.shape[1])
+
+
+def check_kind(ids: Sequence[str], name: str, values: Sequence[Any], kind: Kind) -> None:
+    """Raise an error if a value does not fit the kind of its column, as the first graphs showed it.
+
+    Examples
+    --------
+    >>> check_kind(["a", "b"], "y", [1.5, "high"], Kind("float"))
+    Traceback (most recent call last):
+    ...
+    grnf.errors.GraphError: graph b: y is 'high', but the first graphs have numbers there. Make it one kind
+    """
+    if kind.type == "string":
+        return
+    for own, value in zip(ids, map(plain, values), strict=True):
+        if value is not None and not isinstance(value, int | float):
+            reason = f"{name} is {value!r}, but the first graphs have numbers there"
+            raise GraphError(reason, where=f"graph {own}", cure="Make it one kind")
 
 
 def plain(value: Any) -> Any:
@@ -177,38 +292,21 @@ def plain(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a label as text: strings as they are, anything else as JSON."""
+    """Return a label as text: strings unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(plain(value), default=str)
-
-
-def typed(values: Iterable[Any], kind: Kind) -> list[Any]:
-    """Return values in the type of their column, None where one is missing.
-
-    Examples
-    --------
-    >>> typed([Cell("1.50"), Cell("NA")], Kind("float", True, 4))
-    [1.5, None]
-    >>> typed([Cell("1.50"), Cell("NA"), Cell("x")], Kind("string", False, 4))
-    ['1.50', 'NA', 'x']
-    """
-    if kind.type not in ("int", "float"):
-        return [None if value is None else str(as_text(value)) for value in values]
-    convert: Callable[[Any], Any] = int if kind.type == "int" else float
-    numbers = (value.number() if isinstance(value, Cell) else value for value in values)
-    return [None if value is None else convert(value) for value in numbers]
 
 
 def array_of(values: Iterable[Any], kind: Kind) -> npt.NDArray[Any]:
     """Return values as an array of the common type; missing ones are NaN or the empty string."""
-    entries = typed(values, kind)
+    entries = kind.typed(values)
     if kind.type == "int" and not kind.missing:
         return np.array(entries, dtype=np.int64)
-    if kind.type in ("int", "float"):
+    if kind.is_number:
         return np.array([np.nan if value is None else value for value in entries], dtype=np.float64)
     return np.array(["" if value is None else value for value in entries], dtype=f"<U{kind.longest}")
 
 
-def _kind(value: Any) -> str:
+def _type(value: Any) -> str:
     if isinstance(value, Cell):
         number = value.number()
         value = str(value) if number is None else number
@@ -216,11 +314,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return "int"
     return "float" if isinstance(value, float) else "string"
-
-
-def _common(kinds: set[str]) -> str | None:
-    if not kinds:
-        return None
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    return "float" if kinds == {"int", "float"} else "string"

@@ -1,11 +1,14 @@
-"""Reading embeddings back: what `write_vectors` wrote, or any .npy of vectors."""
+"""Reading embeddings back: vector files, folders of shards with their manifest, or any .npy of vectors."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import os
+import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +16,25 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.files import is_pipe
-from grnf.errors import GraphError
-from grnf.io.vectors.shards import is_shard_folder, read_manifest, shard_files
-from grnf.io.vectors.write import vector_format
+from grnf.errors import GraphError, GrnfWarning
+from grnf.io.vectors.blocks import arrow
+from grnf.io.vectors.formats import vector_format
 from grnf.typing import FloatArray
 
-__all__ = ["Vectors", "holds_vectors", "read_vectors"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "VERSION",
+    "Vectors",
+    "holds_vectors",
+    "is_shard_folder",
+    "read_manifest",
+    "read_vectors",
+    "shard_files",
+]
+
+FORMAT, VERSION = "grnf-shards", 1
+MANIFEST = "_manifest.json"
 
 CSV_START = "graph_id,y,"
 
@@ -89,6 +105,58 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of shards, finished or not.
+
+    Examples
+    --------
+    >>> is_shard_folder("vectors.parquet")
+    False
+    """
+    return (Path(path) / MANIFEST).is_file() or (Path(path) / "_work" / "plan.json").is_file()
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the manifest of a folder of shards; shards that were set aside are warned of."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise GraphError(f"{folder} is unfinished: resume the run that makes it (--resume)") from None
+    except ValueError as error:
+        raise GraphError(f"{path} is damaged: {error}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise GraphError(f"{path} is no manifest of shards: its 'format' is not {FORMAT!r}")
+    if manifest.get("version") != VERSION:
+        raise GraphError(f"{path} has version {manifest.get('version')!r}; this release reads {VERSION}")
+    if manifest["set_aside"]:
+        first = manifest["set_aside"][0]
+        warnings.warn(
+            f"{folder} lacks {len(manifest['set_aside'])} shards that were set aside; shard "
+            f"{first['shard']}: {first['reason']}",
+            GrnfWarning,
+            stacklevel=3,
+        )
+    return manifest
+
+
+def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Iterator[Path]:
+    """Yield the files of the shards in their order; with `check` only if they are as they were written."""
+    for record in read_manifest(folder)["shards"]:
+        path = Path(folder) / record["file"]
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise GraphError(f"{path} is missing, which the manifest names") from None
+        if size != record["bytes"]:
+            raise GraphError(f"{path} has {size:,} bytes, not {record['bytes']:,} as the manifest says")
+        if check:
+            with path.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != record["sha256"]:
+                    raise GraphError(f"{path} is not as it was written: its checksum is another")
+        yield path
+
+
 def _read_shards(folder: Path) -> Vectors:
     """Read all shards, one after the other, into one array."""
     sizes = [(record["rows"], folder / record["file"]) for record in read_manifest(folder)["shards"]]
@@ -149,11 +217,10 @@ def _read_parquet(path: Path) -> Vectors:
 
 
 def _parquet(path: Path) -> Any:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
-    return pq.ParquetFile(path)
+    arrow()
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(path)
 
 
 def _sniff_npy(path: Path) -> bool:

@@ -12,17 +12,15 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
+from grnf.engine.projection import Slopes, Tape, finish_tape, matrices, projection_of, start_tape
 from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Statistics
-from grnf.engine.terms import Slopes, Tape, closed, matrices, opened, projected
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.engine.triple_types import Form
-from grnf.engine.tuple_types import read
-from grnf.engine.type_lists import TypeLists
+from grnf.engine.tuple_types import TypeLists, read
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["add_run", "ub_typed", "ub_typed_slopes"]
+__all__ = ["add_run", "type_sum_slopes", "type_sums"]
 
 SUMMED = 64
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
@@ -39,7 +37,7 @@ class _Typed(NamedTuple):
 
 
 @compiled
-def ub_typed(
+def type_sums(
     s: Statistics,
     near: Neighbours,
     types: TypeLists,
@@ -66,14 +64,14 @@ def ub_typed(
             stop = min(start + step, len(c.bias))
             if known_u != scale[g] or known_start != start or len(known.bias) != stop - start:
                 known, known_u, known_start = matrices(c, scale[g], start, stop), scale[g], start
-            nodes, edges = projected(s, near, known, g)
+            nodes, edges = projection_of(s, near, known, g)
             U = np.zeros(stop - start, np.float64)
             _add_types(rho, typed, nodes, edges, U)
             add_heads(U, scale[g] ** c.nodes.shape[1], c.head, c.segments, start, out[g])
 
 
 @compiled
-def ub_typed_slopes(
+def type_sum_slopes(
     s: Statistics,
     near: Neighbours,
     types: TypeLists,
@@ -92,9 +90,9 @@ def ub_typed_slopes(
         g, typed = first + item, _typed(types, item, c)
         step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
-            tape = opened(s, near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
             _add_type_slopes(rho, typed, tape)
-            closed(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @inner

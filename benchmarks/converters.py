@@ -1,6 +1,6 @@
-"""From the door to the vectors: what reading and encoding cost beside the loops, one core, in one run.
+"""From files and objects to vectors: cost of reading and encoding compared with the loops, one core.
 
-Alone: python benchmarks/doors.py [ROW ...]
+Alone: python benchmarks/converters.py [ROW ...]
 """
 
 import csv
@@ -26,13 +26,13 @@ N_MOLECULES, N_FOR_PROCESSES = 10_000, 150_000
 GRAPHS, LABELS = 20_000, 41_000
 
 
-def bench_doors(names=()):
-    """Seconds and ratios of every door."""
-    doors = {"files": files, "objects": objects, "molecules": molecules, "workers": workers, "labels": labels}
+def bench_converters(names=()):
+    """Seconds and ratios of every converter and reader."""
+    tasks = {"files": files, "objects": objects, "molecules": molecules, "workers": workers, "labels": labels}
     rows = {}
-    for name, door in doors.items():
+    for name, task in tasks.items():
         if not names or name in names:
-            rows |= door()
+            rows |= task()
     return rows
 
 
@@ -215,5 +215,5 @@ def labels():
 
 
 if __name__ == "__main__":
-    print(json.dumps(bench_doors(sys.argv[1:]), indent=1))
+    print(json.dumps(bench_converters(sys.argv[1:]), indent=1))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB", file=sys.stderr)

@@ -13,12 +13,11 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
 from grnf.engine.rows import evaluate, project, set_evaluated
-from grnf.engine.statistics import Statistics
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["Matrices", "Slopes", "Tape", "closed", "matrices", "opened", "projected", "terms"]
+__all__ = ["Matrices", "Slopes", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
 
 
 class Matrices(NamedTuple):
@@ -61,7 +60,7 @@ def terms(
     s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of nodes, shape (B, n, channels), and of edges, (B (B - 1) / 2, values, channels)."""
-    return projected(s, near, matrices(c, u, start, stop), g)
+    return projection_of(s, near, matrices(c, u, start, stop), g)
 
 
 @inner
@@ -84,7 +83,7 @@ def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
 
 
 @inner
-def projected(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
+def projection_of(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
     """Return the rows of one graph."""
     dtype, width = m.bias.dtype, len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
@@ -102,7 +101,7 @@ def projected(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[Flo
 
 
 @compiled
-def opened(
+def start_tape(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -123,7 +122,7 @@ def opened(
 
 
 @compiled
-def closed(
+def finish_tape(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,

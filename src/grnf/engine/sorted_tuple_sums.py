@@ -12,20 +12,19 @@ import numpy as np
 
 from grnf._utils.jit import compiled
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
+from grnf.engine.projection import terms
 from grnf.engine.rows import RAMP, Activation, activate, add_heads
 from grnf.engine.sorting import pair_sums, triple_sums
-from grnf.engine.statistics import Statistics
-from grnf.engine.terms import terms
+from grnf.engine.statistics import Neighbours, Statistics
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ub_sorted"]
+__all__ = ["sorted_tuple_sums"]
 
 NEVER = -1e30
 """Far below anything that a node adds: what it is added to stays below zero, where relu and ramp are 0."""
 
 
-def ub_sorted(
+def sorted_tuple_sums(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,

@@ -9,19 +9,18 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.neighbours import Neighbours
+from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape, terms
 from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Statistics
-from grnf.engine.terms import Slopes, Tape, closed, opened, terms
-from grnf.engine.typed import add_run
+from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.type_sums import add_run
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ub", "ub_slopes"]
+__all__ = ["tuple_sum_slopes", "tuple_sums"]
 
 
 @compiled
-def ub(
+def tuple_sums(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -47,7 +46,7 @@ def ub(
 
 
 @compiled
-def ub_slopes(
+def tuple_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -65,9 +64,9 @@ def ub_slopes(
             continue
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), tile):
-            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             _add_tuple_slopes(rho, value_of, tape)
-            closed(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled

@@ -1,8 +1,8 @@
-"""U_2 = sum over ordered pairs of distinct nodes of rho_e( t(v_1, v_2) ), and its derivative.
+"""U_1 and U_2: sums of rho_e(t) over nodes and over ordered pairs of distinct nodes, and their derivatives.
 
 t(i, j) = a_i + b_j + e, where e depends on the value of the edge between i and j, and is 0 without one.
 
-Pair by pair: for each i first all j without an edge, then a run of neighbours for each value, so that every
+Pair by pair: for each i first all j without an edge, then a run of neighbors for each value, so that every
 pair costs one step whether it carries an edge or not. By sorting, for large graphs and relu or ramp, in
 O(n log n + |E|) per channel: all pairs as if there were no edges, less those of a node with itself; then
 those with an edge are corrected.
@@ -15,27 +15,275 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.counting import counted
-from grnf.engine.neighbours import Neighbours
+from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape
 from grnf.engine.rows import (
     RAMP,
     RELU,
     Activation,
     activate,
+    activate_with_slope,
     add_heads,
     add_slope,
     evaluate,
     project,
 )
+from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Statistics
-from grnf.engine.terms import Slopes, Tape, closed, opened
-from grnf.typing import FloatArray, IntArray
+from grnf.engine.statistics import Neighbours, Statistics, neighbours
+from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["add_pairs", "u2_slopes", "u2_sorted", "u2_sorted_slopes"]
+__all__ = [
+    "add_node_sums",
+    "node_and_pair_sums",
+    "node_sum_slopes",
+    "pair_sum_slopes",
+    "sorted_pair_sum_slopes",
+    "sorted_pair_sums",
+]
 
 
 @inner
-def add_pairs(
+def _sum_sparse_rows(
+    rho: Activation,
+    X: FloatArray,
+    matrix: FloatArray,
+    constant: FloatArray,
+    weight: FloatArray,
+    U: FloatArray,
+) -> bool:
+    """U += sum_i weight_i rho(constant + X_i @ matrix) where rows of X have two entries that are not 0.
+
+    As with one label and a degree. Two rows at a time, none of them stored. Returns False, with nothing done,
+    for rows with more entries and for activations other than relu and ramp.
+    """
+    if len(rho) != RELU and len(rho) != RAMP:
+        return False
+    column, value = np.zeros(2 * len(X) + 2, np.int64), np.zeros(2 * len(X) + 2, X.dtype)
+    for i in range(len(X)):
+        used = 0
+        for f in range(X.shape[1]):
+            if X[i, f] != 0:
+                if used == 2:
+                    return False
+                column[2 * i + used], value[2 * i + used] = f, X[i, f]
+                used += 1
+    zero, top = X.dtype.type(0), X.dtype.type(1 if len(rho) == RAMP else np.inf)
+    for i in range(0, len(X), 2):
+        w0, w1 = weight[i], weight[i + 1] if i + 1 < len(X) else zero
+        x0, x1, y0, y1 = value[2 * i], value[2 * i + 1], value[2 * i + 2], value[2 * i + 3]
+        a0, a1 = matrix[column[2 * i]], matrix[column[2 * i + 1]]
+        b0, b1 = matrix[column[2 * i + 2]], matrix[column[2 * i + 3]]
+        for h in range(len(U)):
+            low = min(max(constant[h] + (x0 * a0[h] + x1 * a1[h]), zero), top)
+            high = min(max(constant[h] + (y0 * b0[h] + y1 * b1[h]), zero), top)
+            U[h] = (U[h] + w0 * low) + w1 * high
+    return True
+
+
+@inner
+def _sum_rows(
+    rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+) -> None:
+    """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
+    zero, one = t.dtype.type(0), t.dtype.type(1)
+    for i in range(len(weight)):
+        w = weight[i]
+        if len(rho) == RELU:
+            for h in range(len(U)):
+                U[h] += w * max(t[i, h] + constant[h], zero)
+        elif len(rho) == RAMP:
+            for h in range(len(U)):
+                U[h] += w * min(max(t[i, h] + constant[h], zero), one)
+        else:
+            for h in range(len(U)):
+                t[i, h] += constant[h]
+            activate(rho, t[i])
+            for h in range(len(U)):
+                U[h] += w * t[i, h]
+
+
+@compiled
+def add_node_sums(
+    rho: Activation,
+    rows: FloatArray,
+    node_ptr: IntArray,
+    node_weight: FloatArray,
+    row_totals: FloatArray,
+    c_nodes: FloatArray,
+    c_totals: FloatArray,
+    bias: FloatArray,
+    head: FloatArray,
+    segments: IntArray,
+    tile: int,
+    scale: FloatArray,
+    first_graph: int,
+    last_graph: int,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+
+    `sums` is scratch.
+    """
+    # not 0 and 1 themselves: each would be compiled as a type of its own
+    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    for start in range(0, len(bias), tile):
+        stop = min(start + tile, len(bias))
+        width = stop - start
+        t, constant = np.empty((NODES + zero, width), dtype), np.empty((one, width), dtype)
+        zeros, partial = np.zeros(width, dtype), np.zeros(width, dtype)
+        shared, U, known = bias[start:stop], sums[:width], np.nan
+        for g in range(first_graph, last_graph):
+            if scale[g] != known:
+                known = scale[g]
+                nodes = evaluate(c_nodes, zero, known, start, stop)
+                totals = evaluate(c_totals, zero, known, start, stop)
+            project(row_totals, g, one, totals, shared, constant)
+            U[:] = 0
+            for first in range(node_ptr[g], node_ptr[g + 1], NODES):
+                last = min(first + NODES, node_ptr[g + 1])
+                weight = node_weight[first:last]
+                partial[:] = 0
+                if not _sum_sparse_rows(rho, rows[first:last], nodes, constant[0], weight, partial):
+                    project(rows, first, last - first, nodes, zeros, t)
+                    _sum_rows(rho, t, constant[0], weight, partial)
+                for h in range(width):
+                    U[h] += partial[h]
+            add_heads(U, known, head, segments, start, out[g])
+
+
+@compiled
+def node_sum_slopes(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    rho: Activation,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    d_out: FloatArray,
+    out: Slopes,
+) -> None:
+    """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
+    slope = np.empty(tile, c.bias.dtype)
+    for g in graphs:
+        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+        for start in range(0, len(c.bias), tile):
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            for i in range(len(weight)):
+                row, d = tape.nodes[0, i], tape.d_nodes[0, i]
+                activate_with_slope(rho, row, slope[: len(row)])
+                for h in range(len(row)):
+                    tape.U[h] += weight[i] * row[h]
+                    d[h] = weight[i] * slope[h] * tape.dU[h]
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+
+
+def node_and_pair_sums(
+    s: Statistics,
+    c1: Coefficients,
+    c2: Coefficients | None,
+    rho: Activation,
+    large: BoolArray,
+    scale: FloatArray,
+    bias: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2; scale[g] = u.
+
+    U_2 of `large` graphs is left out, and of all of them where it has no channels.
+    """
+    nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
+    edges = None if c2 is None else neighbours(s, left_out=large)
+    left_out, tile = large | (s.sizes < 2), TILE
+    if not large.all():
+        tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
+    for first in range(0, len(scale), GRAPHS):  # so few that their sums stay in the cache
+        last = min(first + GRAPHS, len(scale))
+        out[first:last] = bias
+        add_node_sums(
+            rho, *nodes, c1.nodes, c1.totals, c1.bias, c1.head, c1.segments,
+            TILE, scale, first, last, U, out,
+        )  # fmt: skip
+        if c2 is not None and edges is not None:
+            _add_pair_sums(
+                rho, *nodes, edges.ptr, edges.node, edges.weight, edges.value, edges.value_ptr, edges.values,
+                left_out, c2.nodes, c2.pairs, c2.totals, c2.bias, c2.head, c2.segments,
+                tile, scale, first, last, U, out,
+            )  # fmt: skip
+
+
+@compiled
+def _add_pair_sums(
+    rho: Activation,
+    rows: FloatArray,
+    node_ptr: IntArray,
+    node_weight: FloatArray,
+    row_totals: FloatArray,
+    ptr: IntArray,
+    others: IntArray,
+    weights: FloatArray,
+    value: IntArray,
+    value_ptr: IntArray,
+    values: FloatArray,
+    left_out: BoolArray,
+    c_nodes: FloatArray,
+    c_pairs: FloatArray,
+    c_totals: FloatArray,
+    bias: FloatArray,
+    head: FloatArray,
+    segments: IntArray,
+    tile: int,
+    scale: FloatArray,
+    first_graph: int,
+    last_graph: int,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+
+    `sums` is scratch.
+    """
+    # not 0 and 1 themselves: each would be compiled as a type of its own
+    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    largest = zero
+    for g in range(first_graph, last_graph):
+        if not left_out[g]:
+            largest = max(largest, node_ptr[g + 1] - node_ptr[g])
+    for start in range(0, len(bias), tile):
+        stop = min(start + tile, len(bias))
+        width = stop - start
+        a, b = np.empty((largest, width), dtype), np.empty((largest, width), dtype)
+        constant, scratch = np.empty((one, width), dtype), np.empty((one + one, width), dtype)
+        zeros, shared, U, known = np.zeros(width, dtype), bias[start:stop], sums[:width], np.nan
+        for g in range(first_graph, last_graph):
+            if left_out[g]:
+                continue
+            if scale[g] != known:
+                known = scale[g]
+                first_nodes = evaluate(c_nodes, zero, known, start, stop)
+                second_nodes = evaluate(c_nodes, one, known, start, stop)
+                if len(rho) == RELU:
+                    for f in range(len(second_nodes)):
+                        for h in range(width):
+                            second_nodes[f, h] = -second_nodes[f, h]
+                pairs = evaluate(c_pairs, zero, known, start, stop)
+                totals = evaluate(c_totals, zero, known, start, stop)
+            first, count = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
+            project(row_totals, g, one, totals, shared, constant)
+            project(rows, first, count, first_nodes, constant[0], a)
+            project(rows, first, count, second_nodes, zeros, b)
+            n_values = value_ptr[g + 1] - value_ptr[g]
+            edge = np.empty((n_values, width), dtype)
+            project(values, value_ptr[g], n_values, pairs, zeros, edge)
+            U[:] = 0
+            weight = node_weight[first : first + count]
+            _add_pairs(rho, a, b, weight, ptr, others, weights, value, first, edge, zeros, scratch, U)
+            add_heads(U, known * known, head, segments, start, out[g])
+
+
+@inner
+def _add_pairs(
     rho: Activation,
     a: FloatArray,
     b: FloatArray,
@@ -168,7 +416,7 @@ def _add_run(
 
 
 @compiled
-def u2_slopes(
+def pair_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -185,9 +433,9 @@ def u2_slopes(
             continue
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
-            tape = opened(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             _add_pair_slopes(rho, near, s.node_ptr[g], weight, tape)
-            closed(s, near, c, scale[g], g, start, tape, d_out, out)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
@@ -230,7 +478,7 @@ def _add_pair_slopes(
             partial[h] = 0
 
 
-def u2_sorted(
+def sorted_pair_sums(
     s: Statistics, c: Coefficients, rho: Activation, tile: int, scale: FloatArray, graph: int, out: FloatArray
 ) -> None:
     """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
@@ -317,7 +565,7 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
     return True
 
 
-def u2_sorted_slopes(
+def sorted_pair_sum_slopes(
     s: Statistics,
     near: Neighbours,
     c: Coefficients,
@@ -331,10 +579,10 @@ def u2_sorted_slopes(
     """Add the derivatives of u^2 U_2 of one graph, given those of all features, d_out[graph]."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     for start in range(0, len(c.bias), tile):
-        tape = opened(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
+        tape = start_tape(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
         tape.U[:] += pair_sums(rho, tape.nodes[0], tape.nodes[1], weight)
         masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
         for d, mass in zip(tape.d_nodes, masses, strict=True):
             d += weight[:, np.newaxis] * mass * tape.dU
         _add_pair_slopes(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
-        closed(s, near, c, scale[graph], graph, start, tape, d_out, out)
+        finish_tape(s, near, c, scale[graph], graph, start, tape, d_out, out)

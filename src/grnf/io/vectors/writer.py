@@ -1,0 +1,480 @@
+"""Shards of vectors, written to one file or to a folder so that an interrupted run can be resumed.
+
+A folder keeps each shard as a file of its own, shard-000000.parquet, and gets _manifest.json at the end. In a
+single file the shards follow each other, and OUTPUT.json has the settings. As long as a run is unfinished,
+OUTPUT.parts/ (in a folder _work/) holds
+
+    lock           who writes, see grnf._utils.locks
+    plan.json      everything that the shards depend on, with the fitted transformer
+    000000.json    a record for each finished shard: rows, bytes, checksum, bad graphs
+    vectors        the shards of a single file; it becomes the output
+
+A shard is finished once its record is there, which is written after the shard is on the disk, all or nothing.
+Plan and records carry checksums. A shard or a record that was changed is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from grnf._utils.files import atomic_write, check_free, room_for, sealed, sync, unsealed, write_json
+from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
+from grnf.errors import GraphError
+from grnf.io.raw import Cell
+from grnf.io.vectors.blocks import Layout, VectorBlock, plain
+from grnf.io.vectors.formats import FORMATS, ShardedFile, appended, parquet_vectors, vector_format
+from grnf.io.vectors.read import MANIFEST, is_shard_folder
+
+__all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
+
+PLAN = "plan.json"
+OURS = re.compile(r"plan\.json|vectors|\d{6,}\.(json|begun|failed)|\..*\.part")
+SHARDS = ("shard-", ".shard-", f".{MANIFEST}")
+
+
+def work_folder(output: str | os.PathLike[str], *, single: bool) -> Path:
+    """Return where the unfinished work of an output is kept."""
+    output = Path(output)
+    return output.with_name(output.name + ".parts") if single else output / "_work"
+
+
+def side_file(path: str | os.PathLike[str]) -> Path:
+    """Return where the settings of an embedding are: its name with .json added, or the manifest of a folder.
+
+    Examples
+    --------
+    >>> side_file("mutag.npy").name
+    'mutag.npy.json'
+    """
+    path = Path(path)
+    return path / MANIFEST if is_shard_folder(path) else path.with_name(path.name + ".json")
+
+
+def shard_file(number: int) -> str:
+    """Return the name of the file of a shard in a folder."""
+    return f"shard-{number:06d}.parquet"
+
+
+def checksum(path: Path, start: int = 0, size: int | None = None) -> tuple[int, str]:
+    """Return length and SHA-256 of a part of a file."""
+    found = hashlib.sha256()
+    done = 0
+    with path.open("rb") as file:
+        file.seek(start)
+        while data := file.read(2**22 if size is None else min(2**22, size - done)):
+            found.update(data)
+            done += len(data)
+    return done, found.hexdigest()
+
+
+class ShardWriter:
+    """Writes the shards of one run; no other run writes to the same output until `close`.
+
+    Parameters
+    ----------
+    output : path
+        A vector file, or a folder.
+    single : bool
+        Whether it is a vector file.
+
+    Attributes
+    ----------
+    work : Path
+        The folder of unfinished work.
+    records : dict of int to dict
+        The finished shards.
+    damaged : dict of int to str
+        Shards that were finished but cannot be used, and why.
+    settings : dict or None
+        The settings of an output of this very run that is finished already; there is nothing left to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> output = Path(tempfile.mkdtemp()) / "z.npy"
+    >>> with ShardWriter(output, single=True) as writer:
+    ...     _ = writer.begin({"seed": 0}, dict)
+    ...     writer.write(0, VectorBlock(["a"], [None], np.zeros((1, 2))), bad=[])
+    >>> with ShardWriter(output, single=True) as writer:
+    ...     _ = writer.begin({"seed": 0}, dict, resume=True)
+    ...     writer.write(1, VectorBlock(["b"], [None], np.ones((1, 2))), bad=[])
+    ...     writer.finish({"run": {"seed": 0}})
+    >>> np.load(output).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+
+    def __init__(self, output: str | os.PathLike[str], *, single: bool) -> None:
+        self.output, self.single = Path(output).absolute(), single
+        self.format = FORMATS[vector_format(output) if single else "parquet"]
+        self.work = work_folder(self.output, single=single)
+        self.file = self.work / "vectors"
+        self.records: dict[int, dict[str, Any]] = {}
+        self.damaged: dict[int, str] = {}
+        self.settings: dict[str, Any] | None = None
+        self._begun = False
+        if not self.output.parent.is_dir():
+            raise GraphError(f"the folder {self.output.parent} does not exist")
+        self._made = not single and not self.output.exists()
+        if not single:
+            self._make_folder()
+        self._lock = FolderLock(self.work)
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def begin(
+        self,
+        run: Mapping[str, Any],
+        plan: Callable[[], Mapping[str, Any]],
+        *,
+        resume: bool = False,
+        force: bool = False,
+    ) -> dict[str, Any]:
+        """Start a run, or resume the one that was interrupted; return its plan.
+
+        Parameters
+        ----------
+        run : mapping
+            Everything that the shards depend on, as JSON values. A run is resumed only if these are the same;
+            `on_error` may change as long as no graph was bad.
+        plan : callable
+            Returns what else a new run has to remember.
+        resume : bool, default=False
+            Whether to go on with an unfinished run, or accept a finished one.
+        force : bool, default=False
+            Whether to replace an output or a run that is not resumed.
+        """
+        run = json.loads(json.dumps(run, default=plain))
+        before = self._plan(force)
+        numbers = sorted(int(file.stem) for file in self.work.glob("[0-9]*.json"))
+        moved = self.single and not self.file.exists()  # the run was killed after it had made the output
+        if before is not None and numbers and not (resume and moved and self._is_finished(run)):
+            if not resume and not force:
+                raise FileExistsError(
+                    f"{self.work} holds {len(numbers)} finished shards of an interrupted run: resume it "
+                    "(--resume), or start over (--force)"
+                )
+            self._load(numbers)
+            changes = _changes(before["run"], run, self.records.values())
+            if resume and not changes:
+                return self._written_plan({**before, "run": run}, before)
+            if not force:
+                raise FileExistsError(
+                    f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, or "
+                    "start over with --force"
+                )
+            self.records, self.damaged = {}, {}
+        if resume and self._is_finished(run):
+            if self.single:
+                self._begun = True
+                return {}
+        else:
+            self._check_output(run, resume, force, known=before is not None)
+        return self._new(run, plan)
+
+    def _new(self, run: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Start a run; the shards of a finished folder that is resumed count as finished."""
+        finished = self.settings if not self.single else None
+        self._clear()
+        self._begun = True
+        if finished is None and not self.single:
+            (self.output / MANIFEST).unlink(missing_ok=True)
+            self._remove_shards()
+        plan = self._written_plan({"run": run, **make()})
+        if finished is not None:
+            for record in finished["shards"]:
+                self.note(record)
+            self._load([record["shard"] for record in finished["shards"]])
+        self.settings = None
+        return plan
+
+    def _written_plan(self, plan: dict[str, Any], before: dict[str, Any] | None = None) -> dict[str, Any]:
+        if plan != before:
+            with atomic_write(self.work / PLAN) as file:
+                file.write(sealed(plan))
+        return plan
+
+    def _plan(self, force: bool) -> dict[str, Any] | None:
+        plan: dict[str, Any] | None = unsealed(self.work / PLAN)
+        if plan is None and (self.work / PLAN).exists() and not force:
+            raise FileExistsError(
+                f"{self.work / PLAN} is damaged, and the finished shards are of no use without it: start "
+                "over with --force"
+            )
+        return plan
+
+    def _is_finished(self, run: Mapping[str, Any]) -> bool:
+        """Whether the output is a finished one of this very run; if so, keep its settings."""
+        made = self._read_settings()
+        if made is None or "run" not in made:
+            return False
+        ignored = ["block_size"] if self.single else []
+        bad = made["bad"] if self.single else [bad for record in made["shards"] for bad in record["bad"]]
+        if _changes(made["run"], run, [{"bad": bad}], ignored):
+            return False
+        self.settings = made
+        return True
+
+    def _read_settings(self) -> dict[str, Any] | None:
+        path = side_file(self.output) if self.single else self.output / MANIFEST
+        with suppress(FileNotFoundError, ValueError):
+            made = json.loads(path.read_text(encoding="utf-8"))
+            return made if isinstance(made, dict) and self.output.exists() else None
+        return None
+
+    def _check_output(self, run: Mapping[str, Any], resume: bool, force: bool, known: bool) -> None:
+        """Refuse to replace vectors or settings without `force`; shards of a `known` run do not count."""
+        made = self._read_settings()
+        if resume and not force and (made is not None or (self.single and self.output.exists())):
+            changes = "; ".join(differences((made or {}).get("run", {}), run))
+            raise FileExistsError(
+                f"{self.output} is of another run and cannot be resumed: {changes}. Write over it with "
+                "--force, or choose another name"
+            )
+        for path in (self.output, side_file(self.output)) if self.single else (self.output / MANIFEST,):
+            check_free(path, force)
+        shards = [] if self.single else list(self.output.glob("shard-*"))
+        if shards and not known and not force:
+            raise FileExistsError(
+                f"{self.output} holds shards of an unknown run: remove them, or write over them with --force"
+            )
+
+    def _load(self, numbers: list[int]) -> None:
+        """Find out which shards are as they were written."""
+        last = max(numbers)
+        for number in range(last + 1) if self.single else numbers:
+            path = self.work / f"{number:06d}.json"
+            record = unsealed(path)
+            if record is None:
+                why = "is not as it was written" if path.exists() else "is missing"
+                self.damaged[number] = f"{path.name} {why}"
+                continue
+            file = self.file if self.single else self.output / record["file"]
+            try:
+                found = checksum(file, record.get("at", 0), record["bytes"] if self.single else None)
+            except FileNotFoundError:
+                found = (0, "")
+            if found == (record["bytes"], record["sha256"]):
+                record.pop("notes", None)
+                self.records[number] = record
+            else:
+                self.damaged[number] = f"its part of {file.name} is not as it was written"
+
+    def gaps(self) -> Iterator[tuple[int, int | None]]:
+        """Yield ranges of missing shards of a single file as (first, end); the last has no end, None."""
+        first = 0
+        for number in sorted(self.records):
+            if number > first:
+                yield first, number
+            first = number + 1
+        yield first, None
+
+    def write(self, number: int, block: VectorBlock, bad: list[dict[str, Any]]) -> None:
+        """Add a shard to a single file, and a record with the list of graphs that could not be used."""
+        self.check()
+        (self.work / f"{number:06d}.json").unlink(missing_ok=True)  # of a damaged shard
+        layout = Layout.of(block)
+        start = self.format.start
+        if number:
+            before = self.records[number - 1]
+            layout = Layout.from_config(before["layout"]) | layout
+            start = before["at"] + before["bytes"]
+        self._check_columns(block)
+        with room_for(self.file, self.work, block.Z.nbytes):
+            if max(self.records, default=-1) < number:
+                made = self._appended(self.file, start, block, layout)
+                sync(self.file)
+            else:
+                made = self._replaced(number, start, block, layout)
+        record = {
+            "shard": number,
+            "at": start,
+            "rows": len(block.Z),
+            "bytes": made[0],
+            "sha256": made[1],
+            "layout": layout.to_config(),
+            "bad": bad,
+        }
+        self.note({**record, "notes": _notes(block)} if self.format.notes else record)
+        self.records[number] = record
+
+    def _appended(self, file: Path, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
+        with file.open("ab") as open_file:
+            open_file.truncate(start)
+        self.format.append(file, [block], layout)
+        return checksum(file, start)
+
+    def _replaced(self, number: int, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
+        """Write a shard between others, where it was before."""
+        aside = self.work / ".shard.part"
+        aside.unlink(missing_ok=True)
+        made = self._appended(aside, start, block, layout)
+        after = self.records.get(number + 1)
+        if after is not None and after["at"] != start + made[0]:
+            raise ValueError(
+                f"shard {number} is of another size than before: the input or the library has changed. Start "
+                "over with --force"
+            )
+        with aside.open("rb") as source, self.file.open("r+b") as target:
+            source.seek(start)
+            target.seek(start)
+            target.write(source.read())
+        sync(self.file)
+        aside.unlink()
+        return made
+
+    def _check_columns(self, block: VectorBlock) -> None:
+        """Refuse columns that the header of a CSV file does not have."""
+        if self.format is FORMATS["csv"] and self.records:
+            known = Layout.from_config(self.records[min(self.records)]["layout"]).kinds
+            if not block.columns.keys() <= known.keys():
+                names = [name for name in known if name not in ("graph_id", "y")]
+                raise ValueError(f"a block has the columns {list(block.columns)}, the first has {names}")
+
+    def note(self, record: Mapping[str, Any]) -> None:
+        """Write down that a shard is finished."""
+        with atomic_write(self.work / f"{record['shard']:06d}.json") as file:
+            file.write(sealed(json.loads(json.dumps(record, default=plain))))
+
+    def __iter__(self) -> Iterator[VectorBlock]:
+        """Yield ids, labels and columns of the shards of a single file; of Parquet files the vectors too."""
+        for number in sorted(self.records):
+            record = unsealed(self.work / f"{number:06d}.json")
+            notes = record["notes"]
+            for name in notes["cells"]:
+                values = notes["columns"][name]
+                notes["columns"][name] = [Cell(each) if isinstance(each, str) else each for each in values]
+            if self.format is FORMATS["parquet"]:
+                Z = parquet_vectors(self.file, record["at"] + record["bytes"])
+            else:
+                Z = np.broadcast_to(np.float32(0), (record["rows"], 1))
+            yield VectorBlock(notes["ids"], notes["y"], Z, notes["columns"])
+
+    def bad(self) -> list[dict[str, Any]]:
+        """Return the graphs of all shards that could not be used."""
+        return [graph for _, record in sorted(self.records.items()) for graph in record["bad"]]
+
+    def finish(self, settings: Mapping[str, Any], *, keep_plan: bool = False) -> None:
+        """Write the settings and complete the output; without `keep_plan`, remove the unfinished work."""
+        self.check()
+        if self.single:
+            self._complete(settings)
+        else:
+            write_json(self.output / MANIFEST, settings)
+        if keep_plan:
+            return
+        self._remove_shards(".shard-*.part")  # of processes that were killed
+        self._remove_work()
+
+    def _complete(self, settings: Mapping[str, Any]) -> None:
+        records = [record for _, record in sorted(self.records.items())]
+        layouts = [Layout.from_config(record["layout"]) for record in records]
+        layout, file = layouts[-1], self.file
+        ends = [record["at"] + record["bytes"] for record in records]
+        with room_for(self.output, self.output.parent, ends[-1]):
+            os.truncate(file, ends[-1])
+            if self.format is FORMATS["parquet"] and any(own.columns != layout.columns for own in layouts):
+                file, ends = self._rewritten(layout)
+            self.format.finish(ShardedFile(file, ends, self, layout))
+            sync(file)
+            write_json(side_file(self.output), settings)
+            os.replace(file, self.output)
+
+    def _rewritten(self, layout: Layout) -> tuple[Path, list[int]]:
+        """Write all shards again: a late value has changed the type of a column."""
+        file = self.work / ".rewritten.part"
+        file.unlink(missing_ok=True)
+        return file, appended(self.format, file, self, layout)
+
+    def check(self) -> None:
+        """Raise an error if somebody has removed the work folder meanwhile."""
+        self._lock.check()
+
+    def close(self) -> None:
+        """Let other runs in; keep finished shards, and leave nothing behind if there are none."""
+        if self._begun and not self.records:
+            with suppress(FolderInUseError):
+                self.check()
+                self._remove_shards()
+                self._remove_work()
+        self._lock.remove_folder()  # if there is nothing in it
+        if self._made:
+            with suppress(OSError):
+                self.work.rmdir()
+            with suppress(OSError):
+                self.output.rmdir()
+
+    def _remove_work(self) -> None:
+        self._clear()
+        self._lock.remove_folder()
+
+    def _remove_shards(self, names: str = "*shard-*") -> None:
+        for file in self.output.glob(names) if not self.single else ():
+            file.unlink(missing_ok=True)
+
+    def _clear(self) -> None:
+        """Remove everything but the lock; a file that is not part of a run stays, and is an error."""
+        files = [file for file in self.work.iterdir() if file.name != LOCK]
+        for file in files:
+            if not OURS.fullmatch(file.name):
+                raise ValueError(
+                    f"{self.work} is in the way: it holds {file.name}, which is not part of a run"
+                )
+        for file in sorted(files, key=lambda file: file.name != PLAN):  # without the plan the rest is void
+            file.unlink(missing_ok=True)
+
+    def _make_folder(self) -> None:
+        if self.output.exists() and not self.output.is_dir():
+            raise FileExistsError(f"{self.output} is a file; shards go to a folder")
+        for file in self.output.iterdir() if self.output.is_dir() else ():
+            if not file.name.startswith((self.work.name, MANIFEST, *SHARDS)):
+                raise FileExistsError(
+                    f"{self.output} holds {file.name}, which is not a shard: choose another folder"
+                )
+        with suppress(FileExistsError):
+            self.output.mkdir()
+
+
+def _notes(block: VectorBlock) -> dict[str, Any]:
+    cells = [name for name, own in block.columns.items() if any(isinstance(value, Cell) for value in own)]
+    columns = {name: list(values) for name, values in block.columns.items()}
+    return {"ids": list(block.ids), "y": list(block.y), "columns": columns, "cells": cells}
+
+
+def _changes(
+    before: Mapping[str, Any], now: Mapping[str, Any], records: Any, ignored: list[str] | None = None
+) -> str:
+    """Return how a run differs from an earlier one; what is done with bad graphs matters if there are any."""
+    skipped = {*(ignored or []), *([] if any(record["bad"] for record in records) else ["on_error"])}
+    first, second = ({key: run[key] for key in run if key not in skipped} for run in (before, now))
+    return "; ".join(differences(first, second))
+
+
+def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
+    """Yield the values in which two nested dicts differ.
+
+    Examples
+    --------
+    >>> list(differences({"settings": {"seed": 0}}, {"settings": {"seed": 1}}))
+    ['settings.seed was 0, now 1']
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in sorted({*before, *now}):
+            yield from differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+    elif before != now:
+        yield f"{name} was {before!r}, now {now!r}"
