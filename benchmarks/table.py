@@ -127,7 +127,7 @@ def before_and_after():
 def intervals():
     found = stored("intervals")["by_M"]
     lines = [
-        "| coverage in %, length over d_P^2 | betting | empirical Bernstein | normal |",
+        "| coverage in %, length relative to d_P^2 | betting | empirical Bernstein | normal |",
         "|---|---|---|---|",
     ]
     for M, row in found.items():

@@ -168,7 +168,7 @@ def _mean_time(results: dict[str, Any], found: dict[str, Any]) -> float:
 def tables(results: dict[str, Any]) -> list[Table]:
     """Return pairs told apart by distance, by the protocol, and pairs of small graphs at distance 0."""
     pairs = results["pairs"]
-    header = ["pairs told apart by distance", *(f"{CATEGORIES[name]} {n}" for name, n in pairs.items())]
+    header = ["pairs distinguished by distance", *(f"{CATEGORIES[name]} {n}" for name, n in pairs.items())]
     rows = [
         [
             row,
@@ -186,7 +186,9 @@ def tables(results: dict[str, Any]) -> list[Table]:
         for name, total in results["published"].items()
     ]
     first = Table(
-        "", [*header, f"all {sum(pairs.values())}", "all, bound 1e-10", "false alarms", "ms per graph"], rows
+        "",
+        [*header, f"all {sum(pairs.values())}", "all, bound 1e-10", "false positives", "ms per graph"],
+        rows,
     )
     small = results["small"]
     header = [
@@ -199,7 +201,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
 
 def _protocol_table(results: dict[str, Any]) -> Table:
     ways = ("S", "S + 1e-7 I")
-    header = ["BREC's protocol", *(f"{what}, {way}" for way in ways for what in ("told", "unreliable"))]
+    header = ["BREC's protocol"]
+    header += [f"{what}, {way}" for way in ways for what in ("distinguished", "unreliable")]
     rows = []
     for row, found in results["rows"].items():
         done = [entry["protocol"] for entry in found.values()]

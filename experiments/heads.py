@@ -94,7 +94,7 @@ def tables(results):
             ]
         )
     header = ["", *MACHINES, "kernels or forest", "forest chosen", "time: forest", "time: boosted"]
-    title = "Judged on a quarter of training parts; time over that of kernels"
+    title = "Scores on a quarter of the training parts; time relative to kernels"
     return [Table(title, header, rows)]
 
 

@@ -189,17 +189,17 @@ def plan(results: dict, graphs: float = 1e9) -> dict[str, float]:
     shard_seconds = SHARD * seconds
     core_hours = graphs * seconds / 3600
     return {
-        "microseconds of a core per graph": round(1e6 * seconds, 1),
+        "core microseconds per graph": round(1e6 * seconds, 1),
         "bytes per graph": round(size),
         "core hours": round(core_hours, 1),
         "hours on 64 cores": round(core_hours / 64, 2),
         "hours on 1,000 cores": round(core_hours / 1000, 3),
         "shards": -int(-graphs // SHARD),
-        "seconds of a core per shard": round(shard_seconds, 1),
+        "core seconds per shard": round(shard_seconds, 1),
         "MB per shard": round(SHARD * size / 1e6, 1),
         "TB in all, float32": round(graphs * size / 1e12, 2),
         "MB/s written by 64 cores": round(64 * size / seconds / 1e6),
-        "core hours lost if each core is lost once a day": round(
+        "core hours lost if each core fails once per day": round(
             core_hours / 24 * shard_seconds / 2 / 3600, 3
         ),
         "core hours of the same for Morgan fingerprints": round(
@@ -214,8 +214,8 @@ def tables(results):
     rows = {
         "seconds": [f"{each['seconds']:,}" for each in both],
         "graphs per second": [f"{each['graphs_per_second']:,}" for each in both],
-        "seconds of processors": [f"{each['processor_seconds']:,}" for each in both],
-        "microseconds of a processor per molecule": [
+        "CPU seconds": [f"{each['processor_seconds']:,}" for each in both],
+        "CPU microseconds per molecule": [
             f"{each['microseconds_of_processor_per_graph']:,}" for each in both
         ],
         "peak memory of each process, MB": [
@@ -225,8 +225,8 @@ def tables(results):
     }
     load = results["load_average"]
     note = (
-        f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
-        f"{results['times_morgan_in_processor_time']} times by processor time, on 2 cores. The load "
+        f"That is {results['times_morgan']} times the time of Morgan fingerprints by the clock, and "
+        f"{results['times_morgan_in_processor_time']} times in CPU time, on 2 cores. The load "
         f"average, 2 for these processes alone, lay between {load['least']:.1f} and {load['most']:.1f}, "
         f"{load['mean']:.1f} on average. Planning took {results['seconds_of_planning']} s."
     )

@@ -25,8 +25,8 @@ PLACES = ("outliers",)
 SETS = ("MUTAG", "PTC_MR", "NCI1", "NCI109", "PROTEINS_full", "IMDB-BINARY", "AIDS", "BZR", "DHFR")
 M, DRAWS, RARE = 512, 5, 0.1
 OURS = {
-    "neighbours, whitened": {},
-    "neighbours, plain": {"space": "plain"},
+    "neighbors, whitened": {},
+    "neighbors, plain": {"space": "plain"},
     "local outlier factor, whitened": {"detector": LocalOutlierFactor(n_neighbors=20, novelty=True)},
     "isolation forest, whitened": {"detector": IsolationForest(random_state=0)},
 }
@@ -100,7 +100,7 @@ def tables(results):
     ]
     means = [np.mean([row["auc"][m] for found in results.values() for row in found.values()]) for m in names]
     rows.append(["mean", "", "", *(_bold(value, max(means)) for value in means)])
-    return [Table("normal", ["", "graphs", "normal graphs with p <= 0.05, %", *names], rows)]
+    return [Table("reference", ["", "graphs", "inliers with p <= 0.05, %", *names], rows)]
 
 
 def _bold(value, best):

@@ -151,7 +151,7 @@ def tables(results):
             cells.append(shown + marks.get(found.get("outcome"), ""))
         rows.append([name + UNITS[entry["measure"]], *cells])
     first = Table(
-        "Means over folds; = a tie, ! a loss of ours beyond 2 standard errors", ["", *methods], rows
+        "Means over folds; = a tie, ! a loss of GRNF beyond 2 standard errors", ["", *methods], rows
     )
     rivals = [m for m in methods if m != OURS]
     outcomes, costs = [], []
@@ -166,7 +166,7 @@ def tables(results):
     second = Table(
         f"{OURS} against",
         ["", *rivals],
-        [["wins / ties / losses", *outcomes], ["processor time of ours over theirs, median of sets", *costs]],
+        [["wins / ties / losses", *outcomes], ["CPU time relative to the baseline, median", *costs]],
     )
     return [first, second]
 

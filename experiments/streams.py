@@ -257,7 +257,7 @@ def tables(results):
     by_alpha = ["graphs", "streams", *alphas, "mean_time=20000"]
     return [
         Table("Share of quiet streams with a false alarm, by alpha", by_alpha, promise),
-        Table("Delay in graphs", [*head, "error of the time, median", "interval holds it, %"], rows),
+        Table("Delay in graphs", [*head, "error of the time, median", "interval covers it, %"], rows),
     ]
 
 

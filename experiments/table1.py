@@ -96,7 +96,7 @@ def tables(results: dict[str, Any]) -> list[Table]:
     rows.append([WITHOUT, *(_text((s["mean"], s["std"])) for s in without)])
     for method, row in {"GRNF, the paper": results["paper"], **results["published"]}.items():
         rows.append([method, *(_text(row[name]) for name in results["sets"])])
-    ahead = ["competitors that ours beats"]
+    ahead = ["competing methods with lower accuracy"]
     for name, ours in results["sets"].items():
         others = [row[name] for row in results["published"].values() if row[name] is not None]
         ahead.append(f"{sum(ours['mean'] > other[0] for other in others)} of {len(others)}")

@@ -87,7 +87,7 @@ def tables(results):
         ]
         for name, row in results.items()
     ]
-    columns = ["", low, high, "gain", "times the time", "relative error of d^2, %"]
+    columns = ["", low, high, "gain", "time ratio", "relative error of d^2, %"]
     return [Table("Accuracy in percent by inner validation", columns, rows)]
 
 

@@ -25,7 +25,7 @@ ABOUT = (
     "permutation tests with 199 permutations at 5 %; the baselines have MMD with Gaussian kernels of three "
     "widths, aggregated in the same way. Defaults were chosen on the family powerlaw alone."
 )
-PLACES = ("power", "level", "beside")
+PLACES = ("power", "level", "cost")
 
 OURS = "GRNF"
 PERMUTATIONS = 199
@@ -209,7 +209,7 @@ def power_table(found):
         cells = [f"{100 * done[name]:.0f}" for name in done]
         rows.append([what, str(n), str(record["draws"]), *cells, f"{100 * (done[OURS] - best[0]):+.0f}"])
     names = list(next(iter(_levels(found).values()))["rejected"])
-    return Table("Rejections in percent at level 5 %", ["change", "n", "draws", *names, "ours - best"], rows)
+    return Table("Rejections in percent at level 5 %", ["change", "n", "draws", *names, "GRNF - best"], rows)
 
 
 def _levels(found):
@@ -259,7 +259,7 @@ def other_tables(found):
     rows.append(
         ["seconds of a whole test, 1,000 + 1,000 graphs, 999 permutations", f"{whole:.1f}", *[""] * 4]
     )
-    return Table("Beside power", ["", *names], rows)
+    return Table("Rank correlation and time", ["", *names], rows)
 
 
 def by_key(results):

@@ -21,7 +21,7 @@ ABOUT = (
 PLACES = ("unlabelled",)
 
 MOST, CUTS = 1000, 5
-LIFTS = {"bare": None, "individualised": Individualize(depth=1), "closed walks": ClosedWalks(4)}
+LIFTS = {"bare": None, "individualized": Individualize(depth=1), "closed walks": ClosedWalks(4)}
 
 
 def judged(data, train, cuts):
@@ -56,7 +56,7 @@ def tables(results):
         rows.append([name + UNITS[found["measure"]], *cells, *costs])
     others = [way for way in LIFTS if way != "bare"]
     header = ["", "bare", *(f"gain: {way}" for way in others), *(f"time: {way}" for way in others)]
-    title = "Labels taken away; gains (RMSE: turned round) ± 2 standard errors over cuts of training parts"
+    title = "Labels removed; gains (RMSE: sign reversed) ± 2 standard errors over cuts of training parts"
     return [Table(title, header, rows)]
 
 
