@@ -16,8 +16,7 @@ from grnf.io.vectors.blocks import VectorBlock
 from grnf.typing import OnError
 
 if TYPE_CHECKING:
-    from grnf.estimators.base import GraphTransformer
-    from grnf.estimators.transformer import GRNF
+    from grnf.estimators.transformer import GRNF, GraphTransformer
 
 __all__ = ["embed_stream", "fit_stream"]
 

@@ -20,7 +20,7 @@ from grnf._version import __version__
 from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
-from grnf.estimators.base import plain_params
+from grnf.estimators.transformer import plain_params
 from grnf.io.files.inputs import Inputs
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.read import FORMAT, MANIFEST, VERSION
