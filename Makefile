@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit docs docs-quick bench dist clean
+.PHONY: demo test lint types unit quick explore interpreted docs docs-quick reproduce bench dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -13,7 +13,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(DEMO): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
@@ -33,7 +33,19 @@ types: $(DEV)
 	$(BIN)/mypy
 
 unit: $(DEV)
-	$(BIN)/python -m pytest -n auto
+	GRNF_HYPOTHESIS=fixed $(BIN)/python -m pytest -n auto
+
+# While working: the tests that take less than a few seconds each.
+quick: $(DEV)
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Property tests with new seeds and more examples.
+explore: $(DEV)
+	GRNF_HYPOTHESIS=explore $(BIN)/python -m pytest -n auto -m hypothesis tests
+
+# The kernels as plain Python, against the definition.
+interpreted: $(DEV)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" -W "ignore:overflow encountered:RuntimeWarning" tests/engine
 
 docs: $(DEV)
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
@@ -41,6 +53,10 @@ docs: $(DEV)
 
 docs-quick: $(DEV)
 	$(BIN)/sphinx-build -W --keep-going -q -D plot_gallery=0 docs docs/_build/quick
+
+# The report of the paper's experiments: make reproduce DATA=folder; one of them: make reproduce NAME=table1.
+reproduce: $(DEV)
+	$(BIN)/python -m experiments $(or $(NAME),all) --output grnf-reproduce $(if $(DATA),--data $(DATA))
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/run.py

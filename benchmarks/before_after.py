@@ -22,7 +22,7 @@ def tasks():
     """The tasks by name; only names that both versions have are used."""
     import measure
 
-    from grnf import GRNF, Graph, GraphBatch
+    from grnf import GRNF, GraphBatch
 
     def transform(name, some=None, **settings):
         graphs = measure.load(name)
@@ -32,10 +32,7 @@ def tasks():
         return lambda: grnf.transform(graphs)
 
     def sparse(n, attributes):
-        generator = np.random.default_rng(0)
-        edges = generator.integers(0, n, size=(4 * n, 2))
-        graph = Graph(n, edges, generator.normal(size=(n, attributes)) if attributes else None)
-        batch = GraphBatch.from_graphs([graph])
+        batch = GraphBatch.from_graphs([measure.sparse_graph(n, attributes)])
         grnf = GRNF(64, random_state=0).fit(batch)
         return lambda: grnf.transform(batch)
 

@@ -1,17 +1,13 @@
 """Copies in the TU sets of the shared folder: python benchmarks/duplicates.py [NAME ...]."""
 
-import json
 import sys
 import time
-from pathlib import Path
 
-from measure import DATA
+from measure import DATA, store, stored
 
 from grnf import GRNF
 from grnf.io import read_graphs
 from grnf.search import duplicate_groups
-
-RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 
 
 def count(path):
@@ -33,9 +29,9 @@ def count(path):
 
 
 if __name__ == "__main__":
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found = stored("duplicates")["rows"]
     for path in sorted((DATA / "tu").glob("*.zip"), key=lambda path: path.stat().st_size):
         if not sys.argv[1:] or path.stem in sys.argv[1:]:
             found[path.stem] = count(path)
             print(path.stem, found[path.stem], flush=True)
-            RESULTS.write_text(json.dumps(dict(sorted(found.items())), indent=2) + "\n")
+            store("duplicates", {"rows": dict(sorted(found.items()))})

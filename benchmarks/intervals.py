@@ -3,16 +3,13 @@
 Two graphs; the truth is the mean of 2^20 terms. Results: results/intervals.json.
 """
 
-import json
-from pathlib import Path
-
+import measure
 import numpy as np
 
 from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.metric import distance
 
-RESULTS = Path(__file__).parent / "results" / "intervals.json"
 SIZES = {32: 400, 128: 400, 512: 400, 2048: 400, 8192: 128, 65_536: 16}
 METHODS = ("betting", "bernstein", "clt")
 
@@ -43,8 +40,7 @@ def main():
             "length_over_truth": {method: round(length[method] / truth, 3) for method in METHODS},
         }
         print(M, found[M], flush=True)
-    result = {"squared_distance": truth, "delta": 0.05, "by_M": found}
-    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+    measure.store("intervals", {"squared_distance": truth, "delta": 0.05, "by_M": found})
 
 
 if __name__ == "__main__":

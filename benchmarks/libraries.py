@@ -18,7 +18,7 @@ from grnf.io.files import arrays, gexf, graphml, node_link, tables, tu_tables
 from grnf.io.files.records import each_record
 from grnf.io.files.rows import graph_of_row
 from grnf.io.files.xml import Event
-from grnf.io.from_libraries import raw_from_networkx
+from grnf.io.objects import batch_from_networkx
 from grnf.io.raw import checked_raw
 
 
@@ -160,7 +160,7 @@ def by_networkx(read):
 
 
 def checked(graph):
-    raw = raw_from_networkx(graph)
+    raw = batch_from_networkx([graph])[0]
     return checked_raw(
         raw.n_nodes, raw.edges, raw.node_columns, raw.edge_columns, raw.directed, raw.graph_id, raw.y
     )

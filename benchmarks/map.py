@@ -10,7 +10,6 @@ the numbers of two machines. Results: results/map.json.
 
 import csv
 import gzip
-import json
 import os
 import shutil
 import sys
@@ -21,15 +20,14 @@ from pathlib import Path
 
 import networkx as nx
 import numpy as np
-from measure import DATA, compare
+from measure import DATA, compare, store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import grnf
-from atlas_pages import large_atlas, meta_of
-from grnf.atlas.springs import spring_places
 from grnf.datasets import make_sbm
+from grnf.maps.springs import spring_positions
+from map_pages import large_map, meta_of
 
-RESULTS = Path(__file__).parent / "results" / "map.json"
 SECONDS = 4
 PANNED = """async ([pan, seconds]) => {
   const move = eval(pan), start = performance.now(); let frames = 0;
@@ -54,9 +52,11 @@ def bokeh_page(atlas):
     from bokeh.resources import INLINE
 
     plot = figure(width=900, height=700, output_backend="webgl")
-    colours = np.array(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"])
+    palette = np.array(["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"])
     codes = atlas.columns[0].codes()[0]
-    plot.scatter(*atlas.places.T.astype(np.float32), size=3, color=colours[codes].tolist(), line_color=None)
+    plot.scatter(
+        *atlas.positions.T.astype(np.float32), size=3, color=palette[codes].tolist(), line_color=None
+    )
     return file_html(plot, INLINE, "points")
 
 
@@ -80,7 +80,7 @@ def frames_per_second(browser, path, ready, moves, before=""):
 
 
 def panning(n, folder, browser):
-    atlas = large_atlas(n)
+    atlas = large_map(n)
     ours, bokeh = folder / "ours.html", folder / "bokeh.html"
     ours.write_text(atlas.html(), encoding="utf-8")
     bokeh.write_text(bokeh_page(atlas), encoding="utf-8")
@@ -103,7 +103,7 @@ def springs():
     graphs, _ = make_sbm(50, random_state=0)
     theirs = [nx.Graph(graph.edges.tolist()) for graph in graphs]
     found = compare(
-        ours=lambda: [spring_places(graph.n_nodes, graph.edges) for graph in graphs],
+        ours=lambda: [spring_positions(graph.n_nodes, graph.edges) for graph in graphs],
         networkx=lambda: [nx.kamada_kawai_layout(graph) for graph in theirs],
     )
     return {**found, "ratio": round(found["networkx"] / found["ours"], 1)}
@@ -132,7 +132,7 @@ def main():
             results["panning"][str(n)] = panning(n, Path(folder), browser)
             print(n, results["panning"][str(n)])
         browser.close()
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    store("map", results)
 
 
 if __name__ == "__main__":

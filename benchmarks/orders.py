@@ -8,7 +8,6 @@ import numpy as np
 
 from grnf import GRNF, Graph, GraphBatch
 from grnf.engine import Engine
-from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 
 RELU = 1
@@ -17,17 +16,6 @@ RELU = 1
 def some(name, count):
     graphs = measure.load(name)
     return graphs.take(np.random.default_rng(0).permutation(len(graphs))[:count])
-
-
-def error(graphs, orders, n_features=8):
-    """Largest relative error of float32 vectors on the smallest graphs with so many nodes, by definition."""
-    by_size = np.argsort(graphs.sizes, kind="stable")
-    small = graphs.take(by_size[graphs.sizes[by_size] >= max(orders)][:2])
-    settings = {"orders": orders, "center": False, "random_state": 0}
-    Z = GRNF(n_features, **settings).fit_transform(small) * np.sqrt(n_features)
-    draw = ParameterLaw(orders).sample(n_features, channels=graphs.channels().all, seed=0)
-    exact = np.array([psi_of_graph(graph, draw, normalize=True) for graph in small])
-    return float(np.abs(Z - exact).max() / np.abs(exact).max())
 
 
 def against_tuples(name, M):
@@ -51,7 +39,7 @@ def against_tuples(name, M):
         "graphs": {"by_types": len(graphs), "tuple_by_tuple": len(few)},
         "seconds_per_graph": each,
         "times_faster": each["tuple_by_tuple"] / each["by_types"],
-        "error_against_definition": error(graphs, orders),
+        "error_against_definition": measure.error_against_definition(graphs, orders, 2, 8),
     }
 
 
@@ -71,7 +59,7 @@ def against_low_orders():
         "seconds": seconds,
         "over_orders_1_and_2_half_each": seconds["three"] / seconds["half"],
         "over_orders_1_and_2_by_default": seconds["three"] / seconds["default"],
-        "error_against_definition": error(graphs, laws["three"]),
+        "error_against_definition": measure.error_against_definition(graphs, laws["three"], 2, 8),
     }
 
 
@@ -83,7 +71,7 @@ def graphs_per_second(name, count, M, k):
         "components": M,
         "graphs": len(graphs),
         "graphs_per_second": len(graphs) / seconds,
-        "error_against_definition": error(graphs, {k: 1.0}),
+        "error_against_definition": measure.error_against_definition(graphs, {k: 1.0}, 2, 8),
     }
 
 
@@ -95,7 +83,10 @@ def regular(n, k):
     start = time.perf_counter()
     grnf.transform(graphs)
     small = GraphBatch.from_graphs([Graph(7, list(nx.random_regular_graph(4, 7, seed=0).edges))])
-    return {"seconds": time.perf_counter() - start, "error_against_definition": error(small, {k: 1.0})}
+    return {
+        "seconds": time.perf_counter() - start,
+        "error_against_definition": measure.error_against_definition(small, {k: 1.0}, 2, 8),
+    }
 
 
 def bench_orders():

@@ -21,12 +21,10 @@ import bare
 import measure
 import straightforward
 
-from grnf import GRNF, Graph, GraphBatch, __version__
+from grnf import GRNF, GraphBatch
 from grnf.engine import Engine, costs
-from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
 
-RESULTS = Path(__file__).parent / "results"
 SETS = ("NCI1", "ENZYMES", "IMDB-BINARY", "COLLAB")
 M = 512
 RELU = 1
@@ -41,30 +39,11 @@ def draw_for(graphs, orders=None):
     return law.sample(M, channels=graphs.channels().all, seed=0)
 
 
-def error_against_definition(graphs, orders=None, n_graphs=4, n_features=12):
-    """Largest relative error of float32 vectors on a few small graphs, against psi by definition.
-
-    Order 3 by definition takes n^5 numbers, so the smallest graphs of three nodes or more must do there.
-    """
-    by_size = np.argsort(graphs.sizes, kind="stable")
-    if orders is None:
-        few = by_size[len(graphs) // 8 :: len(graphs) // 8]
-    else:
-        few = by_size[graphs.sizes[by_size] >= 3]
-    small = graphs.take(few[:n_graphs])
-    orders = orders or {1: 2 / 3, 2: 1 / 3}
-    settings = {"orders": orders, "center": False, "random_state": 0}
-    Z = GRNF(n_features, **settings).fit_transform(small) * np.sqrt(n_features)
-    draw = ParameterLaw(orders).sample(n_features, channels=graphs.channels().all, seed=0)
-    exact = np.array([psi_of_graph(graph, draw, normalize=True) for graph in small])
-    return float(np.abs(Z - exact).max() / np.abs(exact).max())
-
-
 def memory_and_error(grnf, graphs, orders=None):
     """What stands beside every time: peak memory of the call, and the error of its numbers."""
     return {
         "peak_memory_mb": measure.peak_memory(lambda: grnf.transform(graphs)),
-        "error_against_definition": error_against_definition(graphs, orders),
+        "error_against_definition": measure.error_against_definition(graphs, orders),
     }
 
 
@@ -140,21 +119,15 @@ def bench_afternoon():
     return rows
 
 
-def sparse_graph(n, attributes, seed=0):
-    generator = np.random.default_rng(seed)
-    edges = generator.integers(0, n, size=(4 * n, 2))
-    return Graph(n, edges, generator.normal(size=(n, attributes)) if attributes else None)
-
-
 def bench_growth_nodes():
     """One sparse graph of average degree 8: time and memory against n, with and without attributes."""
     rows = {}
     sizes = [10**3, 10**4, 10**5, 10**6]
     for attributes in (0, 2):
         seconds, memory = [], []
-        GRNF(64, random_state=0).fit_transform([sparse_graph(1000, attributes)])
+        GRNF(64, random_state=0).fit_transform([measure.sparse_graph(1000, attributes)])
         for n in sizes:
-            batch = GraphBatch.from_graphs([sparse_graph(n, attributes)])
+            batch = GraphBatch.from_graphs([measure.sparse_graph(n, attributes)])
             grnf = GRNF(64, random_state=0).fit(batch)
             memory.append(measure.peak_memory(lambda: grnf.transform(batch)))
             times = measure.compare(repeats=5 if n < 10**6 else 2, it=lambda: grnf.transform(batch))
@@ -175,7 +148,7 @@ def error_of_sorting(attributes):
 
     The loop over pairs is tested against the definition on small graphs.
     """
-    batch = GraphBatch.from_graphs([sparse_graph(1000, attributes)])
+    batch = GraphBatch.from_graphs([measure.sparse_graph(1000, attributes)])
     draw = ParameterLaw({2: 1.0}).sample(64, channels=1 + attributes, seed=0)
     single, double = (
         Engine(RELU, "indicator", True, True, dtype, group=False) for dtype in (np.float32, np.float64)
@@ -212,7 +185,7 @@ def bench_growth_features():
     graphs = measure.load("ENZYMES")
     some = graphs.take(np.arange(100))
     few = {"random_state": 0, "max_memory": "200MB"}
-    error = {"error_against_definition": error_against_definition(some)}
+    error = {"error_against_definition": measure.error_against_definition(some)}
     return {
         "M": growth([512, 2048, 8192, 32768], lambda m: (GRNF(m, **few).fit(some), some)) | error,
         "graphs": growth(
@@ -282,7 +255,7 @@ def bench_crossing():
     engine = Engine(RELU, "indicator", True, True, np.float32)
     draw = law.sample(128, channels=2, seed=0)
     for n in (64, 96, 128, 192, 256, 384, 512):
-        batch = GraphBatch.from_graphs([sparse_graph(n, 1, seed) for seed in range(20)])
+        batch = GraphBatch.from_graphs([measure.sparse_graph(n, 1, seed) for seed in range(20)])
         seconds = {}
 
         def with_switch(value, batch=batch):
@@ -344,7 +317,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=BENCHMARKS, help="run one benchmark in this process")
     arguments = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
     if not measure.DATA.is_dir():
         sys.exit(f"the benchmarks need the TU sets in {measure.DATA}/tu (set GRNF_SHARED to its parent)")
     if arguments.only:
@@ -354,21 +326,20 @@ def main():
             "benchmark": arguments.only,
             "what": BENCHMARKS[arguments.only],
             "command": f"python benchmarks/run.py --only {arguments.only}",
-            "version": __version__,
             "machine": machine(),
             "components": M,
             "rows": measured(arguments.only),
         }
         if result["rows"]:  # nothing where what it needs is not given
-            (RESULTS / f"{arguments.only}.json").write_text(json.dumps(result, indent=2) + "\n")
+            measure.store(arguments.only, result)
         print(json.dumps(result["rows"], indent=1))
         return
     for name in BENCHMARKS:
         print(f"--- {name}: {BENCHMARKS[name]}", flush=True)
         subprocess.run([sys.executable, __file__, "--only", name], check=True)
-    from table import write_table
+    import table
 
-    write_table()
+    table.main()
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measure import peak_memory
+from measure import peak_memory, store
 
 from grnf.search import GraphIndex
 
-RESULTS = Path(__file__).parent / "results" / "search.json"
 RECALL = 0.99
 
 
@@ -162,7 +161,6 @@ def main():
     options.add_argument("test", type=Path)
     options.add_argument("--queries", type=int, default=100)
     options.add_argument("--hnsw", type=Path, help="an HNSW index of the same vectors, written by faiss")
-    options.add_argument("--output", type=Path, default=RESULTS)
     options.add_argument("--fingerprints", type=int, help="molecules for RDKit; by default all, 0 for none")
     given = options.parse_args()
     Z, T = (np.load(str(path).replace(".csv.gz", ".npy")) for path in (given.train, given.test))
@@ -182,11 +180,11 @@ def main():
         for k in (10, 1000):
             result[f"k={k}"] = searched(own, flat, others, Q, k)
             print(json.dumps(result[f"k={k}"]), flush=True)
-            given.output.write_text(json.dumps(result, indent=2) + "\n")
+            store("search", result)
         del flat, others
         if given.fingerprints != 0:
             result["tanimoto"] = tanimoto(given.train, given.test, 20, given.fingerprints)
-        given.output.write_text(json.dumps(result, indent=2) + "\n")
+        store("search", result)
         print(json.dumps(result, indent=2))
     finally:
         shutil.rmtree(folder.parent)

@@ -1,16 +1,15 @@
-"""The table of speeds in the documents, from the stored results."""
+"""The tables about speed, search, duplicates and intervals in the documentation, from stored results."""
 
-import json
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "docs"))
-import pages  # noqa: E402 beside the documents that it fills
+from measure import ROOT, stored
+
+sys.path.append(str(ROOT / "docs"))
+import pages
 
 
 def rows(name):
-    return json.loads((HERE / "results" / f"{name}.json").read_text())["rows"]
+    return stored(name)["rows"]
 
 
 def _orders(found):
@@ -33,7 +32,7 @@ def _orders(found):
     return lines
 
 
-def table():
+def speed():
     lines = [
         (
             "| data set, M = 512, one thread | graphs per second | node by node / bound | grouped / bound "
@@ -112,23 +111,112 @@ def table():
             lines.append(
                 f"| {name}: seconds; peak memory | {row['seconds']:.0f}; {row['peak_memory_mb']:,.0f} MB |"
             )
-    return "\n".join(lines)
+    return lines
 
 
-def before_after():
+def before_and_after():
     lines = ["| before and after, taking turns in one run | ms before | ms after | after / before |"]
     lines.append("|---|---|---|---|")
     for name, row in rows("before_after").items():
         before, after = (1e3 * row["seconds"][when] for when in ("before", "after"))
         lines.append(f"| {name} | {before:.1f} | {after:.1f} | {row['after_over_before']:.2f} |")
-    return "\n".join(lines)
+    return lines
 
 
-def write_table():
-    pages.fill("benchmarks", table())
-    pages.fill("before-after", before_after())
-    print(table())
+def intervals():
+    found = stored("intervals")["by_M"]
+    lines = [
+        "| coverage in %, length over d_P^2 | betting | empirical Bernstein | normal |",
+        "|---|---|---|---|",
+    ]
+    for M, row in found.items():
+        cells = [
+            f"{100 * row['coverage'][method]:.0f}, {row['length_over_truth'][method]:.2f}"
+            for method in ("betting", "bernstein", "clt")
+        ]
+        lines.append(f"| M = {int(M):,} ({row['repetitions']} times) | {' | '.join(cells)} |")
+    return lines
+
+
+def search():
+    found = stored("search")
+    n, M = found["vectors"]
+    about = found["index"]
+    lines = [
+        f"Among {n:,} molecules (MOSES), M = {M}, {found['queries']} queries, 2 cores, in one run",
+        "(`python benchmarks/search.py`, `benchmarks/results/search.json`):",
+        "",
+        "| ms per query | one at a time: median, 99 % | over grnf | all at once | over grnf | recall |",
+        "|---|---|---|---|---|---|",
+    ]
+    for k in ("k=10", "k=1000"):
+        for name, row in found[k].items():
+            lines.append(
+                f"| {k}, {name} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} | {row['over_grnf']:.1f} "
+                f"| {row['at_once_ms']:.2f} | {row['at_once_over_grnf']:.1f} | {row.get('recall', 1):.3f} |"
+            )
+    if "tanimoto" in found:
+        row = found["tanimoto"]
+        lines.append(
+            f"| RDKit, Tanimoto among {row['molecules']:,} | {row['median_ms']:.2f}, {row['p99_ms']:.1f} "
+            "| | | | |"
+        )
+    lines += [
+        "",
+        f"Building the index from vectors took {about['build_seconds']:.0f} s and",
+        f"{about['build_peak_over_vectors']} times their memory, its folder is",
+        f"{about['disk_over_vectors']} times as large, it opens in {about['open_seconds']} s, and after",
+        f"the queries for k = 10 it held {about['opened_over_vectors']} of their memory.",
+    ]
+    return lines
+
+
+def duplicates():
+    lines = [
+        "Copies in the TU sets, labels and attributes respected (`python benchmarks/duplicates.py`,",
+        "`benchmarks/results/duplicates.json`):",
+        "",
+        "| | graphs | superfluous | groups | of several classes |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows("duplicates").items():
+        if row["groups"]:
+            lines.append(
+                f"| {name} | {row['graphs']:,} | {row['superfluous']:,} | {row['groups']:,} "
+                f"| {row['groups of several classes']:,} |"
+            )
+    without = [name for name, row in rows("duplicates").items() if not row["groups"]]
+    return [*lines, "", f"None in {', '.join(without)}."]
+
+
+def copies():
+    """One sentence for the README."""
+    found = rows("duplicates")
+    graphs, superfluous = (sum(row[what] for row in found.values()) for what in ("graphs", "superfluous"))
+    most = max(found, key=lambda name: found[name]["superfluous"] / found[name]["graphs"])
+    share = 100 * found[most]["superfluous"] / found[most]["graphs"]
+    return [
+        f"Copies (`grnf dedup`, `python benchmarks/duplicates.py`): {superfluous:,} of the {graphs:,} graphs",
+        f"of {len(found)} TU sets are copies of another one in their set, in {most} {share:.0f} %",
+        "([all counts](docs/guides/search.md)).",
+    ]
+
+
+PLACES = {
+    "benchmarks": speed,
+    "before-after": before_and_after,
+    "intervals": intervals,
+    "search": search,
+    "duplicates": duplicates,
+    "copies": copies,
+}
+"""Mark in the documentation -> the lines between."""
+
+
+def main():
+    for place, lines in PLACES.items():
+        pages.fill(place, "\n".join(lines()))
 
 
 if __name__ == "__main__":
-    write_table()
+    main()

@@ -1,10 +1,15 @@
-"""The walk of one call through the package: files, and frames on the way to the compiled loop.
+"""The walk of a call through the package: files in which functions run, and frames to the compiled loop.
 
-python benchmarks/walk.py prints what GRNF().fit_transform(networkx graphs) passes through, once loaded.
+python benchmarks/walk.py [fit_transform | two_sample_test | embed] ... prints what these calls pass through
+once all is imported and compiled: `GRNF().fit_transform(graphs)`, `two_sample_test(graphs, graphs)`, and
+`grnf embed table.csv -o z.parquet`. By default the first.
 """
 
+import contextlib
+import io
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import networkx as nx
@@ -15,34 +20,62 @@ from grnf import GRNF
 HOME = Path(grnf.__file__).parent
 
 
-def walk():
+def fit_transform():
+    """Embed networkx graphs."""
+    GRNF(8, random_state=0).fit_transform([nx.cycle_graph(n) for n in (3, 4, 5)])
+
+
+def two_sample_test():
+    """Test two collections of networkx graphs."""
+    from grnf.stats import two_sample_test
+
+    cycles, paths = ([make(n % 4 + 3) for n in range(8)] for make in (nx.cycle_graph, nx.path_graph))
+    two_sample_test(cycles, paths, n_components=8, permutations=19)
+
+
+def embed():
+    """Embed a table of edges on the command line."""
+    from grnf.cli.app import app
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        table = Path(folder) / "table.csv"
+        rows = [f"{n},{node},{(node + 1) % n}" for n in (3, 4, 5) for node in range(n)]
+        table.write_text("\n".join(["graph_id,source,target", *rows]))
+        arguments = ["embed", str(table), "-o", str(Path(folder) / "z.parquet"), "-m", "8", "--quiet"]
+        app(arguments, standalone_mode=False)
+
+
+CALLS = {call.__name__: call for call in (fit_transform, two_sample_test, embed)}
+
+
+def walk(call):
     """Return the files in which some function runs, in the order of the walk, and the frames to the loop."""
-    graphs = [nx.cycle_graph(n) for n in (3, 4, 5)]
-    GRNF(8, random_state=0).fit_transform(graphs)  # loads and compiles
+    call()  # imports and compiles
     files, stacks = {}, []
 
     def note(frame, event, _):
         if event != "call" or not frame.f_code.co_filename.startswith(str(HOME)):
             return
         files.setdefault(os.path.relpath(frame.f_code.co_filename, HOME))
+        if frame.f_code.co_name != "piece_sums":  # what calls the loop
+            return
         names = []
         while frame is not None:
             if frame.f_code.co_filename.startswith(str(HOME)):
-                path = os.path.relpath(frame.f_code.co_filename, HOME)
-                names.append(f"{path}: {frame.f_code.co_qualname if sys.version_info >= (3, 11) else ''}")
+                names.append(f"{os.path.relpath(frame.f_code.co_filename, HOME)}: {frame.f_code.co_qualname}")
             frame = frame.f_back
-        if names[0].endswith("piece_sums"):  # what calls the loop
-            stacks.append(names[::-1])
+        stacks.append(names[::-1])
 
     sys.setprofile(note)
     try:
-        GRNF(8, random_state=0).fit_transform(graphs)
+        call()
     finally:
         sys.setprofile(None)
     return list(files), max(stacks, key=len)
 
 
 if __name__ == "__main__":
-    files, stack = walk()
-    print(f"{len(files)} files:", *files, sep="\n  ")
-    print(f"{len(stack)} frames, then the compiled loop:", *stack, sep="\n  ")
+    for name in sys.argv[1:] or ["fit_transform"]:
+        files, stack = walk(CALLS[name])
+        print(f"{name}: {len(files)} files:", *files, sep="\n  ")
+        print(f"{len(stack)} frames, then the compiled loop:", *stack, sep="\n  ")

@@ -16,7 +16,7 @@ MODULES = {
     "grnf.search": "Neighbours, copies",
     "grnf.stats": "Tests, streams, outliers",
     "grnf.scale": "Many files, many machines",
-    "grnf.atlas": "Maps to look at",
+    "grnf.maps": "Interactive maps",
     "grnf.symmetry": "Isomorphism",
     "grnf.nn": "The layer of PyTorch",
     "grnf.datasets": "Data sets",

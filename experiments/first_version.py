@@ -1,12 +1,4 @@
-"""Table 1 with the features and the training of the authors' code at the time of the paper (v0.1.0), rebuilt.
-
-Their settings: M = 512; of F_h = 4 or 32 and 32 or 256 hidden neurons the best on the validation part; ReLU,
-hidden layer, ReLU, output on the features as they are; Adam with step 0.001 and decay 0.001, batches of 128,
-up to 5,000 epochs, 500 of patience on the accuracy; then three runs with fresh features on the test part.
-
-Run: python experiments/first_version.py (hours; finished folds are kept in --cache, and several runs with
-different --sets may work beside each other).
-"""
+"""Table 1 with the features and the training of the authors' code at the time of the paper, rebuilt."""
 
 import json
 import math
@@ -15,21 +7,31 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import torch
-from common import HERE, fill, parser, save
 
-from grnf.experiments.network import NetworkSettings, train_networks
-from grnf.experiments.published import SETS
-from grnf.experiments.study import Study, Table, over_folds
-from grnf.experiments.vectors import load_benchmark
+from experiments.network import NetworkSettings, train_networks
+from experiments.published import SETS
+from experiments.sets import load_benchmark
+from experiments.study import Table, over_folds
+
+TITLE = "Table 1 with the authors' code v0.1.0, rebuilt"
+ABOUT = (
+    "Settings of the authors: M = 512; of F_h = 4 or 32 and 32 or 256 hidden neurons the best on the "
+    "validation part; ReLU, hidden layer, ReLU, output on the raw features; Adam with step 0.001 and decay "
+    "0.001, batches of 128, up to 5,000 epochs, 500 of patience on the accuracy; then three runs with "
+    "fresh features on the test part. Takes hours."
+)
+PLACES = ("first-version",)
 
 CONFIGURATIONS = list(product((4, 32), (32, 256)))
 """F_h, and neurons of the hidden layer."""
 
+TABLE1 = Path(__file__).parent / "results" / "table1.json"
+"""The stored results of Table 1, which these are compared with."""
+
 FOLDS = {"NCI1": 5, "COLLAB": 5}
 """Sets on which a fold takes many minutes: only the first folds of them."""
 
-SETTINGS = {"n_components": 512, "l2": 1e-3, "epochs": 5000, "patience": 500, "runs": 3, "seed": 0}
+TRAINING = {"n_components": 512, "l2": 1e-3, "epochs": 5000, "patience": 500, "runs": 3, "seed": 0}
 
 
 def train(Z, y, fold, hidden, seed, settings):
@@ -69,7 +71,7 @@ def evaluate(benchmark, number, settings):
     }
 
 
-def table(results):
+def tables(results):
     """Ours beside the rebuilt row, and their difference in standard deviations of the latter."""
     ours, theirs = results["ours"], results["sets"]
     text = [[f"{row[n]['mean']:.1f} ± {row[n]['std']:.1f}" for n in theirs] for row in (ours, theirs)]
@@ -80,36 +82,37 @@ def table(results):
         ["difference, in standard deviations of the latter", *(f"{shift:+.1f}" for shift in shifts)],
         ["folds", *(str(len(entry["folds"])) for entry in theirs.values())],
     ]
-    return Table("Accuracy in percent on the same folds, mean ± standard deviation", ["", *theirs], rows)
+    title = "Accuracy in percent on the same folds, mean ± standard deviation"
+    return [Table(title, ["", *theirs], rows)]
 
 
-def main():
-    options = parser(__doc__)
-    options.add_argument("--cache", type=Path, default=Path("grnf-first-version"), help="finished folds")
-    options.add_argument("--sets", nargs="+", default=SETS, help="only these, into the cache")
-    chosen = options.parse_args()
-    settings = {**SETTINGS, "n_components": 32, "epochs": 20, "patience": 10} if chosen.tiny else SETTINGS
+def settings(study):
+    small = {"n_components": 32, "epochs": 20, "patience": 10} if study.quick else {}
+    return {**TRAINING, **small, "configurations": CONFIGURATIONS}
+
+
+def run(study):
+    import torch
+
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # decayed weights of dead neurons would take ten times as long
-    study = Study(chosen.cache, data=chosen.data.parent, tell=partial(print, flush=True))
+    try:
+        return compared(study, settings(study))
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def compared(study, sizes):
+    """Accuracy of the rebuilt code on each dataset, and of the stored Table 1 on the same folds."""
     sets = {}
-    for name in ["ENZYMES"] if chosen.tiny else chosen.sets:
+    for name in ["ENZYMES"] if study.quick else SETS:
         benchmark = load_benchmark(name, study)
         folds = []
-        for number in range(2 if chosen.tiny else FOLDS.get(name, len(benchmark.folds))):
-            what = {"experiment": "first-version", "set": name, "fold": number, "settings": settings}
-            folds.append(study.cached(what, partial(evaluate, benchmark, number, settings)))
-            print(name, number, folds[-1], flush=True)
+        for number in range(2 if study.quick else FOLDS.get(name, len(benchmark.folds))):
+            study.tell(f"{name}: fold {number + 1}")
+            what = {"experiment": "first_version", "set": name, "fold": number, "settings": sizes}
+            folds.append(study.cached(what, partial(evaluate, benchmark, number, sizes)))
         sets[name] = {**over_folds(folds), "folds": folds}
-    if chosen.sets != SETS and not chosen.tiny:
-        return
-    stored = json.loads((HERE / "results" / "table1.json").read_text())["results"]["sets"]
+    stored = json.loads(TABLE1.read_text())["results"]["sets"]
     ours = {name: over_folds(stored[name]["folds"][: len(entry["folds"])]) for name, entry in sets.items()}
-    results = {"sets": sets, "ours": ours, "seconds": study.saved}
-    save("first_version", chosen.output, {**settings, "configurations": CONFIGURATIONS}, results)
-    if chosen.output == HERE:
-        fill("first-version", [table(results)])
-
-
-if __name__ == "__main__":
-    main()
+    return {"sets": sets, "ours": ours}

@@ -1,24 +1,25 @@
-"""Would other machines behind the features pay, alone or chosen inside? On training parts alone.
-
-Of each set the training part of the first fold is cut three times into three quarters to learn from and one
-to judge by; no test fold is looked at. Machines: that of the recipe (two kernels), a forest, boosted trees,
-and a choice between kernels and forest by what is known inside: the score of the cross-validation of the one,
-that of the trees on samples they have not seen of the other. Run: python experiments/heads.py
-"""
+"""Other estimators behind the features, alone or chosen inside, compared on training parts alone."""
 
 import time
-import warnings
 
 import numpy as np
-from common import HERE, fill, parser, save
-from peer_methods import score
-from peer_sets import MOLECULES, TU, cuts_inside, load_set
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
+from experiments.peer_methods import predicted, score
+from experiments.peer_sets import UNITS, judged_inside
+from experiments.study import Table
 from grnf import GRNFClassifier, GRNFRegressor
-from grnf.experiments.study import Table
+
+TITLE = "Estimators behind the features: kernels, forest, boosted trees"
+ABOUT = (
+    "The training part of the first fold is cut three times into three quarters to learn from and one to "
+    "judge by; no test fold is used. Compared: the default (two kernels), a forest, boosted trees, and a "
+    "choice between kernels and forest by the score of the cross-validation of the one and that of the "
+    "trees on samples they have not seen of the other."
+)
+PLACES = ("heads",)
 
 MOST = 1000
 """Graphs of a training part that are used, so that boosted trees end."""
@@ -27,7 +28,7 @@ MACHINES = {"kernels": "auto", "forest": None, "boosted": "boosted"}
 
 
 def models(data):
-    """The models that are compared; they share vectors."""
+    """The models that are compared."""
     kind = GRNFClassifier if data.classify else GRNFRegressor
     trees = RandomForestClassifier if data.classify else RandomForestRegressor
     options = {} if data.classify else {"max_features": 1 / 3}
@@ -51,9 +52,8 @@ def known_inside(name, model, data, y):
     return -float(np.mean((forest.oob_prediction_ - y) ** 2)) / float(np.var(y))  # kernels: of standardised y
 
 
-def judged(data, seed):
-    """Scores and processor seconds of all machines on one set."""
-    train, cuts = cuts_inside(data, MOST, CUTS, seed)
+def judged(data, train, cuts):
+    """Scores and CPU seconds of all estimators on one dataset."""
     y = data.y[train]
     scores, seconds, chosen = {name: [] for name in [*MACHINES, "chosen"]}, dict.fromkeys(MACHINES, 0.0), 0
     for learn, judge in cuts:
@@ -62,9 +62,7 @@ def judged(data, seed):
             start = time.process_time()
             model.fit(data.raw.take(train[learn]), y[learn])
             seconds[name] += time.process_time() - start
-            graphs = data.raw.take(train[judge])
-            rare = data.measure == "roc_auc"
-            values = model.predict_proba(graphs)[:, 1] if rare else model.predict(graphs)
+            values = predicted(model, data.measure, data.raw.take(train[judge]))
             outside[name] = score(data.measure, y[judge], values)
             scores[name].append(outside[name])
             if name != "boosted":
@@ -80,17 +78,16 @@ def judged(data, seed):
     }
 
 
-def table(results):
+def tables(results):
     """Means over the cuts, and what each machine costs beside the kernels."""
     rows = []
     for name, found in results.items():
         means = {machine: float(np.mean(values)) for machine, values in found["scores"].items()}
         digits = 2 if found["measure"] == "rmse" else 1
         costs = [found["seconds"][other] / found["seconds"]["kernels"] for other in ("forest", "boosted")]
-        unit = {"accuracy": "", "roc_auc": " (AUC)", "rmse": " (RMSE)"}[found["measure"]]
         rows.append(
             [
-                name + unit,
+                name + UNITS[found["measure"]],
                 *(f"{abs(mean):.{digits}f}" for mean in means.values()),
                 f"{found['forest_chosen']} of {CUTS}",
                 *(f"{cost:.1f}" for cost in costs),
@@ -98,23 +95,12 @@ def table(results):
         )
     header = ["", *MACHINES, "kernels or forest", "forest chosen", "time: forest", "time: boosted"]
     title = "Judged on a quarter of training parts; time over that of kernels"
-    return Table(title, header, rows)
+    return [Table(title, header, rows)]
 
 
-def main(arguments=None):
-    options = parser(__doc__).parse_args(arguments)
-    warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
-    warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-    names = ["MUTAG"] if options.tiny else [*TU, *MOLECULES]
-    results = {}
-    for name in names:
-        results[name] = judged(load_set(name, options.data.parent), seed=1)
-        print(name, results[name], flush=True)
-    settings = {"graphs, at most": MOST, "cuts": CUTS, "trees": 300, "seed": 1}
-    save("heads", options.output, settings, results)
-    if options.output == HERE and not options.tiny:
-        fill("heads", [table(results)])
+def settings(_study):
+    return {"graphs, at most": MOST, "cuts": CUTS, "trees": 300, "seed": 1}
 
 
-if __name__ == "__main__":
-    main()
+def run(study):
+    return judged_inside(study, MOST, CUTS, 1, judged)

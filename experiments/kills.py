@@ -1,14 +1,4 @@
-"""SIGKILL of workers, scheduler and driver at random moments: nothing is lost, only unfinished shards repeat.
-
-A Dask scheduler, two workers and `grnf embed ... --dask ADDRESS --resume` run as processes of their own. At a
-random moment (some while processes start, most once one to three more shards are finished) one of them is
-killed and started again, twenty times in a row; when a run comes to its end before, the next begins with an
-empty folder. Of every shard it is noted which file it is when its record is there; at the end each must be
-that very file, and each folder the same bytes as one that this process made undisturbed. Result:
-experiments/results/kills.json.
-
-    python experiments/kills.py
-"""
+"""SIGKILL of workers, scheduler and driver at random moments: only unfinished shards are computed again."""
 
 import os
 import random
@@ -20,11 +10,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import parser, save
-
+from experiments.study import Table
 from grnf import GRNF, scale
 from grnf.datasets import make_sbm
 from grnf.io import write_graphs
+
+TITLE = "Killed processes: nothing is lost"
+ABOUT = (
+    "A Dask scheduler, two workers and `grnf embed ... --dask ADDRESS --resume` run as separate processes. "
+    "At a random moment (some during start, most after one to three more shards) one of them is killed and "
+    "started again, twenty times; if a run ends before, the next begins with an empty folder. Each shard "
+    "must stay the file that it was when its record appeared, and each folder must have the bytes of an "
+    "undisturbed run."
+)
 
 SETTINGS = {"m": 256, "shard_size": 500, "block_size": 250}
 
@@ -204,21 +202,17 @@ def check_folder(output: Path, seen: dict, expected: dict[str, bytes]) -> None:
             raise AssertionError(f"{name} was finished, and computed again")
 
 
-def main():
-    options_of = parser(__doc__.splitlines()[0])
-    options_of.add_argument("--kills", type=int, default=20)
-    options_of.add_argument("--graphs", type=int, default=40_000)
-    options_of.add_argument("--seed", type=int, default=0)
-    options_of.add_argument("--longest", type=float, default=5.0, help="seconds between two kills, at most")
-    options = options_of.parse_args()
-    if options.tiny:
-        options.kills, options.graphs, options.longest = 2, 2000, 6.0
-    settings = {**SETTINGS, "kills": options.kills, "graphs": options.graphs, "seed": options.seed}
+def settings(study):
+    kills, graphs, longest = (2, 2000, 6.0) if study.quick else (20, 40_000, 5.0)
+    return {**SETTINGS, "kills": kills, "graphs": graphs, "longest_pause": longest}
+
+
+def run(study):
+    sizes = settings(study)
     with tempfile.TemporaryDirectory(prefix="grnf-kills-") as home:
-        results = torment(Path(home), options.kills, options.graphs, options.seed, options.longest)
-    save("kills", options.output, settings, results)
-    print({key: value for key, value in results.items() if key != "events"})
+        return torment(Path(home), sizes["kills"], sizes["graphs"], study.seed, sizes["longest_pause"])
 
 
-if __name__ == "__main__":
-    main()
+def tables(results):
+    rows = [[name.replace("_", " "), f"{value:,}"] for name, value in results.items() if name != "events"]
+    return [Table("Killed processes", ["", "value"], rows)]

@@ -1,34 +1,32 @@
-"""1,584,663 molecules to vectors in Parquet on two cores, beside Morgan fingerprints written the same way.
-
-The training set inside the PyPI package molsets 0.3.1 (`pip download molsets==0.3.1 --no-deps`), a CSV of
-SMILES: each two processes make (a) 512 features of GRNF and (b) RDKit's Morgan fingerprints (radius 2, 2048
-bits, packed in 256 bytes), shards of 32,768 molecules in Parquet, aside and renamed. The two take turns,
-two shards of the one and then the same two of the other, so that whoever else uses the machine disturbs both.
-Peak memory is the largest resident size of each process. Result: experiments/results/million.json.
-
-    python experiments/million.py --wheel molsets-0.3.1-py3-none-any.whl
-    python experiments/million.py --plan    # the tables of docs/guides/scale.md, and what they mean for 10^9
-"""
+"""1,584,663 molecules to vectors in Parquet on two cores, compared with Morgan fingerprints."""
 
 import csv
 import gzip
 import io
-import json
 import os
 import resource
 import tempfile
-import textwrap
 import time
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from common import pages, parser, save
-
-from grnf import GRNF, __version__
+from experiments.study import Table
+from grnf import GRNF
 from grnf._utils.files import atomic_write
 
+TITLE = "A million molecules: vectors and Morgan fingerprints in Parquet"
+ABOUT = (
+    "The training set inside the PyPI package molsets 0.3.1 (`pip download molsets==0.3.1 --no-deps` into "
+    "the folder of datasets), a CSV of SMILES. Two processes each make (a) 512 features of GRNF and (b) "
+    "RDKit's Morgan fingerprints (radius 2, 2048 bits, packed in 256 bytes), shards of 32,768 molecules in "
+    "Parquet. The two take turns, two shards of the one and then the same two of the other, so that other "
+    "load on the machine disturbs both. Peak memory is the largest resident size of each process."
+)
+PLACES = ("million", "plan")
+
+WHEEL = "molsets-0.3.1-py3-none-any.whl"
 MEMBER = "moses/dataset/data/train.csv.gz"
 SHARD = 32_768
 BLOCK = 1024
@@ -210,8 +208,8 @@ def plan(results: dict, graphs: float = 1e9) -> dict[str, float]:
     }
 
 
-def measured(results: dict) -> list[str]:
-    """The figures of the run as a table."""
+def tables(results):
+    """The figures of the run, and what they mean for 10^9 graphs."""
     both = [results["grnf"], results["morgan"]]
     rows = {
         "seconds": [f"{each['seconds']:,}" for each in both],
@@ -226,47 +224,28 @@ def measured(results: dict) -> list[str]:
         "MB written": [f"{each['bytes'] / 1e6:,.0f}" for each in both],
     }
     load = results["load_average"]
-    text = (
+    note = (
         f"That is {results['times_morgan']} times as long as Morgan fingerprints by the clock, and "
         f"{results['times_morgan_in_processor_time']} times by processor time, on 2 cores. The load "
         f"average, 2 for these processes alone, lay between {load['least']:.1f} and {load['most']:.1f}, "
         f"{load['mean']:.1f} on average. Planning took {results['seconds_of_planning']} s."
     )
+    header = [f"{results['molecules']:,} molecules", "GRNF, 512 features", "Morgan, 2048 bits"]
+    planned = [[name, f"{value:,}"] for name, value in plan(results).items()]
     return [
-        f"| {results['molecules']:,} molecules | GRNF, 512 features | Morgan, 2048 bits |",
-        "|---|---|---|",
-        *(f"| {name} | {one} | {other} |" for name, (one, other) in rows.items()),
-        "",
-        *textwrap.wrap(text, 118),
+        Table("", header, [[name, *pair] for name, pair in rows.items()], note),
+        Table("", ["for 10^9 graphs", "value"], planned),
     ]
 
 
-def main():
-    options_of = parser(__doc__.splitlines()[0])
-    options_of.add_argument("--wheel", type=Path, help="molsets-0.3.1-py3-none-any.whl")
-    options_of.add_argument("--plan", action="store_true", help="print what the result means for 10^9 graphs")
-    options_of.add_argument("--molecules", type=int, help="the first so many; by default all")
-    options_of.add_argument("--processes", type=int, default=2)
-    options_of.add_argument("--folder", type=Path, help="where to work; by default a temporary folder")
-    options = options_of.parse_args()
-    if options.plan:
-        results = json.loads((options.output / "results" / "million.json").read_text())["results"]
-        pages.fill("million", "\n".join(measured(results)))
-        rows = (f"| {name} | {value:,} |" for name, value in plan(results).items())
-        pages.fill(
-            "plan",
-            "\n".join(["| for 10^9 graphs | |", "|---|---|", *rows]),
-        )
-        return
-    limit = 3000 if options.tiny else options.molecules
-    with tempfile.TemporaryDirectory(prefix="grnf-million-", dir=options.folder) as home:
+def settings(study):
+    limit = 3000 if study.quick else None
+    return {"m": M, "bits": BITS, "shard": SHARD, "block": BLOCK, "processes": 2, "molecules": limit}
+
+
+def run(study):
+    sizes = settings(study)
+    with tempfile.TemporaryDirectory(prefix="grnf-million-", dir=study.output) as home:
         table = Path(home) / "train.csv"
-        write_table(options.wheel, table, limit)
-        results = measure(table, Path(home), options.processes)
-    settings = {"m": M, "bits": BITS, "shard": SHARD, "block": BLOCK, "processes": options.processes}
-    save("million", options.output, {**settings, "grnf": __version__}, results)
-    print(results)
-
-
-if __name__ == "__main__":
-    main()
+        write_table(study.path(WHEEL), table, sizes["molecules"])
+        return measure(table, Path(home), sizes["processes"])

@@ -1,14 +1,6 @@
-"""Graphs that do not belong: one class of a TU set made rare, in both directions, area under the ROC curve.
-
-The detector sees 80 % of one class; judged are the rest of it and so many graphs of another class that they
-make a tenth of what is judged, over several random draws. Beside it: a one-class SVM and an isolation forest
-on simple descriptors (numbers of nodes and edges, degrees, histograms of degrees and of node labels), and
-other detectors on the vectors of GRNF. Level: share of normal graphs with p <= 0.05.
-Run: python experiments/outliers.py
-"""
+"""Outliers: one class of a TU dataset made rare, in both directions; area under the ROC curve."""
 
 import numpy as np
-from common import HERE, fill, load, parser, save
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
@@ -16,9 +8,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
+from experiments.sets import load_graphs
+from experiments.study import Table
 from grnf import GRNF
-from grnf.experiments.study import Table
 from grnf.stats import GRNFOutlierDetector
+
+TITLE = "Outliers: a class made rare"
+ABOUT = (
+    "The detector is fitted on 80 % of one class; the test part is the rest of it and graphs of another "
+    "class, one in ten, over several random draws. Compared with a one-class SVM and an isolation forest "
+    "on simple descriptors (sizes, degrees, histograms of degrees and node labels), and with other "
+    "detectors on the vectors of GRNF. Level: share of inliers with p <= 0.05."
+)
+PLACES = ("outliers",)
 
 SETS = ("MUTAG", "PTC_MR", "NCI1", "NCI109", "PROTEINS_full", "IMDB-BINARY", "AIDS", "BZR", "DHFR")
 M, DRAWS, RARE = 512, 5, 0.1
@@ -105,17 +107,18 @@ def _bold(value, best):
     return f"**{100 * value:.1f}**" if value == best else f"{100 * value:.1f}"
 
 
-def main():
-    options = parser(__doc__).parse_args()
-    width, count, sets = (16, 2, SETS[:1]) if options.tiny else (M, DRAWS, SETS)
+def settings(study):
+    width, count, sets = (16, 2, SETS[:1]) if study.quick else (M, DRAWS, SETS)
+    return {"M": width, "draws": count, "rare": RARE, "sets": sets}
+
+
+def run(study):
+    sizes = settings(study)
     results = {}
-    for name in sets:
-        results[name] = measure(*load(name, None, options.data), width, count)
-        print(name, results[name], flush=True)
-    save("outliers", options.output, {"M": width, "draws": count, "rare": RARE}, results)
-    if options.output == HERE and not options.tiny:
-        fill("outliers", tables(results))
-
-
-if __name__ == "__main__":
-    main()
+    for name in sizes["sets"]:
+        study.tell(name)
+        results[name] = study.cached(
+            {"experiment": "outliers", "set": name, "M": sizes["M"], "draws": sizes["draws"]},
+            lambda: measure(*load_graphs(name, study), sizes["M"], sizes["draws"]),
+        )
+    return results

@@ -30,6 +30,11 @@ def score(measure, y, values):
     return -float(np.sqrt(np.mean((y - values) ** 2)))
 
 
+def predicted(model, measure, graphs):
+    """Predictions of a fitted model, as `score` takes them."""
+    return model.predict_proba(graphs)[:, 1] if measure == "roc_auc" else model.predict(graphs)
+
+
 class KernelMethod:
     """A support vector machine on precomputed kernels: which of them, and C, are chosen inside."""
 
@@ -74,13 +79,11 @@ class ForestMethod:
         kind = RandomForestClassifier if self.data.classify else RandomForestRegressor
         options = {} if self.data.classify else {"max_features": 1 / 3}
         forest = kind(TREES, random_state=0, **options).fit(self.columns[train], self.data.y[train])
-        if self.data.measure == "roc_auc":
-            return forest.predict_proba(self.columns[test])[:, 1], {}
-        return forest.predict(self.columns[test]), {}
+        return predicted(forest, self.data.measure, self.columns[test]), {}
 
 
 class OurMethod:
-    """A model of this library; clones share vectors, so that a graph is embedded once for all folds."""
+    """A model of this library."""
 
     def __init__(self, data, **settings):
         self.data = data
@@ -93,11 +96,8 @@ class OurMethod:
         from sklearn.base import clone
 
         model = clone(self.model).fit(self.data.raw.take(train), self.data.y[train])
-        graphs = self.data.raw.take(test)
         chosen = {name: str(value) for name, value in getattr(model, "best_params_", {}).items()}
-        if self.data.measure == "roc_auc":
-            return model.predict_proba(graphs)[:, 1], chosen
-        return model.predict(graphs), chosen
+        return predicted(model, self.data.measure, self.data.raw.take(test)), chosen
 
 
 def inner_splits(y, classify):

@@ -1,6 +1,7 @@
-"""The sets on which methods are compared: graphs, targets, measures, folds, scaffold splits."""
+"""Datasets on which methods are compared: graphs, targets, measures, folds, scaffold splits."""
 
 import csv
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +12,8 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from grnf.collection import encode
 from grnf.io import AttributeEncoder, read_blocks
-from grnf.io.batch import together
-from grnf.io.molecule_blocks import block_of_smiles
+from grnf.io.from_molecules import batch_from_smiles
+from grnf.io.raw import together
 
 TU = {
     "MUTAG": "accuracy",
@@ -34,6 +35,9 @@ MOLECULES = {
     "bbbp": ("p_np", "roc_auc"),
 }
 """Table -> target and measure."""
+
+UNITS = {"accuracy": "", "roc_auc": " (AUC)", "rmse": " (RMSE)"}
+"""What stands after the name of a dataset in tables."""
 
 LARGE, LARGER = 4_000, 8_000
 """Graphs above which there are 5 and 3 folds in place of 10."""
@@ -82,41 +86,52 @@ class PeerSet:
         raw = replace(self.raw, node_columns=nodes, edge_columns=edges)
         return encode(raw, AttributeEncoder(unseen="open").fit(raw)).batch
 
-    def splits(self, kind, tiny=False):
+    def splits(self, kind, quick=False):
         """(train, test) of each fold; "scaffold": one split, training and validation parts together."""
         if kind == "scaffold":
             return [scaffold_split(self.smiles)]
         n = len(self.y)
-        count = 2 if tiny else 3 if n > LARGER else 5 if n > LARGE else 10
+        count = 2 if quick else 3 if n > LARGER else 5 if n > LARGE else 10
         folds = (StratifiedKFold if self.classify else KFold)(count, shuffle=True, random_state=0)
         return list(folds.split(self.y, self.y))
 
 
-def cuts_inside(data, most, count, seed):
-    """The training part of the first fold, at most so many, and cuts of it: one quarter is to judge by."""
-    train = data.splits("random")[0][0]
-    if len(train) > most:
-        train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
-    kind = StratifiedShuffleSplit if data.classify else ShuffleSplit
-    y = data.y[train]
-    return train, list(kind(count, test_size=0.25, random_state=seed).split(y, y))
+def judged_inside(study, most, count, seed, judge):
+    """Compare variants on training parts alone: no test fold is used.
+
+    Of each dataset, the training part of the first fold (at most `most` graphs) is cut `count` times into
+    three quarters to learn from and one quarter to judge by. `judge(data, train, cuts)` returns the result.
+    """
+    warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
+    warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+    results = {}
+    for name in ["MUTAG"] if study.quick else [*TU, *MOLECULES]:
+        study.tell(name)
+        data = load_set(name, study.path())
+        train = data.splits("random")[0][0]
+        if len(train) > most:
+            train = np.sort(np.random.default_rng(seed).permutation(train)[:most])
+        kind = StratifiedShuffleSplit if data.classify else ShuffleSplit
+        cuts = list(kind(count, test_size=0.25, random_state=seed).split(train, data.y[train]))
+        results[name] = judge(data, train, cuts)
+    return results
 
 
-def load_set(name, data, tiny=False):
+def load_set(name, data, quick=False):
     """A set by its name; `data` holds tu/ and molecules/molnet/."""
     if name in MOLECULES:
-        return _molecules(name, Path(data) / "molecules" / "molnet" / f"{name}.csv", tiny)
+        return _molecules(name, Path(data) / "molecules" / "molnet" / f"{name}.csv", quick)
     raw = together(list(read_blocks(Path(data) / "tu" / f"{name}.zip")))
     y = np.unique(np.array(raw.y), return_inverse=True)[1]
     return PeerSet(name, TU.get(name, "accuracy"), raw, y)
 
 
-def _molecules(name, path, tiny):
+def _molecules(name, path, quick):
     column, measure = MOLECULES[name]
     with open(path, newline="", encoding="utf-8") as file:
         rows = [(row["smiles"].strip(), float(row[column])) for row in csv.DictReader(file)]
-    rows = rows[:120] if tiny else rows
-    raw = block_of_smiles([smiles for smiles, _ in rows])
+    rows = rows[:120] if quick else rows
+    raw = batch_from_smiles([smiles for smiles, _ in rows])
     good = [place for place in range(len(rows)) if place not in raw.bad]
     y = np.array([rows[place][1] for place in good])
     y = y if measure == "rmse" else y.astype(int)

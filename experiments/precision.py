@@ -1,21 +1,25 @@
-"""Error of squared distances against time: i.i.d. features, heads, stratified orders, marginal, quasi-random.
-
-Each method estimates all distances among some graphs, from a fresh draw to the matrix, over several seeds.
-The truth is a long run with a seed of its own. Run: python experiments/precision.py
-"""
+"""Error of squared distances against time: i.i.d. features, heads, stratified orders, marginal, Sobol."""
 
 import time
 
 import numpy as np
-from common import HERE, fill, load, parser, save, save_figure
 from scipy.stats import norm, qmc
 from threadpoolctl import threadpool_limits
 
+from experiments.figures import new_figure
+from experiments.sets import load_graphs
+from experiments.study import Table
 from grnf.engine import Schedule
-from grnf.experiments.study import Table
 from grnf.features import Embedder, FeatureMap, HiddenSums
 from grnf.law import ParameterLaw
 from grnf.metric import marginal_distance, pairwise_distances
+
+TITLE = "Precision of squared distances against time"
+ABOUT = (
+    "Each method estimates all distances among some graphs, from a new draw to the matrix, over several "
+    "seeds. The true distances come from a long run with a seed of its own."
+)
+PLACES = ("precision",)
 
 ORDERS = {1: 2 / 3, 2: 1 / 3}
 
@@ -97,34 +101,27 @@ def measure(batch, truth, sizes, repeats):
                     "seconds": float(np.median(seconds[name])),
                 }
             )
-            print(f"{hidden:6d} {name:11s} {rows[-1]['relative_error']:.4f} {rows[-1]['seconds']:.4f} s")
     return rows
 
 
-def table(results):
+def tables(results):
     """Error and time of each method with the most hidden draws."""
     rows = []
     for name, found in results.items():
         most = [row for row in found if row["hidden"] == found[-1]["hidden"]]
         cells = [f"{100 * row['relative_error']:.1f}, {1000 * row['seconds']:.0f} ms" for row in most]
         rows.append([name, *cells])
-    return Table("error in %, CPU time", ["", *METHODS], rows)
+    return [Table("error in %, CPU time", ["", *METHODS], rows)]
 
 
-def draw_figure(results, output):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        1, len(results), figsize=(4.6 * len(results), 4.2), sharey=True, squeeze=False
-    )
-    for axis, (name, rows) in zip(axes[0], results.items(), strict=True):
+def draw(results):
+    """Draw error against time, one panel for each dataset; dashed lines are quasi-random methods."""
+    figure, all_axes = new_figure(4.6 * len(results), 4.2, len(results), sharey=True)
+    for axes, (name, rows) in zip(all_axes, results.items(), strict=True):
         for index, method in enumerate(METHODS):
             own = [row for row in rows if row["method"] == method]
             quasi = method in ("stratified", "Sobol", "orthogonal")
-            axis.loglog(
+            axes.loglog(
                 [row["seconds"] for row in own],
                 [100 * row["relative_error"] for row in own],
                 "o--" if quasi else "o-",
@@ -133,41 +130,43 @@ def draw_figure(results, output):
                 markersize=4,
                 label=method,
             )
-        axis.set_title(name)
-        axis.set_xlabel("CPU seconds, from the draw to all distances")
-        axis.grid(alpha=0.3, which="both")
-    axes[0, 0].set_ylabel("relative error of squared distances (%)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 0), frameon=False)
-    save_figure(figure, "precision", output)
+        axes.set(title=name, xlabel="CPU seconds, from the draw to all distances")
+    all_axes[0].set_ylabel("relative error of squared distances (%)")
+    labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(*labels, ncols=4, loc="outside lower center", frameon=False)
+    return figure
 
 
-def main(arguments=None):
-    options = parser(__doc__).parse_args(arguments)
-    tiny = options.tiny
-    settings = {
+def settings(study):
+    quick = study.quick
+    return {
         "orders": {str(k): p for k, p in ORDERS.items()},
-        "sets": ["SBM"] if tiny else ["SBM", "Delaunay", "MUTAG"],
-        "n_graphs": 6 if tiny else 40,
-        "hidden": [32] if tiny else [64, 256, 1024],
-        "repeats": 2 if tiny else 12,
-        "truth": "marginal, 64 hidden draws" if tiny else "marginal, 65536 hidden draws, seed 0",
+        "sets": ["SBM"] if quick else ["SBM", "Delaunay", "MUTAG"],
+        "n_graphs": 6 if quick else 40,
+        "hidden": [32] if quick else [64, 256, 1024],
+        "repeats": 2 if quick else 12,
+        "hidden draws of the truth (marginal, seed 0)": 64 if quick else 65536,
         "seconds": "CPU time of one thread, median over seeds",
         "error": "root mean square of (estimate / truth - 1) over pairs and seeds",
     }
+
+
+def run(study):
+    sizes = settings(study)
+
+    def compute(name):
+        batch, _ = load_graphs(name, study, sizes["n_graphs"])
+        batch = batch.take(np.linspace(0, len(batch) - 1, sizes["n_graphs"]).astype(int))
+        truth = long_run(batch, sizes["hidden draws of the truth (marginal, seed 0)"])
+        measure(batch, truth, sizes["hidden"][:1], 1)  # compiles
+        with threadpool_limits(1):  # BLAS threads that wait would be counted
+            return measure(batch, truth, sizes["hidden"], sizes["repeats"])
+
     results = {}
-    for name in settings["sets"]:
-        batch, _ = load(name, settings["n_graphs"], options.data)
-        batch = batch.take(np.linspace(0, len(batch) - 1, settings["n_graphs"]).astype(int))
-        truth = long_run(batch, 64 if tiny else 65536)
-        measure(batch, truth, settings["hidden"][:1], 1)  # compiles the loops
-        print(name)
-        with threadpool_limits(1):  # threads of BLAS that wait would be counted
-            results[name] = measure(batch, truth, settings["hidden"], settings["repeats"])
-        save("precision", options.output, settings, results)
-    draw_figure(results, options.output)
-    if options.output == HERE:
-        fill("precision", [table(results)])
+    for name in sizes["sets"]:
+        study.tell(name)
+        results[name] = study.cached({"experiment": "precision", "set": name, **sizes}, lambda: compute(name))
+    return results
 
 
 def long_run(batch, hidden):
@@ -177,7 +176,3 @@ def long_run(batch, hidden):
     for U in Embedder(FeatureMap(law, law, hidden, 0, dtype=np.float64), Schedule(10**8)).hidden_sums(batch):
         total += U.n_features / hidden * marginal_distance(U) ** 2
     return total
-
-
-if __name__ == "__main__":
-    main()

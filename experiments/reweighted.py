@@ -1,18 +1,23 @@
-"""Accuracy against the number of features kept: ReweightedGRNF beside plain GRNF with as many features.
-
-Weights are fitted on the training folds alone, as the class does it; an RBF SVM on the vectors of either, C
-chosen by cross-validation inside the training folds. Run: python experiments/reweighted.py
-"""
+"""Accuracy against the number of features kept: ReweightedGRNF compared with plain GRNF."""
 
 import time
 
 import numpy as np
-from common import HERE, fill, load, parser, save, save_figure
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
+from experiments.figures import COLORS, new_figure
+from experiments.sets import load_graphs
+from experiments.study import Table
 from grnf import GRNF, ReweightedGRNF
-from grnf.experiments.study import Table
+
+TITLE = "ReweightedGRNF: accuracy against features kept"
+ABOUT = (
+    "Weights are fitted on the training folds alone. An RBF SVM on the vectors of either, C chosen by "
+    "cross-validation inside the training folds."
+)
+PLACES = ("reweighted",)
+METHODS = {"plain": "plain GRNF", "reweighted": "ReweightedGRNF"}
 
 
 def accuracy(grnf, batch, y, train, test):
@@ -45,69 +50,55 @@ def measure(batch, y, settings, repeats):
             row[name] = float(np.mean(values))
             row[f"{name}_error"] = float(np.std(values, ddof=1) / np.sqrt(len(values)))
         rows.append(row)
-        print(f"{kept:5d} plain {row['plain']:.3f} reweighted {row['reweighted']:.3f}", flush=True)
     return rows
 
 
-def table(results):
+def tables(results):
     """Accuracy of plain and fitted features, one row for each set."""
     rows = [
         [name, *(f"{100 * row['plain']:.1f} / {100 * row['reweighted']:.1f}" for row in found)]
         for name, found in results.items()
     ]
     kept = [f"M' = {row['kept']}" for row in next(iter(results.values()))]
-    return Table("plain / fitted", ["", *kept], rows)
+    return [Table("plain / fitted", ["", *kept], rows)]
 
 
-def draw_figure(results, output):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(results), figsize=(3.6 * len(results), 3.6), squeeze=False)
-    for axis, (name, rows) in zip(axes[0], results.items(), strict=True):
-        for method, label in (("plain", "plain GRNF"), ("reweighted", "ReweightedGRNF")):
-            axis.errorbar(
-                [row["kept"] for row in rows],
-                [100 * row[method] for row in rows],
-                [100 * row[f"{method}_error"] for row in rows],
-                marker="o",
-                capsize=3,
-                label=label,
-            )
-        axis.set_xscale("log", base=2)
-        axis.set_title(name)
-        axis.set_xlabel("features kept, M'")
-        axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("accuracy (%), bars: standard error")
-    axes[0, 0].legend(fontsize=8)
-    figure.tight_layout()
-    save_figure(figure, "reweighted", output)
+def draw(results):
+    """Draw the accuracy of both, one panel for each dataset."""
+    figure, all_axes = new_figure(3.6 * len(results), 3.6, len(results))
+    for axes, (name, rows) in zip(all_axes, results.items(), strict=True):
+        for color, (method, label) in zip(COLORS, METHODS.items(), strict=False):
+            kept = [row["kept"] for row in rows]
+            means = [100 * row[method] for row in rows]
+            errors = [100 * row[f"{method}_error"] for row in rows]
+            axes.errorbar(kept, means, errors, marker="o", capsize=3, color=color, label=label)
+        axes.set_xscale("log", base=2)
+        axes.set(title=name, xlabel="features kept, M'")
+    all_axes[0].set_ylabel("accuracy (%), bars: standard error")
+    all_axes[0].legend(fontsize=8)
+    return figure
 
 
-def main(arguments=None):
-    options = parser(__doc__).parse_args(arguments)
-    tiny = options.tiny
-    settings = {
-        "sets": ["Delaunay"] if tiny else ["SBM", "Delaunay", "ENZYMES", "IMDB-BINARY"],
-        "n_graphs": 24 if tiny else 200,
-        "kept": [4] if tiny else [8, 32, 128, 512],
-        "candidates": 64 if tiny else 8192,
-        "folds": 2 if tiny else 5,
-        "repeats": {"SBM": 4, "Delaunay": 1 if tiny else 4, "ENZYMES": 1, "IMDB-BINARY": 1},
+def settings(study):
+    quick = study.quick
+    return {
+        "sets": ["Delaunay"] if quick else ["SBM", "Delaunay", "ENZYMES", "IMDB-BINARY"],
+        "n_graphs": 24 if quick else 200,
+        "kept": [4] if quick else [8, 32, 128, 512],
+        "candidates": 64 if quick else 8192,
+        "folds": 2 if quick else 5,
+        "repeats": {"SBM": 4, "Delaunay": 1 if quick else 4, "ENZYMES": 1, "IMDB-BINARY": 1},
         "classifier": "SVC, rbf, C from 1, 10, 100 by 3-fold cross-validation inside the training folds",
     }
+
+
+def run(study):
+    sizes = settings(study)
     results = {}
-    for name in settings["sets"]:
-        print(name)
-        batch, y = load(name, settings["n_graphs"], options.data)
-        results[name] = measure(batch, y, settings, settings["repeats"][name])
-        save("reweighted", options.output, settings, results)
-    draw_figure(results, options.output)
-    if options.output == HERE:
-        fill("reweighted", [table(results)])
-
-
-if __name__ == "__main__":
-    main()
+    for name in sizes["sets"]:
+        study.tell(name)
+        results[name] = study.cached(
+            {"experiment": "reweighted", "set": name, **sizes},
+            lambda: measure(*load_graphs(name, study, sizes["n_graphs"]), sizes, sizes["repeats"][name]),
+        )
+    return results

@@ -1,37 +1,38 @@
-"""Alarms of a stream: the promise, and the delay beside a CUSUM of the mean vector at the same true rate.
+"""Change detection in streams: false alarms, and the delay compared with a CUSUM at the same true rate."""
 
-Graphs are embedded once (M = 512, orders 1, 2, 3), and streams are drawn from the pools without putting back:
-a reference, then 2,000 graphs of the same law (false alarms), or 200 of them and then graphs of another law
-(delay: graphs from the first of the new law to the alarm, cut off at 500). The CUSUM is that of a vector
-(Crosier) in 8, 16 or 32 whitened axes of the whole reference, with three slacks, and that of windows of 5 or
-10 graphs (squared Mahalanobis distance of their mean). Their thresholds are quantiles of their own maxima
-over quiet streams, so that their true rate of false alarms is the one that the detector had: no user can set
-them so; they stand for the best that is to be had. What was measured is kept in streams-work.jsonl.
-Run: python experiments/streams.py
-"""
+from functools import cache
 
-import json
-from pathlib import Path
-
-import networkx as nx
 import numpy as np
-from common import HERE, fill, load, parser, save, save_figure
 
+from experiments.figures import new_figure
+from experiments.sets import ORDERS_TO_3, load_graphs
+from experiments.study import Table
 from grnf import GRNF, Graph
-from grnf.experiments.study import Table
 from grnf.stats import ChangeDetector
 
-ORDERS = {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}
+TITLE = "Change detection in graph streams"
+ABOUT = (
+    "Graphs are embedded once (M = 512, orders 1, 2, 3), and streams are drawn from the pools without "
+    "replacement: a reference, then 2,000 graphs of the same distribution (false alarms), or 200 of them "
+    "and then graphs of another one (delay: graphs from the first changed one to the alarm, cut off at "
+    "500). The CUSUM is that of a vector (Crosier) in 8, 16 or 32 whitened axes of the whole reference, "
+    "with three slacks, and that of windows of 5 or 10 graphs (squared Mahalanobis distance of their "
+    "mean). Their thresholds are quantiles of their own maxima over quiet streams, so that their true rate "
+    "of false alarms is that of the detector. No user can set them so; they stand for the best possible."
+)
+PLACES = ("streams",)
+
 REFERENCE, QUIET, BEFORE, AFTER = 400, 2000, 200, 500
 REWIRED = {f"rewired {share} %": share / 100 for share in (1.5, 3, 6, 12, 25)}
 SWAPPED = {f"swapped {share} %": share / 100 for share in (15, 40)}
 BLOCKS = {f"moved {share} %": share / 100 for share in (5, 10, 20, 40)}
 CUSUMS = [("vector", axes, slack) for axes in (8, 16, 32) for slack in (0.5, 1.0, 2.0)]
 CUSUMS += [("window", axes, size) for axes in (8, 16, 32) for size in (5, 10)]
-DOCS = HERE.parent / "docs"
 
 
 def powerlaw(generator, rewired=0.0, swapped=0.0):
+    import networkx as nx
+
     g = nx.powerlaw_cluster_graph(30, 2, 0.5, seed=int(generator.integers(2**31)))
     for edge in list(g.edges):
         if generator.random() < rewired:
@@ -54,26 +55,32 @@ def blocks(generator, moved=0.0):
     return Graph(20, np.argwhere(np.triu(generator.random((20, 20)) < chance, k=1)))
 
 
-def pools(kind, sizes, M, data):
-    """Vectors of quiet graphs, and of each changed law."""
-    generator = np.random.default_rng(0)
+def laws_of(kind):
+    """The changed distributions of a kind of graphs, and their parameters."""
     if kind == "NCI1":
-        batch, y = load("NCI1", None, data)
-        vectors = GRNF(M, orders=ORDERS, random_state=0).fit_transform(batch).astype(float)
+        return {"one class only": {}}
+    if kind == "powerlaw-cluster":
+        rewired = {name: {"rewired": share} for name, share in REWIRED.items()}
+        return rewired | {name: {"swapped": share} for name, share in SWAPPED.items()}
+    return {name: {"moved": share} for name, share in BLOCKS.items()}
+
+
+def pools(kind, counts, n_changes, M, study):
+    """Vectors of quiet graphs, and of each changed distribution."""
+    generator = np.random.default_rng(0)
+    grnf = GRNF(M, orders=ORDERS_TO_3, random_state=0)
+    if kind == "NCI1":
+        batch, y = load_graphs("NCI1", study)
+        vectors = grnf.fit_transform(batch).astype(float)
         order = generator.permutation(len(y))
         quiet, others = np.split(order, [2 * len(y) // 3])  # no graph is in both
         return {"quiet": vectors[quiet], "one class only": vectors[others[y[others] == y.max()]]}
-    if kind == "powerlaw-cluster":
-        laws = {"quiet": {}, **{name: {"rewired": share} for name, share in REWIRED.items()}}
-        laws |= {name: {"swapped": share} for name, share in SWAPPED.items()}
-        make = powerlaw
-    else:
-        laws = {"quiet": {}, **{name: {"moved": share} for name, share in BLOCKS.items()}}
-        make = blocks
-    grnf, found = GRNF(M, orders=ORDERS, random_state=0), {}
-    for name, law in list(laws.items())[: sizes[2]]:
-        graphs = [make(generator, **law) for _ in range(sizes[0] if name == "quiet" else sizes[1])]
-        found[name] = (grnf.fit_transform if name == "quiet" else grnf.transform)(graphs).astype(float)
+    make = powerlaw if kind == "powerlaw-cluster" else blocks
+    quiet = [make(generator) for _ in range(counts[0])]
+    found = {"quiet": grnf.fit_transform(quiet).astype(float)}
+    for name, law in list(laws_of(kind).items())[:n_changes]:
+        changed = [make(generator, **law) for _ in range(counts[1])]
+        found[name] = grnf.transform(changed).astype(float)
     return found
 
 
@@ -117,23 +124,6 @@ def cusum(rows, kind, axes, parameter):
 def first(over):
     """Graphs until something holds for the first time; None if never."""
     return int(np.argmax(over)) + 1 if over.any() else None
-
-
-class Work:
-    """What was measured, a line for each piece."""
-
-    def __init__(self, path):
-        self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.known = {tuple(json.loads(line)["key"]): json.loads(line)["found"] for line in lines}
-
-    def __call__(self, key, measure):
-        if key not in self.known:
-            self.known[key] = measure()
-            with open(self.path, "a") as file:
-                file.write(json.dumps({"key": key, "found": self.known[key]}) + "\n")
-            print(*key, flush=True)
-        return self.known[key]
 
 
 def quiet_streams(found, numbers, length, **parameters):
@@ -186,46 +176,33 @@ def joined(pieces, name):
     return [entry for piece in pieces for entry in piece[name]]
 
 
-def study(kind, found, work, sizes):
-    """False alarms and delays of one kind of graphs."""
-    quiet = [
-        work(
-            (kind, "quiet", start),
-            lambda s=start: quiet_streams(found, range(s, s + sizes["chunk"]), sizes["length"]),
-        )
-        for start in range(0, sizes["quiet"], sizes["chunk"])
-    ]
+def alarms_and_delays(kind, found, pieces, sizes):
+    """False alarms and delays of one kind of graphs; `pieces(what, count, measure)` measures and caches."""
+    length, after = sizes["length"], sizes["after"]
+    quiet = pieces("quiet", sizes["quiet"], lambda numbers: quiet_streams(found(), numbers, length))
     evidence = np.array(joined(quiet, "evidence"))
-    result = {"streams": len(evidence), "length": sizes["length"], "false_alarms": {}}
+    result = {"streams": len(evidence), "length": length, "false_alarms": {}}
     for alpha in (0.01, 0.05, 0.1, 0.2):
         result["false_alarms"][str(alpha)] = float((evidence >= np.log(1 / alpha)).mean())
     if sizes["mean_time"]:
-        pieces = [
-            work(
-                (kind, "mean_time", s),
-                lambda s=s: quiet_streams(
-                    found, range(s, s + sizes["chunk"]), sizes["length"], mean_time=20_000
-                ),
-            )
-            for s in range(0, sizes["mean_time"], sizes["chunk"])
-        ]
-        over = np.array(joined(pieces, "evidence")) >= np.log(40_000)
+        timed = pieces(
+            "mean_time",
+            sizes["mean_time"],
+            lambda numbers: quiet_streams(found(), numbers, length, mean_time=20_000),
+        )
+        over = np.array(joined(timed, "evidence")) >= np.log(40_000)
         result["mean_time_20000"] = {"streams": len(over), "false_alarms": float(over.mean())}
     rate = max(result["false_alarms"]["0.05"], 1 / len(evidence))
     largest = {str(c): np.concatenate([piece["cusum"][str(c)] for piece in quiet]) for c in CUSUMS}
     thresholds = {name: float(np.quantile(values, 1 - rate)) for name, values in largest.items()}
     result |= {"rate": rate, "delays": {}}
-    for change in found:
-        if change == "quiet":
-            continue
-        pieces = [
-            work(
-                (kind, change, s),
-                lambda s=s, c=change: changed_streams(found, c, range(s, s + sizes["chunk"]), sizes["after"]),
-            )
-            for s in range(0, sizes["changed"], sizes["chunk"])
-        ]
-        result["delays"][change] = delays(pieces, thresholds, sizes["after"])
+    for change in list(laws_of(kind))[: sizes["changes"]]:
+        changed = pieces(
+            change,
+            sizes["changed"],
+            lambda numbers: changed_streams(found(), change, numbers, after),
+        )
+        result["delays"][change] = delays(changed, thresholds, after)
     return result
 
 
@@ -290,15 +267,11 @@ def _by_time(found):
     return f"{asked['false_alarms']:.3f} of {asked['streams']}" if asked else ""
 
 
-def draw(results, output):
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+def draw(results):
+    """Draw delays against the size of the change, for two kinds of graphs."""
+    figure, all_axes = new_figure(10, 4, 2)
     kinds = {"powerlaw-cluster": "rewired", "block model": "moved"}
-    for place, (kind, what) in zip(axes, kinds.items(), strict=True):
+    for axes, (kind, what) in zip(all_axes, kinds.items(), strict=True):
         if kind not in results:
             continue
         found = {name: row for name, row in results[kind]["delays"].items() if name.startswith(what)}
@@ -308,39 +281,46 @@ def draw(results, output):
             ("best", "best CUSUM, chosen in hindsight", "s--"),
             ("cusum", "CUSUM, 16 axes, slack 1", "^:"),
         ):
-            place.plot(share, [row[name] for row in found.values()], style, label=label)
-        place.set(
-            xscale="log", yscale="log", xlabel=f"edges {what}, %", ylabel="graphs until the alarm", title=kind
-        )
-        place.set_xticks(share, [f"{value:g}" for value in share])
-        place.minorticks_off()
-        place.set_yticks([2, 5, 10, 20, 50, 100, 200, 500], ["2", "5", "10", "20", "50", "100", "200", "500"])
-        place.grid(alpha=0.3)
-    axes[0].legend()
-    figure.tight_layout()
-    save_figure(figure, "streams", output)
+            axes.plot(share, [row[name] for row in found.values()], style, label=label)
+        labels = {"xlabel": f"edges {what}, %", "ylabel": "graphs until the alarm", "title": kind}
+        axes.set(xscale="log", yscale="log", **labels)
+        axes.set_xticks(share, [f"{value:g}" for value in share])
+        axes.minorticks_off()
+        ticks = [2, 5, 10, 20, 50, 100, 200, 500]
+        axes.set_yticks(ticks, map(str, ticks))
+    all_axes[0].legend()
+    return figure
 
 
-def main():
-    options = parser(__doc__).parse_args()
-    data = options.data
-    tiny = {"quiet": 6, "length": 60, "changed": 6, "after": 40, "mean_time": 6, "chunk": 6}
-    whole = {"quiet": 1000, "length": QUIET, "changed": 75, "after": AFTER, "mean_time": 100}
-    whole["chunk"] = 25
-    kinds = dict.fromkeys(("powerlaw-cluster", "block model", "NCI1"), whole)
-    pool, M = (6000, 1500, None), 512
-    if options.tiny:
-        kinds, pool, M = {"powerlaw-cluster": tiny}, (600, 60, 3), 64
-    options.output.mkdir(parents=True, exist_ok=True)
-    work, results = Work(Path(options.output) / "streams-work.jsonl"), {}
-    for kind, sizes in kinds.items():
-        results[kind] = study(kind, pools(kind, pool, M, data), work, sizes)
-    settings = {"M": M, "orders": [1, 2, 3], "reference": REFERENCE, "before": BEFORE, "sizes": kinds}
-    save("streams", options.output, settings, results)
-    draw(results, DOCS if options.output == HERE and not options.tiny else options.output)
-    if options.output == HERE and not options.tiny:
-        fill("streams", tables(results))
+def settings(study):
+    names = ("quiet", "length", "changed", "after", "mean_time", "chunk", "changes")
+    counts, kinds = (1000, QUIET, 75, AFTER, 100, 25, None), ("powerlaw-cluster", "block model", "NCI1")
+    M, pool = 512, [6000, 1500]
+    if study.quick:
+        counts, kinds, M, pool = (6, 60, 6, 40, 6, 6, 2), kinds[:1], 64, [600, 60]
+    return {
+        "M": M,
+        "orders": [1, 2, 3],
+        "reference": REFERENCE,
+        "before": BEFORE,
+        "pools": pool,
+        "sizes": {kind: dict(zip(names, counts, strict=True)) for kind in kinds},
+    }
 
 
-if __name__ == "__main__":
-    main()
+def run(study):
+    given = settings(study)
+    results = {}
+    for kind, sizes in given["sizes"].items():
+        found = cache(lambda: pools(kind, given["pools"], sizes["changes"], given["M"], study))
+
+        def pieces(what, count, measure):
+            done, chunk = [], sizes["chunk"]
+            for start in range(0, count, chunk):
+                study.tell(f"{kind}: {what}, {start} of {count}")
+                key = {"experiment": "streams", "kind": kind, "what": what, "start": start, **sizes}
+                done.append(study.cached(key, lambda: measure(range(start, start + chunk))))
+            return done
+
+        results[kind] = alarms_and_delays(kind, found, pieces, sizes)
+    return results

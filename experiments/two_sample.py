@@ -1,29 +1,31 @@
-"""Level and power of the two-sample test beside histograms (degree, clustering, spectrum) and random GIN.
+"""Level and power of the two-sample test, compared with histograms and a random GIN."""
 
-For each family of graphs a pool of unchanged and pools of changed graphs are embedded once; samples are drawn
-from the pools without replacement. Level: both samples unchanged. All methods are permutation tests with 199
-permutations at 5 %; peers have MMD with Gaussian kernels of three widths, aggregated as ours are. Defaults
-were chosen on the family "powerlaw" alone. Results are stored as they come, and a run goes on where it was
-stopped. Run: python experiments/two_sample.py
-"""
-
-import json
 import time
 from types import SimpleNamespace
 
 import numpy as np
-from common import HERE, fill, parser, save, save_figure
 from scipy.stats import binom, spearmanr
-from two_sample_peers import adjacency, peers
-from two_sample_sets import SHARES, families, rewired_pools
 
+from experiments.figures import new_figure
+from experiments.study import Table
+from experiments.two_sample_peers import adjacency, peers
+from experiments.two_sample_sets import SHARES, families, rewired_pools
+from grnf import Graph
 from grnf.datasets import make_sbm
-from grnf.experiments.study import Table
 from grnf.stats import GraphDescriptor
 from grnf.stats.evaluate import in_space
 from grnf.stats.pooling import pooled_views
 from grnf.stats.scores import sample_distances
 from grnf.stats.two_sample import PooledTest, pooled_test
+
+TITLE = "Level and power of the two-sample test"
+ABOUT = (
+    "For each family of graphs a pool of unchanged and pools of changed graphs are embedded once; samples "
+    "are drawn from the pools without replacement. Level: both samples unchanged. All methods are "
+    "permutation tests with 199 permutations at 5 %; the baselines have MMD with Gaussian kernels of three "
+    "widths, aggregated in the same way. Defaults were chosen on the family powerlaw alone."
+)
+PLACES = ("power", "level", "beside")
 
 OURS = "GRNF"
 PERMUTATIONS = 199
@@ -46,23 +48,20 @@ OTHERS = ("level", "again", "seconds", "rank", "speed")
 """Keys that are no change."""
 
 
-class Store:
-    """Finished settings, one line each."""
+class Found(dict):
+    """Results by key; what the cache of a study holds is not measured again."""
 
-    def __init__(self, path):
-        self.path, self.found = path, {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for line in path.read_text().splitlines() if path.exists() else []:
-            record = json.loads(line)
-            self.found[tuple(record.pop("key"))] = record
+    def __init__(self, study):
+        super().__init__()
+        self.study = study
 
     def once(self, key, make):
-        if key not in self.found:
-            self.found[key] = make()
-            with self.path.open("a") as file:
-                file.write(json.dumps({"key": key, **self.found[key]}) + "\n")
-            print(*key, self.found[key], flush=True)
-        return self.found[key]
+        """Return the result of a key; measure it if it is new."""
+        if key not in self:
+            self.study.tell(" ".join(map(str, key)))
+            what = {"experiment": "two_sample", "key": key, "quick": self.study.quick}
+            self[key] = self.study.cached(what, make)
+        return self[key]
 
 
 def embedded(family, graphs):
@@ -81,7 +80,7 @@ def embedded(family, graphs):
     return vectors, {name: 1000 * found / len(graphs) for name, found in seconds.items()}
 
 
-def draw(random, unchanged, changed, share, n):
+def sampled(random, unchanged, changed, share, n):
     """Rows of two samples: unchanged, and one in which so large a share is changed."""
     count = round(share * n)
     rows = random.permutation(unchanged)[: 2 * n - count]
@@ -95,7 +94,7 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
     permutations = PERMUTATIONS if n <= 512 else 99
     found, seconds = dict.fromkeys(vectors, 0), dict.fromkeys(vectors, 0.0)
     for number in range(draws):
-        first, second = draw(random, unchanged, changed, share, n)
+        first, second = sampled(random, unchanged, changed, share, n)
         for name, views in vectors.items():
             if name != OURS and number >= of_peers:
                 continue
@@ -115,10 +114,10 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
     }
 
 
-def run_family(family, store, tiny):
+def run_family(family, found, quick):
     """Level and power at all sizes, up to one where ours and the best peer always reject."""
     keys = [(family.name, *change) for change in [*family.changes, ("level", 0.0)]]  # what takes long is last
-    pools_of = {8: (40, 20)} if tiny else family.pools
+    pools_of = {8: (40, 20)} if quick else family.pools
     prepared = {}
 
     def ready(n):
@@ -126,62 +125,63 @@ def run_family(family, store, tiny):
         if (base, other) not in prepared:
             graphs, pools = family.make(base, other)
             vectors, seconds = embedded(family, graphs)
-            prepared[base, other] = vectors, pools
-            store.once((family.name, "seconds", 0.0, 0), lambda: {"seconds": seconds})
+            prepared[base, other] = vectors, pools, seconds
         return prepared[base, other]
 
     for key in keys:
         _, change, share = key
         for n, (_, other) in pools_of.items():
-            level, power = (10, 5) if tiny else DRAWS[n]
+            level, power = (10, 5) if quick else DRAWS[n]
             null = change == "level"
             if not (null or other):
                 continue
 
             def measure(n=n, null=null, change=change, share=share, draws=level if null else power):
-                vectors, pools = ready(n)
+                vectors, pools, _ = ready(n)
                 changed = pools[None if null else (change, share)]
                 mixed = 0.0 if null else family.mixture(share)
                 return rejected(vectors, pools[None], changed, mixed, n, draws)
 
-            done = store.once((*key, n), measure)["rejected"]
+            done = found.once((*key, n), measure)["rejected"]
             full = done[OURS] == 1 and max(done.values()) == 1
             if not null and full and n < 4096 and n >= 32:
                 break
-            if null and n < 512 and not tiny and not _within(done[OURS], level):
+            if null and n < 512 and not quick and not _within(done[OURS], level):
 
                 def again(n=n):
-                    vectors, pools = ready(n)
+                    vectors, pools, _ = ready(n)
                     return rejected(vectors, pools[None], pools[None], 0.0, n, AGAIN, seed=1000 + n)
 
-                store.once((family.name, "again", 0.0, n), again)
+                found.once((family.name, "again", 0.0, n), again)
+    first = next(iter(pools_of))
+    found.once((family.name, "seconds", 0.0, 0), lambda: {"seconds": ready(first)[2]})
 
 
-def rank_correlations(store, tiny):
+def rank_correlations(found, quick):
     """Spearman correlation of a score with the share of rewired edges, over draws of 64 + 64 graphs."""
 
     def measure():
-        shares = SHARES[::5] if tiny else SHARES
-        family, graphs, pools = rewired_pools(shares, 16 if tiny else 160)
+        shares = SHARES[::5] if quick else SHARES
+        family, graphs, pools = rewired_pools(shares, 16 if quick else 160)
         vectors, _ = embedded(family, graphs)
-        random, n, draws = np.random.default_rng(0), (8 if tiny else 64), (2 if tiny else 20)
-        found = {name: [] for name in vectors}
+        random, n, draws = np.random.default_rng(0), (8 if quick else 64), (2 if quick else 20)
+        ranks = {name: [] for name in vectors}
         for _ in range(draws):
             rows = {share: random.permutation(pools[share])[:n] for share in shares}
             first = random.permutation(pools[None])[:n]
             for name, views in vectors.items():
                 scores = [score(name, views, rows[share], first) for share in shares]
-                found[name].append(float(spearmanr(shares, scores)[0]))
-        return {"correlation": {name: float(np.mean(values)) for name, values in found.items()}}
+                ranks[name].append(float(spearmanr(shares, scores)[0]))
+        return {"correlation": {name: float(np.mean(values)) for name, values in ranks.items()}}
 
-    store.once(("rewired", "rank", 0.0, 64), measure)
+    found.once(("rewired", "rank", 0.0, 64), measure)
 
 
-def speed(store, tiny):
+def speed(found, quick):
     """Processor seconds of a whole test with effect and witnesses, vectors made already, 999 permutations."""
 
     def measure():
-        n = 50 if tiny else 1000
+        n = 50 if quick else 1000
         graphs = make_sbm(2 * n, random_state=0)[0]
         descriptor = GraphDescriptor()
         samples, pooled = pooled_views([graphs[:n], graphs[n:]], ["X", "Y"], descriptor)
@@ -189,7 +189,7 @@ def speed(store, tiny):
         pooled_test(samples, pooled, descriptor)
         return {"n": n, "permutations": 999, "seconds": {OURS: time.process_time() - start}}
 
-    store.once(("SBM", "speed", 0.0, 1000), measure)
+    found.once(("SBM", "speed", 0.0, 1000), measure)
 
 
 def score(name, views, rows, reference):
@@ -262,78 +262,65 @@ def other_tables(found):
     return Table("Beside power", ["", *names], rows)
 
 
-def picture(found, output):
-    import matplotlib.pyplot as plt
+def by_key(results):
+    """The stored list of results, by key."""
+    return {tuple(record["key"]): record for record in results}
 
+
+def tables(results):
+    found = by_key(results)
+    return [power_table(found), level_table(found), other_tables(found)]
+
+
+def draw(results):
+    """Draw the share of rejections against the size of the samples, one panel for each change."""
+    found = by_key(results)
     changes = list(dict.fromkeys(key[:3] for key in found if key[1] not in OTHERS))
     columns = 5
     rows = -(-len(changes) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(3.0 * columns, 2.3 * rows), sharex=True, sharey=True, squeeze=False
-    )
+    figure, axes = new_figure(3.0 * columns, 2.3 * rows, columns, rows, sharex=True, sharey=True)
     names = list(next(iter(_levels(found).values()))["rejected"])
-    colours = dict(zip(names, ["black", "C0", "C1", "C2", "C3"], strict=True))
-    for ax, change in zip(axes.ravel(), changes, strict=False):
+    colors = dict(zip(names, ["black", "C0", "C1", "C2", "C3"], strict=True))
+    for place, (ax, change) in enumerate(zip(axes, changes, strict=False)):
         sizes = sorted(key[3] for key in found if key[:3] == change)
         for name in reversed(names):
             values = [100 * found[*change, n]["rejected"][name] for n in sizes]
-            ax.plot(sizes, values, "o-", ms=3, color=colours[name], label=name, lw=2.2 if name == OURS else 1)
+            ax.plot(sizes, values, "o-", ms=3, color=colors[name], label=name, lw=2.2 if name == OURS else 1)
         ax.axhline(5, color="grey", lw=0.6, ls=":")
         ax.set_xscale("log", base=2)
         ax.set_xticks(TICKS, labels=map(str, TICKS), fontsize=8)
         share = f" {100 * change[2]:g} %" if change[2] else ""
         ax.set_title(f"{change[0]}: {change[1]}{share}", fontsize=8)
         ax.set_ylim(-4, 104)
-    for ax in axes.ravel()[len(changes) :]:
+        if place % columns == 0:
+            ax.set_ylabel("rejected, %", fontsize=8)
+        if place + columns >= len(changes):  # the last one in its column
+            ax.set_xlabel("graphs in each sample", fontsize=8)
+            ax.tick_params(labelbottom=True)
+    for ax in axes[len(changes) :]:
         ax.axis("off")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("rejected, %", fontsize=8)
-    for column in range(columns):
-        last = max((row for row in range(rows) if row * columns + column < len(changes)), default=None)
-        if last is not None:
-            axes[last, column].set_xlabel("graphs in each sample", fontsize=8)
-            axes[last, column].tick_params(labelbottom=True)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="upper center", ncol=5, frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0, 1, 0.965))
-    save_figure(figure, "two_sample", output)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=5, frameon=False, fontsize=9)
+    return figure
 
 
-def main():
-    made = parser(__doc__)
-    made.add_argument("--families", nargs="*", help="compute these alone: no tables, no picture")
-    options = made.parse_args()
-    store = Store(options.output / "two_sample-work.jsonl")
-    for family in families(options.data):
-        if (options.tiny and family.name != "SBM") or family.name not in (options.families or [family.name]):
-            continue
-        run_family(family, store, options.tiny)
-    if options.families:
-        return
-    rank_correlations(store, options.tiny)
-    speed(store, options.tiny)
-    order = [family.name for family in families(options.data)] + ["rewired"]
-    found = dict(sorted(store.found.items(), key=lambda item: order.index(item[0][0])))
-    results = [{"key": list(key), **record} for key, record in found.items()]
-    settings = {
+def settings(_study):
+    return {
         "permutations": PERMUTATIONS,
         "permutations above 512 graphs": 99,
         "draws": {str(n): draws for n, draws in DRAWS.items()},
-        "views": list(GraphDescriptor().fit([graph_of_two()]).views_),
+        "views": list(GraphDescriptor().fit([Graph(2, [(0, 1)])]).views_),
     }
-    save("two_sample", options.output, settings, results)
-    picture(found, HERE.parent / "docs" if options.output == HERE else options.output)
-    if options.output == HERE and not options.tiny:
-        fill("power", [power_table(found)])
-        fill("level", [level_table(found)])
-        fill("beside", [other_tables(found)])
 
 
-def graph_of_two():
-    from grnf import Graph
-
-    return Graph(2, [(0, 1)])
-
-
-if __name__ == "__main__":
-    main()
+def run(study):
+    found = Found(study)
+    known = families(study.path("tu"))
+    for family in known:
+        if not study.quick or family.name == "SBM":
+            run_family(family, found, study.quick)
+    rank_correlations(found, study.quick)
+    speed(found, study.quick)
+    order = [family.name for family in known] + ["rewired"]
+    ordered = sorted(found.items(), key=lambda item: order.index(item[0][0]))
+    return [{"key": list(key), **record} for key, record in ordered]

@@ -1,6 +1,5 @@
 """Families of graphs and the changes that tests are to find: edges rewired or swapped, classes mixed."""
 
-import networkx as nx
 import numpy as np
 
 from grnf import Graph
@@ -92,15 +91,21 @@ def rewired(graph, share, random):
 
 def swapped(graph, share, random):
     """Swap the ends of pairs of edges; every node keeps its degree."""
+    import networkx as nx
+
     swaps = max(round(share * graph.number_of_edges() / 2), 1)
     return nx.double_edge_swap(graph, swaps, max_tries=10_000, seed=int(random.integers(2**31)))
 
 
 def powerlaw(seed):
+    import networkx as nx
+
     return nx.powerlaw_cluster_graph(30, 3, 0.5, seed=seed)
 
 
 def small_world(seed):
+    import networkx as nx
+
     return nx.watts_strogatz_graph(30, 6, 0.1, seed=seed)
 
 

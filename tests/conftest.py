@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("default", deadline=None, derandomize=True, print_blob=False)
-settings.load_profile("default")
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=False)
+settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("GRNF_HYPOTHESIS", "default"))
 
 SHARED = Path(os.environ.get("GRNF_SHARED", Path(__file__).parents[2] / "shared"))
 

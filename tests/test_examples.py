@@ -18,6 +18,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
 def test_gallery(path):
     guest("matplotlib")
@@ -30,6 +31,7 @@ def test_gallery(path):
     assert result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SMALL))
 def test_example(name):
     if name != "pipeline":

@@ -12,14 +12,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from grnf._version import __version__
+
 if TYPE_CHECKING:
-    from grnf import atlas, basis, datasets, io, law, lifts, metric, nn, scale, search, stats, testing
-    from grnf.atlas import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
+    from grnf import basis, datasets, io, law, lifts, maps, metric, nn, scale, search, stats, testing
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
+    from grnf.maps import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
 
-__version__ = "0.1.0"
 
 __all__ = [
     "GRNF",
@@ -32,13 +33,14 @@ __all__ = [
     "GrnfWarning",
     "OrderTooLargeError",
     "ReweightedGRNF",
-    "atlas",
+    "__version__",
     "basis",
     "check_graphs",
     "datasets",
     "io",
     "law",
     "lifts",
+    "maps",
     "metric",
     "nn",
     "null_graph",
@@ -61,13 +63,13 @@ _HOMES = {
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
-    "map": "grnf.atlas",
+    "map": "grnf.maps",
     "null_graph": "grnf.graphs",
 }
 _NAMES = {"map": "map_graphs"}
 """Names that are others at home: one of Python's own is not written over in a module."""
 _MODULES = (
-    *("atlas", "basis", "datasets", "io", "law", "lifts", "metric", "nn", "scale", "search", "stats"),
+    *("basis", "datasets", "io", "law", "lifts", "maps", "metric", "nn", "scale", "search", "stats"),
     "testing",
 )
 

@@ -21,11 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
-from grnf.io.batch import RawBatch
-from grnf.io.doors import block_of_objects
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import is_edge_table, listed_graphs, to_raw
-from grnf.io.raw import RawGraph
+from grnf.io.objects import is_edge_table, listed_graphs, to_batch, to_raw
+from grnf.io.raw import RawBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -236,8 +234,8 @@ def fit_encode(
     if batch is not None:
         encoder = AttributeEncoder.of_batch(batch, unseen=encoder.unseen, missing=encoder.missing)
         return encoder, replace(given, batch=batch, graphs=None)
-    raws = _raws(given, on_error)
-    encoder.fit(raws if isinstance(raws, RawBatch) else [raw for raw in raws if isinstance(raw, RawGraph)])
+    raws = _raws(given)
+    encoder.fit(raws)
     found = _encoded(given, raws, encoder, on_error)
     if not len(found):
         row, reason = found.errors[0]
@@ -254,7 +252,7 @@ def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: 
         if batch is not None:
             encoder.check_keys(batch)
             return replace(given, batch=batch, graphs=None)
-    return _encoded(given, _raws(given, on_error), encoder, on_error)
+    return _encoded(given, _raws(given), encoder, on_error)
 
 
 def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: int = 0) -> Collection:
@@ -426,40 +424,19 @@ def _plain_batch(given: Collection, on_error: str, **widths: Any) -> GraphBatch 
         return None
 
 
-def _raws(given: Collection, on_error: str) -> list[RawGraph | GraphError] | RawBatch:
-    """Return all graphs with named columns, or the errors of those that are not graphs."""
-    objects = given.graphs
-    block = objects if isinstance(objects, RawBatch) else block_of_objects(objects)
-    if block is not None:
-        return block
-    raws: list[RawGraph | GraphError] = []
-    for row, graph in zip(given.rows.tolist(), objects, strict=True):
-        try:
-            raws.append(to_raw(graph))
-        except GraphError as error:
-            if on_error == "raise":
-                raise error.located(index=row, where=given.title) from None
-            raws.append(error)
-    return raws
+def _raws(given: Collection) -> RawBatch:
+    """Return all graphs with named columns; those that cannot be converted are its bad graphs."""
+    return given.graphs if isinstance(given.graphs, RawBatch) else to_batch(given.graphs, on_error="collect")
 
 
-def _encoded(
-    given: Collection, raws: list[RawGraph | GraphError] | RawBatch, encoder: AttributeEncoder, on_error: str
-) -> Collection:
+def _encoded(given: Collection, raws: RawBatch, encoder: AttributeEncoder, on_error: str) -> Collection:
     """Encode all graphs at once; those that fail are reported, and do not affect the others."""
-    good: Any = raws
-    rows, failed = given.rows, dict[int, str]()
-    if not isinstance(raws, RawBatch):
-        kept = np.array([isinstance(raw, RawGraph) for raw in raws], dtype=np.bool_)
-        good = [raw for raw in raws if isinstance(raw, RawGraph)]
-        bad = [raw.explanation for raw in raws if isinstance(raw, GraphError)]
-        failed, rows = dict(zip(rows[~kept].tolist(), bad, strict=True)), rows[kept]
-    batch, places, errors = encoder.encode_batch(good)
-    failed |= {int(rows[place]): reason for place, reason in errors}
+    batch, places, bad = encoder.encode_batch(raws)
+    failed = {int(given.rows[place]): reason for place, reason in bad}
     _raise_first(given, failed, on_error)
-    warn_unused(encoder.unused_columns(good))
+    warn_unused(encoder.unused_columns(raws))
     errors = sorted([*given.errors, *failed.items()])
-    return replace(given, rows=rows[places], errors=errors, batch=batch, graphs=None)
+    return replace(given, rows=given.rows[places], errors=errors, batch=batch, graphs=None)
 
 
 def _taken(graphs: Any, places: IntArray) -> Any:

@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from grnf import Graph
 from grnf.datasets import make_sbm
 from grnf.io import RawGraph, write_graphs
 from guests import guest
@@ -51,11 +50,6 @@ def test_tu_json_and_repeats(call, tu, tmp_path):
     assert report["task"] == "classes"
     assert report["settings"]["lifts"] is None
     assert len(report["selected"]) == 4
-    arguments[arguments.index("--estimator")] = "--head"
-    old = call("classify", tu, "-o", tmp_path / "old", *arguments)
-    assert "--head is now --estimator" in old.stderr
-    assert json.loads(old.stdout)["scores"] == report["scores"]
-    assert "--head" not in call("classify", "--help").stdout
 
 
 def test_numbers(call, tmp_path):
@@ -99,28 +93,3 @@ def test_wrong_usage(call, labelled, tmp_path):
     result = call("classify", tmp_path / "half.jsonl", "-o", tmp_path / "out", *FAST)
     assert result.returncode == 0
     assert "3 of 21 graphs have no label and are left out" in result.stderr
-
-
-def test_baseline_knows_counts_only():
-    from grnf import GraphBatch
-    from grnf.estimators.baseline import structure_free
-
-    path, star = Graph(4, [(0, 1), (1, 2), (2, 3)], np.eye(4)), Graph(4, [(0, 1), (0, 2), (0, 3)], np.eye(4))
-    rows = structure_free(GraphBatch.from_graphs([path, star, Graph(0, [], np.empty((0, 4)))]))
-    np.testing.assert_array_equal(rows[0], rows[1])
-    np.testing.assert_array_equal(rows[2], 0)
-
-
-def test_baseline_of_nodes_with_names_of_their_own():
-    from grnf.collection import encode
-    from grnf.estimators.baseline import structure_free
-    from grnf.io import AttributeEncoder, RawGraph
-
-    def named(first, n):
-        names = np.array(["shared", *(f"node {first + i}" for i in range(n - 1))], dtype=object)
-        return RawGraph(n, np.array([[0, 1]]), {"name": names}, {})
-
-    graphs = [named(100 * number, 40 + number) for number in range(20)]
-    rows = structure_free(encode(graphs, AttributeEncoder(unseen="open").fit(graphs)).batch)
-    assert rows.shape == (20, 2 * 256 + 2)  # and not twice 970 names
-    np.testing.assert_allclose(np.abs(rows[:, :256] - 1 / np.arange(40, 60)[:, np.newaxis]).min(axis=1), 0)

@@ -1,4 +1,4 @@
-"""`grnf distances` and `grnf kernel`, from graphs and from vectors."""
+"""`grnf distances`, from graphs and from vectors."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from cli.lines_format import PATH, TRIANGLE, write_lines
 from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
-from grnf.cli.pairs import Values
+from grnf.cli.distances import Values
 from grnf.collection import Collection
 from grnf.io import read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
@@ -48,7 +48,7 @@ def test_matrix_from_graphs(run, place, tmp_path):
     assert json.loads(result.stdout) == {"output": str(tmp_path / "d.npy"), "graphs": [12, 5]}
     expected = pairwise_distances(vectors(place), vectors(place, "TWO"))
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), expected, atol=1e-7)
-    result = run("kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
+    result = run("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
     assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
     header, rows = table((tmp_path / "k.csv").read_text())
     assert header == ["graph_id", *map(str, range(1, 13))]
@@ -66,7 +66,7 @@ def test_matrix_from_vectors_to_standard_output(call, place, name):
 
 
 def test_graphs_beside_vectors_are_embedded_alike(call, place):
-    result = call("kernel", place / "TWO", place / "one.npy", "--json")
+    result = call("distances", "--kernel", place / "TWO", place / "one.npy", "--json")
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert [record["graph_id"] for record in found] == ["1", "2", "3", "4", "5"]
     values = np.array([record["kernel"] for record in found])
@@ -77,11 +77,11 @@ def test_nearest(run, place):
     D = pairwise_distances(vectors(place))
     np.fill_diagonal(D, np.inf)
     header, rows = table(run("distances", place / "one.npz", "--nearest", 3).stdout)
-    assert header == ["graph_id", "rank", "neighbour", "distance"]
+    assert header == ["graph_id", "rank", "neighbor", "distance"]
     assert len(rows) == 36
     np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(D)[:, :3].ravel(), atol=1e-7)
     assert all(row[0] != row[2] for row in rows)
-    result = run("kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
+    result = run("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
     found = [json.loads(line)["kernel"] for line in result.stdout.splitlines()]
     np.testing.assert_allclose(
         found, pairwise_kernels(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7
@@ -99,13 +99,13 @@ def test_pairs_with_intervals(run, place, tmp_path):
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
     assert (second["distance"], second["method"]) == (0, "betting")
-    result = run("kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = run("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
     first = json.loads(result.stdout.splitlines()[0])
     similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
     assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
-    header, rows = table(run("kernel", place / "one.npy", "--pairs", pairs).stdout)
+    header, rows = table(run("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
     assert float(rows[1][2]) == pytest.approx(pairwise_kernels(vectors(place))[3, 3])
 
@@ -114,7 +114,7 @@ def test_pairs_with_intervals(run, place, tmp_path):
     ("text", "message"),
     [
         ("0,99\n", "line 1: {place}/one.npy has no graph called '99'"),
-        ("0,1\n0\n", "line 2: two ids are wanted, 1 columns found"),
+        ("0,1\n0\n", "line 2: expected two ids, found 1 columns"),
     ],
 )
 def test_bad_pairs(call, place, tmp_path, text, message):
@@ -161,12 +161,12 @@ def test_vectors_of_different_transformers(call, place, tmp_path):
     (tmp_path / "other.npy.json").unlink()
     np.save(other, np.zeros((2, 3)))
     result = call("distances", place / "one.npy", other)
-    assert "vectors of length 16" in result.stderr
+    assert "length 16" in result.stderr
     (tmp_path / "pairs.csv").write_text("0,1\n")
     result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1)
     assert "other.npy.json is missing" in result.stderr
     result = call("distances", other, place / "TWO")
-    assert "say it with --like" in result.stderr
+    assert "Pass it with --like" in result.stderr
 
 
 def test_damaged_vectors(call, tmp_path):
@@ -176,15 +176,15 @@ def test_damaged_vectors(call, tmp_path):
     assert "holds no vectors" in result.stderr
 
 
-def test_uncentred_vectors_give_the_same_kernel(call, place, tmp_path):
+def test_uncentered_vectors_give_the_same_kernel(call, place, tmp_path):
     assert call("embed", place / "ONE", "-o", tmp_path / "z.npy", "-m", 16, "--no-center").returncode == 0
-    assert call("kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
+    assert call("distances", "--kernel", tmp_path / "z.npy", "-o", tmp_path / "k.npy", "-q").stdout == ""
     np.testing.assert_allclose(np.load(tmp_path / "k.npy"), pairwise_kernels(vectors(place)), atol=1e-6)
 
 
 def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
     """The matrix is never in memory: no call asks for more rows than are held."""
-    monkeypatch.setattr("grnf.cli.pairs.BYTES_OF_ROWS", 8 * 7 * 3)
+    monkeypatch.setattr("grnf.cli.distances.BYTES_OF_ROWS", 8 * 7 * 3)
     Z = np.random.default_rng(0).normal(size=(7, 4))
     asked = []
 
@@ -198,7 +198,7 @@ def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 
 
-def test_rows_of_nan_are_nobodys_neighbours(tmp_path, call):
+def test_rows_of_nan_are_nobodys_neighbors(tmp_path, call):
     np.save(tmp_path / "z.npy", np.array([[0.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]))
     _, rows = table(call("distances", tmp_path / "z.npy", "--nearest", 2).stdout)
     assert rows == [["0", "1", "2", "1"], ["2", "1", "0", "1"]]

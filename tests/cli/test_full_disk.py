@@ -102,7 +102,7 @@ def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
 
 def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
     result = run_patched(
-        limit("grnf.search.segment", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
+        limit("grnf.search.segments", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
     )
     assert result.returncode == 1
     assert "z.index cannot be written: File too large" in result.stderr
@@ -165,11 +165,11 @@ def test_conversions_name_their_output(call, full, tu, tmp_path, output, name):
     assert names(tmp_path) == ["TU"]
 
 
-@pytest.mark.parametrize("command", ["distances", "kernel"])
+@pytest.mark.parametrize("kernel", [[], ["--kernel"]])
 @pytest.mark.parametrize("suffix", ["npy", "csv"])
-def test_values_name_their_output(call, full, tu, tmp_path, command, suffix):
+def test_values_name_their_output(call, full, tu, tmp_path, kernel, suffix):
     full("out*")
-    result = call(command, tu, "-m", 8, "-o", tmp_path / f"out.{suffix}")
+    result = call("distances", tu, *kernel, "-m", 8, "-o", tmp_path / f"out.{suffix}")
     assert result.returncode == 1
     assert f"out.{suffix} cannot be written: No space left on device" in result.stderr
 
@@ -212,7 +212,7 @@ def test_an_output_is_not_written_over(call, tu, tmp_path):
         (["embed", tu, "-m", 8, "-o"], "z.npy", "y.npy"),
         (["convert", tu], "z.json", "y.json"),
         (["distances", tu, "-m", 8, "-o"], "d.npy", "e.npy"),
-        (["kernel", tu, "-m", 8, "-o"], "k.csv", "l.csv"),
+        (["distances", "--kernel", tu, "-m", 8, "-o"], "k.csv", "l.csv"),
     ):
         (tmp_path / first).write_bytes(b"mine")
         refused = call(*command, tmp_path / first)

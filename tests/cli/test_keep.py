@@ -15,8 +15,7 @@ from cli.test_resume import COUNT, STOP_AFTER_TWO
 from grnf import GRNF
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import read_blocks, read_graphs
-from grnf.io.batch import joined, sized
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell, joined, sized
 from grnf.io.vectors import holds_vectors, read_vectors
 
 pytest.importorskip("rdkit")

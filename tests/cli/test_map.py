@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from atlas_pages import meta_of, parts_of
 from guests import guest
+from map_pages import meta_of, parts_of
 
 MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
 
@@ -37,7 +37,7 @@ def test_columns_of_a_table_are_colours(call, tmp_path):
         "name",
         "-m",
         32,
-        "--colour",
+        "--color",
         "target",
         "--on-error",
         "skip",

@@ -106,6 +106,18 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(call, graphs, tmp_path, m
     assert len(alarms) == 1
 
 
+def test_a_run_that_ends_before_its_first_graph_is_resumed(call, graphs, tmp_path):
+    """As when a service is restarted before anything has arrived."""
+    stream = tmp_path / "growing.s6"
+    stream.write_bytes(b"")
+    for lines, count in ((b"", 0), ((graphs / "stream.s6").read_bytes(), N_USUAL + N_OTHER)):
+        stream.write_bytes(lines)
+        done = call("monitor", graphs / "usual.s6", stream, *options(tmp_path))
+        assert done.returncode == 0, done.stderr
+        rows, _ = records((tmp_path / "out.jsonl").read_text())
+        assert [row["graph"] for row in rows] == list(range(count))
+
+
 def test_killed_while_it_follows_a_file(graphs, tmp_path):
     lines = (graphs / "stream.s6").read_bytes().splitlines(keepends=True)
     growing, out = tmp_path / "growing.s6", tmp_path / "out.jsonl"

@@ -68,8 +68,8 @@ def test_graphs_among_themselves(call, tu, tmp_path):
         (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
         (["one.npy", "--reference", "one.npy"], 1, "1 graph that can be used"),
         (["new.npy", "-k", "200"], 1, "smaller n_neighbors"),
-        (["new.npy", "--reference", "nan.npy"], 1, "[3]: the vector holds NaN"),
-        (["new.npy", "--reference", "wide.npy"], 1, "both must come from one transformer"),
+        (["new.npy", "--reference", "nan.npy"], 1, "nan.npy, graph 3: the vector holds NaN"),
+        (["new.npy", "--reference", "wide.npy"], 1, "Make both with the same transformer"),
     ],
 )
 def test_clear_errors(call, vectors, monkeypatch, arguments, code, what):

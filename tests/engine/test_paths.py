@@ -21,7 +21,7 @@ def sorted_everywhere(monkeypatch):
     """Send every graph through the sorted paths."""
     monkeypatch.setattr(costs, "SORTED_FROM", 0)
     used = []
-    for name in ("u2_sorted", "ub_sorted"):
+    for name in ("sorted_pair_sums", "sorted_tuple_sums"):
         original = getattr(plan, name)
         monkeypatch.setattr(plan, name, lambda *args, f=original, name=name: (used.append(name), f(*args)))
 
@@ -50,7 +50,7 @@ def test_sorted_paths(sorted_everywhere, activation, k, normalize):
             assert_engine_is_definition(
                 graphs, k, activation=activation, normalize=normalize, adjacency_channel=adjacency_channel
             )
-    assert ("u2_sorted" if k == 2 else "ub_sorted") in sorted_everywhere
+    assert ("sorted_pair_sums" if k == 2 else "sorted_tuple_sums") in sorted_everywhere
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])

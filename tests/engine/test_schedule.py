@@ -9,14 +9,15 @@ import pytest
 
 from grnf import CostWarning, Graph, GraphBatch
 from grnf.engine import Schedule, costs
-from grnf.engine.alike import count_alike
-from grnf.engine.costs import estimated_terms
-from grnf.engine.low import grouped, neighbours, statistics
+from grnf.engine.costs import count_distinct, estimated_terms
+from grnf.engine.grouping import grouped
+from grnf.engine.neighbours import neighbours
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
+from grnf.engine.statistics import statistics
+from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
-from grnf.engine.type_lists import list_types
 from grnf.law import ParameterLaw
 
 LAW = ParameterLaw({1: 2 / 3, 2: 1 / 3})
@@ -142,7 +143,7 @@ def test_estimates_follow_what_the_plan_does(name, B, linear):
     counted = counted_terms(batch, B, linear)
     estimated = estimated_terms(batch, B, linear)
     assert counted / 5 <= estimated <= 5 * counted
-    assert estimated <= estimated_terms(batch, B, linear, looked_at=0) * (1 + 1e-9)
+    assert estimated <= estimated_terms(batch, B, linear, sampled=0) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -152,7 +153,7 @@ def test_classes_are_counted_as_the_loops_find_them(name):
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, piece), piece.directed)
         few = batch.take(piece.members)
-        found = count_alike(few)
+        found = count_distinct(few)
         np.testing.assert_array_equal(found.classes, np.diff(grouped(s, engine._bits).node_ptr))
         np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbours(s)).node_ptr))
 

@@ -6,7 +6,8 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.engine import Engine, Piece
-from grnf.engine.low import neighbours, statistics
+from grnf.engine.neighbours import neighbours
+from grnf.engine.statistics import statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle

@@ -12,11 +12,10 @@ from grnf import Graph, GraphBatch
 from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
-from grnf.engine.low import neighbours, statistics
-from grnf.engine.neighbours import SEARCHED
-from grnf.engine.row_triples import listed_triples, triples_of_rows
+from grnf.engine.neighbours import SEARCHED, neighbours
 from grnf.engine.schedule import Piece
-from grnf.engine.triple_types import triples_along_edges
+from grnf.engine.statistics import statistics
+from grnf.engine.triple_types import listed_triples, triples_along_edges, triples_of_rows
 from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
 from random_graphs import cycle

@@ -1,5 +1,6 @@
 import pickle
 import threading
+from functools import partial
 
 import joblib
 import networkx as nx
@@ -7,19 +8,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.svm import SVC
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import (
+    check_no_attributes_set_in_init,
+    check_parameters_default_constructible,
+)
 from threadpoolctl import threadpool_info
 
-from grnf import GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning
+from grnf import GRNF, GraphError, GRNFClassifier, GRNFRegressor, GrnfWarning, ReweightedGRNF
 from grnf.datasets import make_delaunay, make_sbm
-from grnf.estimators.views import View, as_menu, recipe
+from grnf.estimators import FeatureViews
 from grnf.io import read_tu
-from grnf.law import Gaussian, ParameterLaw
-from grnf.lifts import Degree, Propagate, RandomWalk, Size, Triangles
+from grnf.lifts import Degree, RandomWalk, Size, Triangles
 from grnf.testing import assert_invariant
 
 SMALL = {"n_components": 32}
@@ -94,8 +100,6 @@ def test_scikit_learn_manners(sbm):
         GRNFClassifier(**SMALL).fit(graphs, np.linspace(0, 1, 60))
     with pytest.raises(ValueError, match="estimator must be"):
         GRNFClassifier(estimator="woods", **SMALL).fit(graphs, y)
-    with pytest.raises(ValueError, match="lifts must be"):
-        GRNFClassifier(lifts=[Ridge()], **SMALL).fit(graphs, y)
 
 
 def test_names_as_classes_and_any_kind_of_graph():
@@ -135,77 +139,31 @@ def test_bad_samples(sbm):
         assert len(model.set_params(on_error="skip").predict(bad)) == 60
 
 
-def test_grid_search_over_the_estimator_embeds_each_graph_once(sbm):
+@pytest.mark.parametrize("kind", [str, partial(joblib.Memory, verbose=0)])
+def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch, kind):
     graphs, y = sbm
-    grid = {"C": [1.0, 10.0, 100.0], "gamma": [0.3, 1.0]}
-    model = GRNFClassifier(n_components=24, gamma=1.0, lifts="recipe")
-    once = len(recipe()) * len(graphs)
-    search = GridSearchCV(model, grid, cv=3).fit(graphs, y)
-    assert model._vectors.computed == once
-    search.predict(graphs)
-    clone(model).set_params(estimator="linear").fit(graphs, y)
-    assert model._vectors.computed == once
-    clone(model).set_params(random_state=1).fit(graphs, y)
-    assert model._vectors.computed == 2 * once
-    alone = GRNFClassifier(n_components=24, lifts="recipe").fit(graphs, y)
-    assert alone._vectors.computed == once  # what no clone of it has is computed
-    size = len(pickle.dumps(alone))
-    alone.predict([*graphs, *graphs])
-    assert alone._vectors.computed >= once
-    assert len(pickle.dumps(alone)) == size < 24 * 4 * once + 8000  # without them; channels have 8 bytes each
-
-
-@pytest.mark.parametrize("kind", [str, lambda path: path, joblib.Memory])
-def test_vectors_on_disk(sbm, tmp_path, monkeypatch, kind):
-    graphs, y = sbm
-    memory = kind(tmp_path) if kind is not joblib.Memory else joblib.Memory(tmp_path, verbose=0)
-    computed = []
-    embed = View._embed
-    monkeypatch.setattr(View, "_embed", lambda view, batch: computed.append(len(batch)) or embed(view, batch))
-    grid = {"C": [1.0, 10.0, 100.0]}
-    for _ in range(2):  # the second time all is there
-        search = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None, memory=memory), grid, cv=3).fit(
-            graphs, y
-        )
-        assert sum(computed) == (3 + 1) * len(graphs)  # once a fold, once in the last fit
-    plain = GridSearchCV(GRNFClassifier(24, gamma=1.0, lifts=None), grid, cv=3).fit(graphs, y)
-    assert search.best_params_ == plain.best_params_
-    np.testing.assert_array_equal(
-        search.best_estimator_.transform(graphs), plain.best_estimator_.transform(graphs)
-    )
-
-
-def test_memory_changes_nothing(sbm):
-    graphs, y = sbm
-    with_memory = GRNFClassifier(**SMALL).fit(graphs, y)
-    again = clone(with_memory).fit(graphs, y)
-    for nothing in (None, False):
-        without = GRNFClassifier(memory=nothing, **SMALL).fit(graphs, y)
-        np.testing.assert_array_equal(without.transform(graphs), with_memory.transform(graphs))
-        assert "_vectors" not in vars(without)
-    np.testing.assert_array_equal(again.transform(graphs), with_memory.transform(graphs))
+    embedded = []
+    whole = GRNF.fit_transform
+    monkeypatch.setattr(GRNF, "fit_transform", lambda grnf, X, _: embedded.append(len(X)) or whole(grnf, X))
+    plain = GRNFClassifier(**SMALL).fit(graphs, y)
+    model = GRNFClassifier(memory=kind(tmp_path), **SMALL)
+    search = GridSearchCV(model, {"C": [1.0, 10.0, 100.0]}, cv=3).fit(graphs, y)
+    assert embedded == [60, 40, 40, 40, 60]  # once without memory, then once per fold, and for the last fit
+    again = model.fit(graphs, y)
+    assert len(embedded) == 5
+    np.testing.assert_array_equal(again.predict_proba(graphs), plain.predict_proba(graphs))
+    np.testing.assert_array_equal(search.best_estimator_.transform(graphs), plain.transform(graphs))
     with pytest.raises(ValueError, match="memory"):
         GRNFClassifier(memory=3, **SMALL).fit(graphs, y)
 
 
-def test_cache_is_the_old_name_of_memory(sbm):
-    graphs, y = sbm
-    for value in (True, False):
-        model = clone(GRNFClassifier(cache=value, **SMALL))
-        assert model.get_params()["cache"] is value
-        with pytest.warns(FutureWarning, match="cache of GRNFClassifier is now memory"):
-            model.fit(graphs, y)
-        assert model._vectors.computed == (len(graphs) if value else 0)
-
-
-def test_results_of_choosing_are_those_of_a_grid_search(sbm):
+def test_results_of_choosing_have_the_form_of_a_grid_search(sbm):
     graphs, y = sbm
     model = GRNFClassifier(lifts=None, C=[1.0, 10.0], gamma=[0.3, 1.0], **SMALL).fit(graphs, y)
     Z = model.transform(graphs)
     search = GridSearchCV(SVC(), {"C": [1.0, 10.0], "gamma": [0.3, 1.0]}, cv=5).fit(Z, y)
     found = pd.DataFrame(model.cv_results_)
-    assert set(found.columns) == set(pd.DataFrame(search.cv_results_).columns)
-    assert len(found) == 4
+    assert set(found.columns) == {name for name in search.cv_results_ if not name.endswith("_time")}
     assert found.params[model.best_index_] == model.best_params_
     assert found.mean_test_score[model.best_index_] == model.best_score_ == found.mean_test_score.max()
     assert found.rank_test_score[model.best_index_] == 1
@@ -217,43 +175,40 @@ def test_results_of_choosing_are_those_of_a_grid_search(sbm):
     assert not hasattr(model, "best_params_")
 
 
-def test_head_is_the_old_name_of_estimator(sbm):
+@pytest.mark.parametrize(
+    ("estimator", "methods"),
+    [
+        ("auto", {"decision_function", "predict_proba"}),
+        ("linear", {"decision_function", "predict_proba"}),
+        ("boosted", {"decision_function", "predict_proba"}),
+        ("network", {"predict_proba"}),
+        ("forest", {"predict_proba"}),
+        (LinearSVC(), {"decision_function"}),
+        (GaussianNB(), {"predict_proba"}),
+    ],
+)
+def test_methods_are_those_of_the_estimator(sbm, estimator, methods):
     graphs, y = sbm
-    model = clone(GRNFClassifier(head="linear", lifts=None, **SMALL))
-    assert model.get_params()["head"] == "linear"
-    assert model.get_params()["estimator"] == "auto"
-    with pytest.warns(FutureWarning, match="head of GRNFClassifier is now estimator"):
-        model.fit(graphs, y)
-    with pytest.warns(FutureWarning, match="head_ is now estimator_"):
-        assert model.head_ is model.estimator_
-    assert list(model.best_params_) == ["logisticregression__C"]
-    with pytest.warns(FutureWarning, match="selected_ is now best_params_"):
-        assert model.selected_ == {**model.best_params_, "score": model.best_score_}
-    model = GRNFRegressor(head=Ridge(), lifts=None, **SMALL)
-    with pytest.warns(FutureWarning, match="head of GRNFRegressor is now estimator"):
-        model.fit(graphs, y)
-    with pytest.warns(FutureWarning, match="selected_"):
-        assert model.selected_ == {}
-    model.set_params(head="deprecated", estimator=Ridge()).fit(graphs, y)
+    model = GRNFClassifier(lifts=None, estimator=estimator, **SMALL)
+    names = ("decision_function", "predict_proba")
+    assert {name for name in names if hasattr(model, name)} == methods
+    assert {name for name in names if hasattr(clone(model).fit(graphs, y), name)} == methods
+    assert np.isfinite(cross_val_score(model, graphs, y, cv=2, scoring="roc_auc")).all()
+    calibrated = CalibratedClassifierCV(model, cv=2).fit(graphs, y)
+    np.testing.assert_allclose(calibrated.predict_proba(graphs[:4]).sum(axis=1), 1)
 
 
-def test_laws_that_print_alike_do_not_share_vectors(sbm):
-    graphs, y = sbm
-    first, second = (ParameterLaw({1: 1.0}, Gaussian(scale)) for scale in (1.0, 1 + 1e-7))
-    assert repr(first) == repr(second)
-    settings = {"lifts": None, "grnf_params": {"dtype": "float64"}, **SMALL}
-    model = GRNFClassifier(orders=first, **settings).fit(graphs, y)
-    found = clone(model).set_params(orders=second).fit(graphs, y).transform(graphs)
-    fresh = GRNFClassifier(orders=second, memory=None, **settings).fit(graphs, y)
-    np.testing.assert_array_equal(found, fresh.transform(graphs))
-    assert not np.array_equal(found, model.transform(graphs))
+@pytest.mark.parametrize("kind", [GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF, FeatureViews])
+def test_constructors_pass_the_check_of_scikit_learn(kind):
+    check_parameters_default_constructible(kind.__name__, kind())
+    check_no_attributes_set_in_init(kind.__name__, kind())
 
 
-def test_standardized_attributes_are_embedded_anew_for_each_fold():
-    graphs, y = make_delaunay(30, n_nodes=6, random_state=0)
-    model = GRNFClassifier(8, lifts="recipe")
-    half, other = model.fit(graphs[:15], y[:15]).transform(graphs[:5]), clone(model).fit(graphs[15:], y[15:])
-    assert not np.allclose(half, other.transform(graphs[:5]))
+@pytest.mark.parametrize("lifts", ["foo", 3, {}, {"a": "foo"}, {"a": 3}, [Degree(), "foo"], [Ridge()]])
+def test_wrong_lifts(sbm, lifts):
+    wrong = {3: "3", "foo": "'foo'"}.get(lifts if isinstance(lifts, str | int) else None, "")
+    with pytest.raises(ValueError, match=f"lifts must be 'auto', None, .*; got {wrong}"):
+        GRNFClassifier(lifts=lifts, **SMALL).fit(*sbm)
 
 
 def test_threads_that_share_a_model_get_reports_of_their_own(sbm):
@@ -302,19 +257,7 @@ def test_embedding_with_its_report(sbm):
     assert found.rows.tolist() == [0, 2]
     with pytest.raises(GraphError, match=r"X\[1\]"):
         model.embed(bad, on_error="raise")
-    with pytest.warns(FutureWarning, match=r"embed\(X\) without on_error.* is now transform"):
-        np.testing.assert_array_equal(model.embed(graphs[:2]), plain)
-
-
-def test_menus():
-    assert as_menu(None) == {"plain": []}
-    assert list(as_menu(Degree())) == ["lifted"]
-    assert [type(lift) for lift in as_menu([Degree(), Propagate()])["lifted"]] == [Degree, Propagate]
-    assert list(as_menu({"a": Degree(), "b": []})) == ["a", "b"]
-    graphs, y = make_sbm(20, random_state=0)
-    model = GRNFClassifier(16, lifts={"a": [Degree()], "b": []}).fit(graphs, y)
-    assert model.transform(graphs).shape == (20, 32)
-    assert GRNFClassifier(16, lifts=None, orders={1: 1.0}, grnf_params={"dtype": "float64"}).fit(graphs, y)
+    assert model.embed(bad).errors == whole.errors  # as the model does
 
 
 def test_mutag(shared):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from grnf import Graph, GraphBatch
 from grnf.collection import encode
-from grnf.estimators.histograms import COARSE_DEPTHS, ColourSets, Counts, SetsKernel
-from grnf.io import AttributeEncoder
+from grnf.estimators.histograms import COARSE_DEPTHS, Counts, SetsKernel, WLLabels, structure_free
+from grnf.io import AttributeEncoder, RawGraph
 
 
 def labelled(seed, n_graphs=8, numbers=False):
@@ -38,7 +38,7 @@ def _raws(graphs):
     return [to_raw(graph) for graph in graphs]
 
 
-def colour_counts(graph, depth, columns=("kind",)):
+def label_counts(graph, depth, columns=("kind",)):
     """Colours written out as nested tuples: the oracle."""
     colours = {v: tuple(graph.nodes[v][name] for name in columns) for v in graph}
     found = Counter((0, colour) for colour in colours.values())
@@ -57,18 +57,17 @@ def intersection(first, second):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
-def test_kernels_are_intersections_of_histograms_of_colours(seed, numbers):
+def test_kernels_are_intersections_of_histograms_of_labels(seed, numbers):
     graphs = labelled(seed, numbers=numbers)
     if not any(len(graph) for graph in graphs) or not any(graph.size() for graph in graphs):
         return
     batch = encoded(graphs)
-    colours = ColourSets().fit(batch)
-    sets = colours.rows(batch)
+    sets = WLLabels().fit(batch).sets(batch)
     depths = [(depth, ("kind",)) for depth in COARSE_DEPTHS] + ([(2, ("kind", "charge"))] if numbers else [])
     assert sets.n_kinds == len(depths)
     own, others = SetsKernel(sets)(), SetsKernel(sets.take(np.arange(3)))(sets)
     for number, (depth, columns) in enumerate(depths):
-        counted = [colour_counts(graph, depth, columns) for graph in graphs]
+        counted = [label_counts(graph, depth, columns) for graph in graphs]
         K = np.array([[intersection(a, b) for b in counted] for a in counted], dtype=float)
         K /= np.sqrt(np.diag(K))[:, np.newaxis] * np.sqrt(np.diag(K))
         np.testing.assert_allclose(own[number], K, rtol=1e-5)
@@ -78,8 +77,8 @@ def test_kernels_are_intersections_of_histograms_of_colours(seed, numbers):
 def test_numbering_and_company_change_nothing():
     graphs = labelled(3)
     turned = [nx.relabel_nodes(g, {v: len(g) - 1 - v for v in g}) for g in graphs]
-    rows = ColourSets().fit(encoded(graphs)).rows
-    first, second, alone = rows(encoded(graphs)), rows(encoded(turned)), rows(encoded(graphs[5:]))
+    sets = WLLabels().fit(encoded(graphs)).sets
+    first, second, alone = (sets(encoded(some)) for some in (graphs, turned, graphs[5:]))
     for g in range(len(graphs)):
         keys = np.sort(first.keys[first.graph == g])
         np.testing.assert_array_equal(keys, np.sort(second.keys[second.graph == g]))
@@ -91,7 +90,7 @@ def test_degrees_where_there_is_nothing_else():
     batch = GraphBatch.from_graphs(
         [Graph(3, [(0, 1), (1, 2)]), Graph(3, [(0, 1), (1, 2), (0, 2)]), Graph(0, []), Graph(0, [])]
     )
-    K = SetsKernel(ColourSets().fit(batch).rows(batch))()[0]
+    K = SetsKernel(WLLabels().fit(batch).sets(batch))()[0]
     assert K[0, 1] < 0.5
     np.testing.assert_allclose(np.diag(K), 1)
     assert K[2, 3] == 1  # graphs without nodes are alike
@@ -100,8 +99,9 @@ def test_degrees_where_there_is_nothing_else():
 
 def test_sketch_products_are_the_kernel_on_average():
     graphs = labelled(5, n_graphs=80)
-    sets = ColourSets().fit(encoded(graphs)).rows(encoded(graphs))
-    Z = sets.sketch(256).astype(float)
+    batch = encoded(graphs)
+    labels = WLLabels(256).fit(batch)
+    sets, Z = labels.sets(batch), labels.transform(batch).astype(float)
     errors = (Z @ Z.T - SetsKernel(sets)()[1])[np.triu_indices(80, 1)]
     assert abs(errors.mean()) < 0.01
     assert errors.std() < 1.5 / 16  # about one over the root of the width
@@ -110,8 +110,8 @@ def test_sketch_products_are_the_kernel_on_average():
 def test_counts():
     graphs = labelled(7, numbers=True)
     counts = Counts().fit(encoded(graphs))
-    rows = counts.rows(encoded(graphs))
-    assert rows.shape == (len(graphs), counts.width)
+    rows = counts.transform(encoded(graphs))
+    assert rows.shape == (len(graphs), 2 + 25 + 3 + 2 + 3)  # sizes, degrees, kinds, bonds, one number
     np.testing.assert_allclose(np.expm1(rows[:, 0]), [len(g) for g in graphs], rtol=1e-5)
     np.testing.assert_allclose(np.expm1(rows[:, 1]), [g.size() for g in graphs], rtol=1e-5)
     kinds = np.expm1(rows[:, 27:30])  # after sizes and degrees 0 .. 24
@@ -128,4 +128,23 @@ def test_categories_that_fit_has_not_seen_are_not_counted(seed):
     graphs = labelled(seed, n_graphs=12)
     batch = encoded(graphs)
     counts = Counts().fit(batch.take(np.arange(2)))
-    assert counts.rows(batch).shape == (12, counts.width)
+    kinds = sum(map(len, [*counts.node_kinds_, *counts.edge_kinds_]))
+    assert counts.transform(batch).shape == (12, 2 + 25 + kinds)
+
+
+def test_baseline_knows_counts_only():
+    path, star = Graph(4, [(0, 1), (1, 2), (2, 3)], np.eye(4)), Graph(4, [(0, 1), (0, 2), (0, 3)], np.eye(4))
+    rows = structure_free(GraphBatch.from_graphs([path, star, Graph(0, [], np.empty((0, 4)))]))
+    np.testing.assert_array_equal(rows[0], rows[1])
+    np.testing.assert_array_equal(rows[2], 0)
+
+
+def test_baseline_of_nodes_with_names_of_their_own():
+    def named(first, n):
+        names = np.array(["shared", *(f"node {first + i}" for i in range(n - 1))], dtype=object)
+        return RawGraph(n, np.array([[0, 1]]), {"name": names}, {})
+
+    graphs = [named(100 * number, 40 + number) for number in range(20)]
+    rows = structure_free(encoded(graphs))
+    assert rows.shape == (20, 2 * 256 + 2)  # and not twice 970 names
+    np.testing.assert_allclose(np.abs(rows[:, :256] - 1 / np.arange(40, 60)[:, np.newaxis]).min(axis=1), 0)

@@ -181,15 +181,15 @@ def test_save_and_load(settings, tmp_path):
         ("[]", "is not a saved transformer"),
         ('{"format": "grnf-transformer", "version": 99}', "has version 99 of the format"),
         (
-            '{"format": "grnf-transformer", "version": 1}',
-            "is of an earlier version, .* Fit and save it again",
+            '{"format": "grnf-transformer", "version": 2}',
+            "has version 2 of the format; this release reads 3. Fit and save the transformer again",
         ),
-        ('{"format": "grnf-transformer", "version": 2}', "is damaged"),
+        ('{"format": "grnf-transformer", "version": 3}', "is damaged"),
         (
             json.dumps(
                 {
                     "format": "grnf-transformer",
-                    "version": 2,
+                    "version": 3,
                     "params": {"orders": {"law": "x"}, "proposal": None},
                     "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
                 }

@@ -4,9 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-from grnf.basis import positions
-from grnf.experiments.authors import (
+from experiments.authors import (
     DIAGONAL_AND_ROW,
     EDGE_TERMS,
     ORDERS,
@@ -14,6 +12,8 @@ from grnf.experiments.authors import (
     WithoutEdgeTerms,
     first_version_features,
 )
+
+from grnf.basis import positions
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import Graph, GraphBatch
 from grnf.law import ParameterLaw

@@ -1,68 +1,84 @@
-"""Each experiment at a small size: the statistics it must show, its JSON, its figure and its tables."""
+"""The paper's experiments at quick size: the statistics they must show, and their report."""
 
-import importlib
-import json
+import base64
 import math
+import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from experiments.__main__ import main
+from experiments.report import Section, page
+from experiments.runner import module_of, reproduce
+from experiments.sets import load_benchmark
+from experiments.study import Study, Table
 
 import brec_files
-import tu_sets
-from grnf.experiments import EXPERIMENTS, accuracy, pair_tests, published, synthetic, table1, theorem2, tsne
-from grnf.experiments.runner import reproduce
-from grnf.experiments.study import Study
-from grnf.experiments.vectors import load_benchmark
+from experiments import EXPERIMENTS, PAPER, accuracy, brec, published, synthetic, table1, theorem2, tsne
+from guests import guest
+
+VOID = {"meta", "img", "br"}
 
 
-def checked(name, study):
-    """Run an experiment; check that its JSON is plain and that figure and tables can be made of it alone."""
-    outcome = reproduce(name, study)
-    stored = json.loads((study.output / f"{name}.json").read_text())
-    assert stored == json.loads(json.dumps(outcome))
-    assert set(stored) == {"experiment", "title", "settings", "versions", "seconds", "results"}
-    assert stored["settings"] == {"seed": 0, "quick": True}
-    module = importlib.import_module(EXPERIMENTS[name])
-    for table in module.tables(stored["results"]):
-        assert table.rows
-        assert {len(row) for row in table.rows} == {len(table.header)}
-    module.draw(stored["results"])
-    assert (study.output / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
-    assert (study.output / f"{name}.pdf").read_bytes()[:4] == b"%PDF"
-    return stored["results"]
+class Checker(HTMLParser):
+    """Checks that tags are closed in order, and collects what is loaded."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.sources += [values["src"]] if "src" in values else []
+        self.links += [values["href"]] if "href" in values else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
 
 
-@pytest.fixture
-def study(tmp_path):
-    return Study(tmp_path, quick=True)
+def check_report(text):
+    """Return the pictures of a report that loads nothing."""
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == []
+    assert all(link.startswith(("#", "maps/")) for link in checker.links)
+    assert all(source.startswith("data:image/png;base64,") for source in checker.sources)
+    assert not re.search(r"https?://|@import|url\(", text)
+    return [base64.b64decode(source.split(",")[1]) for source in checker.sources]
 
 
-@pytest.fixture
-def with_data(study, tmp_path, monkeypatch):
-    """A study of small sets in the shapes of the real ones."""
-    study.data = tmp_path / "data"
-    tu_sets.install(study.data, "ENZYMES", "IMDB-BINARY", put=monkeypatch.setitem)
-    return study
+def test_page():
+    section = Section(
+        "x", "Title <1>", "About & all.", b"\x89PNG picture", [Table("t", ["a"], [["<b>"]])], 3.2
+    )
+    text = page([section, section], {"seed": 0, "quick": True}, {"grnf": "0.1"}, {"A <set>": "maps/a.html"})
+    assert check_report(text) == [b"\x89PNG picture"] * 2
+    assert "Title &lt;1&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "quick run" in text
+    assert '<a href="maps/a.html">A &lt;set&gt;</a>' in text
+    assert "Time of all: 6 s" in text
 
 
-def test_every_experiment_has_its_parts():
-    for home in EXPERIMENTS.values():
-        module = importlib.import_module(home)
-        assert module.TITLE
-        assert module.ABOUT.endswith(".")
-        assert {"run", "draw", "tables"} <= set(module.__all__)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_its_parts(name):
+    module = module_of(name)
+    assert module.TITLE
+    assert module.ABOUT.endswith(".")
+    assert callable(module.run)
+    assert callable(module.tables)
 
 
-def test_tsne(study):
-    results = checked("tsne", study)
+def check_tsne(results):
     assert list(results["sets"]) == list(tsne.MAPS)
     for entry in results["sets"].values():
         assert np.shape(entry["points"]) == (results["n_graphs"], 2)
         assert 0.5 < entry["nearest_of_own_class"] <= 1
 
 
-def test_theorem2(study):
-    results = checked("theorem2", study)
+def check_theorem2(results):
     curves = {name: np.array(values) for name, values in results["curves"].items()}
     assert all(len(values) == len(results["dimensions"]) for values in curves.values())
     spread = 3 / math.sqrt(results["repetitions"])
@@ -85,8 +101,7 @@ def test_theorem2_estimates_are_those_of_independent_terms():
     assert found["coverage_clt"] == pytest.approx(0.95, abs=0.02)
 
 
-def test_synthetic(study):
-    results = checked("synthetic", study)
+def check_synthetic(results):
     for methods in results["sets"].values():
         assert list(methods) == list(synthetic.METHODS)
         for entry in methods.values():
@@ -108,8 +123,7 @@ def test_synthetic_splits_in_halves_and_learns():
     assert many[0] > few[0] > 0.6
 
 
-def test_table1(with_data):
-    results = checked("table1", with_data)
+def check_table1(results):
     assert list(results["sets"]) == ["ENZYMES", "IMDB-BINARY"]
     for entry in results["sets"].values():
         assert len(entry["folds"]) == 2
@@ -125,8 +139,7 @@ def test_table1(with_data):
     assert [row[0] for row in table.rows][3:-1] == list(published.COMPETITORS)
 
 
-def test_accuracy(with_data):
-    results = checked("accuracy", with_data)
+def check_accuracy(results):
     assert results["best_published"]["ENZYMES"] == {"method": "Baseline", "mean": 65.2}
     assert results["best_published"]["IMDB-BINARY"] == {"method": "GraphSAGE", "mean": 69.9}
     assert all(len(entry["mean"]) == 2 for entry in results["sets"].values())
@@ -140,10 +153,7 @@ def test_the_first_features_of_a_longer_vector(with_data):
     assert accuracy.DIMENSIONS[-1] == 1024
 
 
-def test_brec(study, tmp_path, monkeypatch):
-    study.data = tmp_path / "data"
-    brec_files.install(study.data, put=monkeypatch.setitem)
-    results = checked("brec", study)
+def check_brec(results):
     told = {row: [entry["told"] for entry in found.values()] for row, found in results["rows"].items()}
     assert told["order 2"] == [0] * 7
     assert told["order 3"] == [1] * 7  # triangles, but not strongly regular graphs
@@ -157,14 +167,46 @@ def test_brec(study, tmp_path, monkeypatch):
     assert small["equal"]["order 1, Individualize"] == 0
 
 
+CHECKS = {
+    "tsne": check_tsne,
+    "theorem2": check_theorem2,
+    "synthetic": check_synthetic,
+    "table1": check_table1,
+    "accuracy": check_accuracy,
+    "brec": check_brec,
+}
+
+
+@pytest.mark.slow
+def test_all_at_quick_size_with_its_report(with_data, stored, monkeypatch, capsys):
+    guest("matplotlib")
+    guest("torch")
+    brec_files.install(with_data.data, put=monkeypatch.setitem)
+    output = with_data.output
+    assert main(["all", "--quick", "--data", str(with_data.data), "-o", str(output)]) == 0
+    report, said = (output / "report.html").read_text(), capsys.readouterr()
+    pictures = check_report(report)
+    assert len(pictures) == len(PAPER)
+    for name in ("SBM", "Delaunay", "ENZYMES", "IMDB-BINARY"):
+        assert f'href="maps/{name}-0-quick.html"' in report
+        assert (output / "maps" / f"{name}-0-quick.html").read_text().startswith("<!doctype html>")
+    for name in PAPER:
+        results = stored(name, with_data)
+        if name in CHECKS:
+            CHECKS[name](results)
+        assert f"{name}: " in said.err
+        assert (output / f"{name}.png").read_bytes() in pictures
+    assert "report.html" in said.out
+
+
 def test_brecs_protocol_on_numbers_that_are_known():
     """T^2 of differences with mean 1 and variance v is 1 / v in one dimension; equal ones make S = 0."""
     generator = np.random.default_rng(0)
     noise = generator.normal(size=(1000, 1))
     differences = 1 + 0.1 * (noise - noise.mean()) / noise.std(ddof=1)
-    assert pair_tests._statistic(np.hstack([differences, 0 * differences]), 0.0) == pytest.approx(100)
-    assert pair_tests._statistic(np.ones((32, 2)), 0.0) == 0
-    assert pair_tests._statistic(np.ones((32, 2)), 1e-7) == pytest.approx(2e7)
+    assert brec._statistic(np.hstack([differences, 0 * differences]), 0.0) == pytest.approx(100)
+    assert brec._statistic(np.ones((32, 2)), 0.0) == 0
+    assert brec._statistic(np.ones((32, 2)), 1e-7) == pytest.approx(2e7)
 
 
 def test_published_numbers():
@@ -174,6 +216,7 @@ def test_published_numbers():
     assert {len(row) for row in [*published.COMPETITORS.values(), published.PAPER_ROW]} == {6}
 
 
+@pytest.mark.slow
 def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
     whole = reproduce("table1", Study(with_data.output / "whole", with_data.data, quick=True))["results"]
     calls = []

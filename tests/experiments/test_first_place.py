@@ -3,11 +3,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from experiments.study import Study
 
+from experiments import ablation, first_place, gin
 from grnf import Graph, GraphBatch, GRNFClassifier
 from grnf.datasets import make_sbm
-from grnf.experiments import ablation, first_place, gin
-from grnf.experiments.study import Study
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def two_sets(monkeypatch):
     return loaded
 
 
+@pytest.mark.slow
 def test_runs_resumes_and_tells(two_sets, tmp_path):
     said = []
     study = Study(tmp_path, quick=True, tell=said.append)
@@ -86,6 +87,7 @@ def test_test_graphs_have_no_say_in_the_fit(two_sets):
     assert after["test"] == pytest.approx(1 - before["test"])
 
 
+@pytest.mark.slow
 def test_ablation(two_sets, tmp_path):
     results = ablation.run(Study(tmp_path, quick=True))
     entries = results["sets"]["ENZYMES"]

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from experiments.network import NetworkSettings, train_networks
 
+from experiments import network
 from grnf.datasets import Fold
-from grnf.experiments import network
-from grnf.experiments.network import NetworkSettings, train_networks
 
 QUICK = NetworkSettings(hidden=16, max_steps=200, patience=100, batch_size=32, learning_rate=0.01)
 

@@ -1,4 +1,4 @@
-"""Blocks of columns: the same graphs as one by one, through every door and file that has them."""
+"""Batches of columns: the same graphs as one by one, by every converter and reader that makes them."""
 
 import csv
 from itertools import chain
@@ -6,14 +6,14 @@ from itertools import chain
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawBatch, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
-from grnf.io.doors import block_of_objects
 from grnf.io.from_molecules import raw_from_mol
+from grnf.io.objects import to_batch
 from guests import guest, to_igraph, to_networkx, to_pyg
 from random_graphs import graphs, random_graph
 from tu_sets import SHAPES, write_set
@@ -61,9 +61,7 @@ def test_networkx(some, data):
     objects = [
         coloured(to_networkx(graph), [data.draw(colour) for _ in range(graph.n_nodes)]) for graph in some
     ]
-    block = block_of_objects(objects)
-    assume(block is not None)  # vectors of several lengths
-    assert_same(block, [to_raw(graph) for graph in objects])
+    assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
 
 
 def test_networkx_with_odd_values():
@@ -71,20 +69,20 @@ def test_networkx_with_odd_values():
     first.graph["y"], second.graph["y"] = 1, "b"
     nx.set_node_attributes(first, {0: np.float32(1.5), 1: True, 2: float("nan")}, "number")
     nx.set_node_attributes(second, {0: [1, 2], 1: (3, 4)}, "vector")
-    for objects in ([first], [second]):
-        assert_same(block_of_objects(objects), [to_raw(graph) for graph in objects])
-    assert block_of_objects([first, second]) is None  # of two classes: one by one
+    for objects in ([first], [second], [first, second]):
+        assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
     mixed = [nx.path_graph(2), nx.path_graph(2)]
     nx.set_node_attributes(mixed[0], 1.0, "kind")
     nx.set_node_attributes(mixed[1], "text", "kind")
-    assert block_of_objects(mixed) is None
+    assert_same(to_batch(mixed), [to_raw(graph) for graph in mixed])
     grnf = GRNF(4, random_state=0, on_error="skip")
     with pytest.warns(UserWarning, match="1 of 2 samples are left out"):
         assert len(grnf.fit_transform(mixed)) == 1
     bad = [nx.path_graph(2), nx.path_graph(2)]
     bad[1].nodes[0]["list"] = [[1], {}]
-    with pytest.raises(GraphError, match=r"X\[1\]: .*'list'"):
+    with pytest.raises(GraphError, match="the node column 'list' holds") as caught:
         GRNF(4).fit(bad)
+    assert (caught.value.where, caught.value.index) == ("X", 1)
 
 
 @settings(max_examples=25)
@@ -92,9 +90,7 @@ def test_networkx_with_odd_values():
 def test_igraph(some):
     guest("igraph")
     objects = [to_igraph(graph) for graph in some]
-    block = block_of_objects(objects)
-    assume(block is not None)
-    assert_same(block, [to_raw(graph) for graph in objects])
+    assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
 
 
 @pytest.mark.parametrize("width", [0, 1, 3])
@@ -106,14 +102,14 @@ def test_pyg(width, directed):
         to_pyg(random_graph(generator, n, width, width, n % 2 == 0 if directed is None else directed))
         for n in (1, 5, 3, 8, 2, 6)
     ]
-    assert_same(block_of_objects(objects), [to_raw(graph) for graph in objects])
+    assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
     one_way = objects[3].clone()
     one_way.edge_index = one_way.edge_index[:, 1:]
     for name in ("edge_attr", "edge_weight"):
         if getattr(one_way, name, None) is not None:
             setattr(one_way, name, getattr(one_way, name)[1:])
     mixed = [*objects, one_way]
-    assert_same(block_of_objects(mixed), [to_raw(graph) for graph in mixed])
+    assert_same(to_batch(mixed), [to_raw(graph) for graph in mixed])
     broken = objects[3].clone()
     broken.edge_index = broken.edge_index + 100
     with pytest.raises(GraphError, match=r"X\[1\]"):
@@ -131,15 +127,15 @@ def test_molecules():
     Chem = pytest.importorskip("rdkit.Chem")
     mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
     mols[0].SetProp("_Name", "ethanol")
-    assert_same(block_of_objects(mols), [raw_from_mol(mol) for mol in mols])
-    block = block_of_objects([*SMILES[:3], "C(", *SMILES[3:], ""])
+    assert_same(to_batch(mols), [raw_from_mol(mol) for mol in mols])
+    block = to_batch([*SMILES[:3], "C(", *SMILES[3:], ""], on_error="skip")
     assert list(block.bad) == [3, len(SMILES) + 1]
     assert isinstance(list(block)[3], BadGraph)
     assert_same_graph(block[4], to_raw(SMILES[3]))
     for smiles in ("C(", "", "C(C)(C)(C)(C)C"):
         with pytest.raises(GraphError) as said:
             to_raw(smiles)
-        assert block_of_objects(["C", smiles]).bad[1] == str(said.value)
+        assert to_batch(["C", smiles], on_error="nan").bad == {1: str(said.value)}
     grnf = GRNF(8, random_state=0)
     Z = grnf.fit(SMILES).embed(["CCO", "C(", "CCN"], on_error="nan").vectors
     assert np.isnan(Z).any(axis=1).tolist() == [False, True, False]
@@ -148,14 +144,14 @@ def test_molecules():
 
 def test_real_molecules_are_read_as_by_calls(shared):
     guest("rdkit")
-    from grnf.io.molecule_blocks import _can_decode
+    from grnf.io.from_molecules import _can_decode
 
     assert _can_decode()
     for name in ("bbbp", "clintox", "esol", "freesolv"):
         with open(shared / "data" / "molecules" / "molnet" / f"{name}.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         smiles = [row[next(key for key in row if key.lower() == "smiles")] for row in rows]
-        block = block_of_objects(smiles)
+        block = to_batch(smiles, on_error="nan")
         for place, text in enumerate(smiles):
             if place in block.bad:
                 with pytest.raises(GraphError):

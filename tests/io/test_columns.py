@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from grnf import GraphError
-from grnf.io.columns import as_column, column_of_payloads, columns_of_rows, is_missing, undirected_once
+from grnf.io.from_arrays import undirected_once
+from grnf.io.raw import as_column, column_of_arrays, column_of_values, is_missing
 from guests import guest
 
 
@@ -53,20 +54,32 @@ def test_tensors_are_numbers():
     np.testing.assert_array_equal(as_column([torch.tensor([1, 2]), torch.tensor([3, 4])]), [[1, 2], [3, 4]])
 
 
-def test_rows_give_a_column_for_every_key():
-    columns = columns_of_rows([{"a": 1, 3: "x"}, {"b": 2}])
-    assert list(columns) == ["a", "3", "b"]
-    np.testing.assert_array_equal(columns["b"], [np.nan, 2])
-    with pytest.raises(GraphError, match="two attributes are both called '3'"):
-        columns_of_rows([{3: 1, "3": 2}])
+def test_graphs_may_disagree_about_a_column():
+    ptr = np.array([0, 2, 4, 5, 6])
+    column = column_of_values([1, 2.5, "a", None, None, (1, 2)], ptr, title="node column 'x'")
+    assert column.is_mixed
+    first, second = column.take(np.arange(2), np.arange(1), ptr[:2]), column.array(slice(2, 4))
+    assert first.values.tolist() == [1.0, 2.5]
+    assert second.tolist() == ["a", None]
+    assert column.array(slice(5, 6)).tolist() == [[1, 2]]
 
 
-def test_payloads():
-    assert column_of_payloads([None, None], "weight", "x") == {}
-    assert list(column_of_payloads([1, 2.5], "weight", "x")) == ["weight"]
-    assert list(column_of_payloads(["C", "O"], "weight", "x")) == ["x"]
-    assert list(column_of_payloads([[1, 2], [3, 4]], "weight", "x")) == ["x"]
-    assert list(column_of_payloads([{"a": 1}, None], "weight", "x")) == ["a"]
+@pytest.mark.parametrize(("other", "shown"), [("n/a", "'n/a'"), ((1, 2), r"\(1, 2\)")])
+def test_numbers_and_other_values_in_one_graph_are_refused(other, shown):
+    with pytest.raises(
+        GraphError, match=f"the edge column 'w' holds numbers, but {shown} for edge 1"
+    ) as caught:
+        column_of_values([1, other, None], np.array([0, 3]), title="edge column 'w'")
+    assert "None for a missing value" in caught.value.cure
+
+
+def test_a_graph_without_values_agrees_with_all_others():
+    nothing, gaps = np.array([None, None], dtype=object), np.array([np.nan, np.nan])
+    column = column_of_arrays([np.ones((1, 2)), nothing, None], [1, 2, 1], "node column 'x'")
+    np.testing.assert_array_equal(column.values, [[1, 1], *[[np.nan] * 2] * 3])
+    assert column.absent.tolist() == [False, False, True]
+    column = column_of_arrays([np.array(["a"], dtype=object), gaps], [1, 2], "node column 'x'")
+    assert (column.values.tolist(), column.categories) == ([0, -1, -1], ("a",))
 
 
 def test_arcs_in_both_directions_are_undirected_edges():

@@ -1,9 +1,12 @@
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from grnf import GraphError
 from grnf.io import AttributeEncoder, to_raw
-from guests import guest, to_igraph, to_rustworkx
+from guests import guest, to_igraph, to_networkx, to_rustworkx
 from random_graphs import graphs
 
 
@@ -11,25 +14,109 @@ def encoded(graph, like):
     return AttributeEncoder.of_widths(like.node_width, like.edge_width).encode(to_raw(graph))
 
 
-@given(graphs())
-def test_igraph_round_trip(graph):
-    again = encoded(to_igraph(graph), graph)
+def ids(count):
+    """Names of nodes of any hashable kind."""
+    return [(f"node {i}", i - 3, (i, "pair"), frozenset([i]))[i % 4] for i in range(count)]
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_round_trip_with_arbitrary_ids(graph, random):
+    names = ids(graph.n_nodes)
+    random.shuffle(names)
+    again = encoded(to_networkx(graph, names), graph)
     assert again.directed == graph.directed
     np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
 
 
-@given(graphs())
-def test_rustworkx_round_trip(graph):
-    again = encoded(to_rustworkx(graph), graph)
-    assert again.directed == graph.directed
-    np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
-
-
-def test_igraph_names_are_ids_not_attributes():
-    graph = guest("igraph").Graph.TupleList([("ann", "bob", 2.0)], weights=True)
+def test_direction_self_loops_and_repeated_edges_are_kept():
+    graph = nx.MultiDiGraph([("b", "a"), ("b", "a"), ("a", "a")])
+    graph.add_node("alone")
     raw = to_raw(graph)
-    assert list(raw.node_columns) == []
-    assert raw.edge_columns["weight"].tolist() == [2.0]
+    assert raw.directed
+    assert raw.n_nodes == 4 - 1
+    assert raw.edges.tolist() == [[0, 1], [0, 1], [1, 1]]
+    assert not to_raw(nx.Graph(graph)).directed
+
+
+def test_attributes_on_some_nodes_only_are_missing_on_the_others():
+    graph = nx.path_graph(3)
+    graph.nodes[1]["charge"] = 2
+    graph.nodes[2]["symbol"] = "C"
+    graph.edges[0, 1]["weight"] = 0.5
+    raw = to_raw(graph)
+    np.testing.assert_array_equal(raw.node_columns["charge"], [np.nan, 2, np.nan])
+    assert raw.node_columns["symbol"].tolist() == [None, None, "C"]
+    np.testing.assert_array_equal(raw.edge_columns["weight"], [0.5, np.nan])
+
+
+def test_name_and_target():
+    graph = nx.Graph(name="ethanol", y=1)
+    assert (to_raw(graph).graph_id, to_raw(graph).y) == ("ethanol", 1)
+    assert to_raw(nx.Graph()).graph_id is None
+
+
+def test_subclasses_and_views_are_graphs():
+    class Mine(nx.Graph):
+        pass
+
+    graph = Mine([(0, 1), (1, 2)])
+    assert to_raw(graph).n_nodes == 3
+    assert to_raw(graph.subgraph([0, 1])).n_nodes == 2
+    assert to_raw(nx.freeze(graph)).n_nodes == 3
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [[1, 2], [3, 4]], {1, 2}, ["a", "b"]])
+def test_values_that_are_no_attribute_are_named(value):
+    graph = nx.path_graph(2)
+    graph.nodes[1]["pos"] = value
+    with pytest.raises(GraphError, match=r"the node column 'pos' holds .* for node 1; it must hold numbers"):
+        to_raw(graph)
+
+
+def test_vectors_of_several_lengths_are_refused():
+    graph = nx.path_graph(2)
+    graph.nodes[0]["x"], graph.nodes[1]["x"] = [1, 2], [1, 2, 3]
+    with pytest.raises(GraphError, match=r"the node column 'x' holds \[1, 2\] .* vectors of one length"):
+        to_raw(graph)
+
+
+def test_attributes_with_the_same_text_are_refused():
+    graph = nx.path_graph(2)
+    graph.nodes[0].update({3: 1, "b": 2})
+    assert list(to_raw(graph).node_columns) == ["3", "b"]
+    graph.nodes[1]["3"] = 2
+    with pytest.raises(GraphError, match="two attributes are both called '3'"):
+        to_raw(graph)
+
+
+def test_rustworkx_payloads():
+    def columns(payloads):
+        graph = guest("rustworkx").PyGraph()
+        graph.add_nodes_from([None] * 3)
+        graph.add_edges_from([(i, i + 1, payload) for i, payload in enumerate(payloads)])
+        return list(to_raw(graph).edge_columns)
+
+    assert columns([None, None]) == []
+    assert columns([1, 2.5]) == ["weight"]
+    assert columns(["C", "O"]) == columns([[1, 2], [3, 4]]) == ["edge_attr"]
+    assert columns([{"a": 1}, None]) == ["a"]
+
+
+@pytest.mark.parametrize("convert", [to_igraph, to_rustworkx])
+@given(graph=graphs())
+def test_round_trip(convert, graph):
+    again = encoded(convert(graph), graph)
+    assert again.directed == graph.directed
+    np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
+
+
+def test_igraph_keeps_the_attribute_name_as_networkx_does():
+    source = nx.Graph()
+    source.add_node("ann", name="Ann")
+    graph = guest("igraph").Graph.from_networkx(source)
+    assert to_raw(source).node_columns["name"].tolist() == ["Ann"]
+    assert to_raw(graph).node_columns["name"].tolist() == ["Ann"]
+    assert list(to_raw(graph).node_columns) == ["name"]  # not the ids of networkx
 
 
 def test_igraph_missing_values():

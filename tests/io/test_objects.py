@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grnf import Graph, GraphBatch, GraphError
-from grnf.io import AttributeEncoder, RawGraph, iter_raw, to_raw
-from grnf.io.objects import graph_objects
-from guests import guest
+from grnf import GRNF, Graph, GraphBatch, GraphError
+from grnf.io import AttributeEncoder, RawGraph, iter_raw, objects, to_raw
+from grnf.io.objects import graph_objects, to_batch
+from guests import guest, to_igraph, to_networkx, to_pyg, to_rustworkx
 from random_graphs import cycle
 
 
@@ -17,8 +17,8 @@ def test_graphs_and_raw_graphs():
     graph = Graph(2, [(0, 1)], [[1.0, 2.0], [3.0, 4.0]], [5.0], directed=True)
     raw = to_raw(graph)
     assert (raw.n_nodes, raw.directed) == (2, True)
-    assert raw.node_columns["x"] is graph.node_attr
-    assert raw.edge_columns["edge_attr"] is graph.edge_attr
+    assert np.shares_memory(raw.node_columns["x"], graph.node_attr)
+    assert np.shares_memory(raw.edge_columns["edge_attr"], graph.edge_attr)
     assert to_raw(raw) is raw
     assert to_raw(Graph(1, [])).node_columns == {}
 
@@ -77,19 +77,22 @@ def test_what_is_no_collection_of_graphs_is_refused(X, message):
         list(iter_raw(X))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_dataframes_are_refused_with_the_remedy(library):
-    frame = guest(library).DataFrame({"a": [1]})
+    package = guest(library)
+    frame = (package.table if library == "pyarrow" else package.DataFrame)({"a": [1]})
     with pytest.raises(GraphError, match=r"X is a dataframe without .* grnf.io.graphs_from_tables"):
         graph_objects(frame)
     with pytest.raises(GraphError, match=r"X\[0\]: .*graphs_from_tables"):
         list(iter_raw([frame]))
-    assert list(graph_objects(frame["a"])) == [1]
+    if library != "pyarrow":
+        assert list(graph_objects(frame["a"])) == [1]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_tables_of_edges_are_collections(library):
-    DataFrame = guest(library).DataFrame
+    package = guest(library)
+    DataFrame = package.table if library == "pyarrow" else package.DataFrame
     edges = DataFrame({"graph_id": ["a", "b", "a"], "source": [0, 0, 1], "target": [1, 1, 2]})
     nodes = DataFrame({"graph_id": ["a"] * 4 + ["b"] * 2, "node": [0, 1, 2, 9, 0, 1]})
     for X, sizes in ((edges, [3, 2]), ((edges, nodes), [4, 2])):
@@ -97,6 +100,8 @@ def test_tables_of_edges_are_collections(library):
         assert [graph.graph_id for graph in graphs] == ["a", "b"]
         assert [graph.n_nodes for graph in graphs] == sizes
         assert [len(graph.edges) for graph in graphs] == [2, 1]
+    one = DataFrame({"source": [0, 1], "target": [1, 2]})
+    assert to_raw(one).n_nodes == 3
 
 
 ARRAYS = st.none() | hnp.arrays(
@@ -159,3 +164,101 @@ def test_errors_of_other_libraries_become_ours():
 def test_columns_of_raw_graphs_are_checked(column, message):
     with pytest.raises(GraphError, match=message):
         to_raw(RawGraph(2, np.empty((0, 2), dtype=np.int64), {"x": column}))
+
+
+def with_text(graph):
+    """A graph whose numbers include a text."""
+    graph = to_networkx(graph)
+    graph.nodes[1]["x"] = "n/a"
+    return graph
+
+
+def igraph_with_list(graph):
+    graph = to_igraph(graph)
+    graph.vs["x"] = [[[]]] * graph.vcount()
+    return graph
+
+
+def rustworkx_with_set(graph):
+    graph = to_rustworkx(graph)
+    graph[0] = {"x": {1}}
+    return graph
+
+
+def pyg_with_a_node_outside(graph):
+    graph = to_pyg(graph)
+    graph.edge_index = graph.edge_index + 1
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("convert", "damage"),
+    [
+        (to_networkx, with_text),
+        (to_igraph, igraph_with_list),
+        (to_rustworkx, rustworkx_with_set),
+        (to_pyg, pyg_with_a_node_outside),
+        (Graph.tensor, lambda graph: graph.tensor()[:, :1]),
+    ],
+    ids=["networkx", "igraph", "rustworkx", "PyG", "array"],
+)
+def test_a_bad_object_is_named_and_costs_only_itself(convert, damage):
+    rings = [Graph(n, cycle(n).edges, np.ones((n, 1))) for n in (3, 4, 5, 6, 7)]
+    if convert is Graph.tensor:
+        rings = [cycle(n) for n in (3, 4, 5, 6, 7)]
+        objects = [convert(ring)[:, :, 0] for ring in rings]
+    else:
+        objects = [convert(ring) for ring in rings]
+    broken = [*objects[:2], damage(rings[2]), *objects[3:]]
+    with pytest.raises(GraphError) as caught:
+        to_batch(broken, caller="graphs")
+    assert (caught.value.index, caught.value.where) == (2, "graphs")
+    batch = to_batch(broken, on_error="nan")
+    assert list(batch.bad) == [2]
+    assert np.diff(batch.node_ptr).tolist() == [3, 4, 0, 6, 7]
+    grnf = GRNF(8, random_state=0, on_error="nan")
+    Z, whole = grnf.fit_transform(broken), grnf.fit_transform(objects)
+    np.testing.assert_array_equal(Z[[0, 1, 3, 4]], whole[[0, 1, 3, 4]])
+    assert np.isnan(Z[2]).all()
+
+
+def test_kinds_and_failures_may_be_mixed():
+    guest("rdkit")
+    mixed = [cycle(3), "C(", nx.path_graph(4), None, "CO", np.zeros((2, 2)), sp.eye_array(5)]
+    batch = to_batch(mixed, on_error="skip")
+    assert sorted(batch.bad) == [1, 3]
+    assert np.diff(batch.node_ptr).tolist() == [3, 0, 4, 0, 2, 2, 5]
+    with pytest.raises(GraphError) as caught:
+        to_batch(mixed[2:])
+    assert caught.value.index == 1
+
+
+def test_numbers_and_one_text_are_refused_with_graph_column_and_value():
+    graphs = [nx.path_graph(3), nx.path_graph(3)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, 1.5, "charge")
+    graphs[1].nodes[2]["charge"] = "unknown"
+    with pytest.raises(
+        GraphError, match="the node column 'charge' holds numbers, but 'unknown' for node 2"
+    ) as caught:
+        GRNF(4).fit(graphs)
+    assert caught.value.index == 1
+
+
+def test_an_attribute_without_values_is_not_there():
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, None, "charge")
+    grnf = GRNF(4, random_state=0)
+    Z = grnf.fit_transform([graph])  # warnings are errors
+    np.testing.assert_array_equal(grnf.fit([nx.path_graph(3)]).transform([graph]), Z)
+
+
+def test_a_defect_inside_a_converter_is_not_hidden(monkeypatch):
+    def fail(_):
+        raise RuntimeError("broken converter")
+
+    monkeypatch.setitem(objects.BY_PACKAGE, ("networkx", "is_directed"), fail)
+    monkeypatch.setattr(objects, "_KNOWN", {})
+    with pytest.raises(GraphError, match="cannot be read: broken converter") as caught:
+        to_batch([nx.path_graph(2)])
+    assert isinstance(caught.value.__cause__, RuntimeError)

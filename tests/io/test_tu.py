@@ -108,7 +108,7 @@ FACTS = {  # graphs, mean nodes, mean undirected edges, classes
 }
 
 
-def assert_both_doors_agree(path):
+def assert_both_readers_agree(path):
     data, graphs = read_tu(path), list(read_graphs(path))
     assert len(graphs) == len(data.graphs)
     assert [graph.n_nodes for graph in graphs] == data.graphs.sizes.tolist()
@@ -120,9 +120,9 @@ def assert_both_doors_agree(path):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_both_doors(tmp_path, name):
+def test_both_readers(tmp_path, name):
     path = write_set(tmp_path, name)
-    assert_both_doors_agree(path)
+    assert_both_readers_agree(path)
     batch, raws = read_tu(path).graphs, list(read_graphs(path))
     Z = GRNF(32, random_state=0).fit_transform(batch)
     again = GRNF(32, random_state=0).fit_transform(raws)  # categories in another order: other rounding
@@ -153,7 +153,7 @@ def test_facts_of_real_sets(shared, name):
     assert len(np.unique(data.y)) == classes
     assert not data.graphs.directed.any()
     if name != "COLLAB":  # the largest takes long
-        assert_both_doors_agree(path)
+        assert_both_readers_agree(path)
 
 
 @settings(max_examples=300)

@@ -1,8 +1,10 @@
+import os
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from grnf import OrderTooLargeError
+from grnf import GRNF, Graph, OrderTooLargeError
 from grnf._utils.random import draw_seed
 from grnf.basis import bell
 from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, importance_weights
@@ -103,6 +105,27 @@ def test_importance_weights_are_ratios_of_densities():
     bounded = ParameterLaw(poisson.restricted_to({1, 2}))
     weights = importance_weights(ParameterLaw(poisson), bounded, bounded.sample(20, channels=1, seed=0))
     np.testing.assert_allclose(weights, poisson.mass({1, 2}), rtol=1e-14)
+
+
+class Always(ShiftedPoisson):
+    """A distribution of the user's own, with the settings of a known one."""
+
+
+@pytest.mark.parametrize("save", [GRNF.to_json, lambda grnf: grnf.save(os.devnull)])
+@pytest.mark.parametrize(
+    "orders",
+    [
+        Always(1.0),
+        Always(1.0).restricted_to({1, 2}),
+        ParameterLaw({1: 1.0}, type("Wide", (Gaussian,), {})(2.0)),
+        type("Mine", (ParameterLaw,), {})({1: 1.0}),
+    ],
+)
+def test_distributions_that_cannot_be_loaded_are_not_saved(orders, save):
+    proposal = {1: 1.0} if not isinstance(orders, ParameterLaw) else None
+    grnf = GRNF(4, orders=orders, proposal=proposal, random_state=0).fit([Graph(2, [(0, 1)])])
+    with pytest.raises(ValueError, match=r"(Always|Wide|Mine) cannot be saved.*pickle"):
+        save(grnf)
 
 
 def test_full_support_is_reported():

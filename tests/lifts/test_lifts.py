@@ -210,7 +210,7 @@ def test_large_graphs_are_walked_without_a_dense_matrix(monkeypatch):
     dense = new_columns(RandomWalk(5), graph)
     triangles = new_columns(Triangles(), graph)
     resistances = Resistance().fit_transform([graph]).edge_attr
-    monkeypatch.setattr("grnf.lifts.dense.LARGEST_DENSE", 100)
+    monkeypatch.setattr("grnf.lifts.base.LARGEST_DENSE", 100)
     np.testing.assert_allclose(new_columns(RandomWalk(5), graph), dense, atol=1e-12)
     np.testing.assert_allclose(new_columns(Triangles(), graph), triangles)
     np.testing.assert_allclose(Resistance().fit_transform([graph]).edge_attr, resistances)
@@ -346,7 +346,7 @@ def test_triangles_of_large_graphs_are_counted_from_the_least_degrees(monkeypatc
     batch = GraphBatch.from_graphs([*graphs, Graph(0, []), Graph(5, [])])
     dense = degrees_and_triangles(batch)
     assert dense[1].sum() > 100
-    monkeypatch.setattr("grnf.lifts.dense.LARGEST_DENSE", 0)
+    monkeypatch.setattr("grnf.lifts.base.LARGEST_DENSE", 0)
     np.testing.assert_array_equal(degrees_and_triangles(batch), dense)
     n = 100_001
     hub = Graph(n, np.array([*((0, i) for i in range(1, n)), (1, 2)]))

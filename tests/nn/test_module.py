@@ -24,7 +24,8 @@ BATCH = torch.tensor([0, 0, 0, 1, 1])
 def test_parameters_are_buffers_unless_trainable():
     frozen = GRNFLayer(8, 2, orders=ORDERS, random_state=0)
     assert list(frozen.parameters()) == []
-    assert set(frozen.state_dict()) == {"theta_1", "theta_2", "theta_3", "orders", "importance"}
+    expected = {"theta_1", "theta_2", "theta_3", "orders", "importance", "_extra_state"}
+    assert set(frozen.state_dict()) == expected
     trained = GRNFLayer(8, 2, orders=ORDERS, random_state=0, trainable=True, learn_weights=True)
     assert {name for name, _ in trained.named_parameters()} == {"theta_1", "theta_2", "theta_3", "logits"}
     assert {k: v.shape for k, v in trained.state_dict().items() if k != "logits"} == {
@@ -210,3 +211,40 @@ def test_compiles_as_one_graph():
             strict=True,
         ):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+E = torch.tensor([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(
+    ("x", "edge_index", "message"),
+    [
+        (torch.ones(2, 3), E, "x has 3 columns, but the layer was made for node_channels=2"),
+        (None, E, "x is None, but the layer was made for node_channels=2"),
+        (torch.ones(2, 2), torch.cat([E, E[:1]]), r"got torch.int64 of shape \(3, 2\); transpose it"),
+    ],
+    ids=["width", "none", "transposed"],
+)
+def test_wrong_inputs_are_named_under_compile(x, edge_index, message, warm):
+    torch._dynamo.reset()
+    layer = GRNFLayer(4, 2, random_state=0)
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    if warm:  # sizes that vary become symbols
+        for n in (2, 3):
+            compiled(torch.ones(n, 2), E, None, torch.zeros(n, dtype=torch.long), 1)
+    batch = torch.zeros(2, dtype=torch.long)
+    with pytest.raises(AssertionError, match=message):
+        compiled(x, edge_index, None, batch, 1)
+    with pytest.raises(GraphError, match=message):
+        layer(x, edge_index, None, batch, 1)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**70])
+def test_the_seed_is_part_of_the_state(seed):
+    layer, other = GRNFLayer(8, 1, random_state=seed), GRNFLayer(8, 1, random_state=1)
+    other.load_state_dict(layer.state_dict())
+    assert other.seed == seed
+    other.reset_parameters()
+    for name, tensor in layer.state_dict().items():
+        torch.testing.assert_close(other.state_dict()[name], tensor)

@@ -78,7 +78,7 @@ def test_numbers_of_any_type_and_missing_ones():
     assert compare_raw(graph([np.nan, 0.0]), graph([1.0, 0.0])) == "different"
 
 
-def test_what_colours_cannot_tell_apart_is_searched_up_to_a_limit():
+def test_what_colors_cannot_tell_apart_is_searched_up_to_a_limit():
     assert compare_raw(to_raw(rook()), to_raw(shrikhande())) == "different"
     copies = [
         to_raw(shrikhande().permuted(np.random.default_rng(seed).permutation(16))) for seed in range(10)

@@ -34,7 +34,7 @@ def test_opened_is_what_was_saved(tmp_path, space):
     index.remove(["3"])
     index.save(tmp_path / "index")
     again = GraphIndex.open(tmp_path / "index", verify=True)
-    assert (len(again), again.space, again.shrinkage) == (29, space, 0.1 if space == "whitened" else 0.01)
+    assert (len(again), again.space, again.shrinkage) == (29, space, 0.1)
     same(index, again)
 
 
@@ -110,18 +110,18 @@ def test_a_changed_byte_is_found(saved, file):
     content = bytearray(target.read_bytes())
     content[-2] ^= 1
     target.write_bytes(content)
-    with pytest.raises(GraphError, match=f"segment-1/{file} does not fit its checksum"):
+    with pytest.raises(GraphError, match=f"checksum of segment-1/{file} does not match"):
         GraphIndex.open(path, verify=True)
 
 
 def test_missing_cut_and_foreign_files_are_found(saved, tmp_path):
     _, path = saved
-    with pytest.raises(GraphError, match="is no index"):
+    with pytest.raises(GraphError, match="not an index"):
         GraphIndex.open(tmp_path)
     rows = path / "segment-1" / "rows.npy"
     content = rows.read_bytes()
     rows.write_bytes(content[:-8])
-    with pytest.raises(GraphError, match="bytes"):
+    with pytest.raises(GraphError, match="is truncated"):
         GraphIndex.open(path)
     rows.unlink()
     with pytest.raises(GraphError, match="is missing"):
@@ -131,9 +131,9 @@ def test_missing_cut_and_foreign_files_are_found(saved, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "has version 2 of the format"),
-        ({"format": "other"}, "is no index"),
-        ({"n_components": 31}, "does not fit its checksum"),
+        ({"version": 1}, "version 1 of the index format"),
+        ({"format": "other"}, "not an index"),
+        ({"next_number": 31}, "checksum does not match"),
     ],
 )
 def test_the_head_is_checked(saved, change, message):
@@ -143,14 +143,14 @@ def test_the_head_is_checked(saved, change, message):
     with pytest.raises(GraphError, match=message):
         GraphIndex.open(path)
     (path / "index.json").write_text("{")
-    with pytest.raises(GraphError, match="is not JSON"):
+    with pytest.raises(GraphError, match="invalid JSON"):
         GraphIndex.open(path)
 
 
 def test_vectors_alone_need_a_transformer_for_graphs(tmp_path):
     grnf = GRNF(32, random_state=0).fit(GRAPHS)
     GraphIndex().add(grnf.transform(GRAPHS)).save(tmp_path / "index")
-    with pytest.raises(GraphError, match="knows vectors only"):
+    with pytest.raises(GraphError, match="nothing is known that makes vectors"):
         GraphIndex.open(tmp_path / "index").search(GRAPHS[:1])
     again = GraphIndex.open(tmp_path / "index", transformer=grnf)
     assert again.search(GRAPHS[3:4], k=1).ids == [["3"]]
@@ -186,14 +186,14 @@ def test_a_writer_locks_the_folder(saved):
 
 def test_the_first_of_two_new_indexes_stays(tmp_path, monkeypatch):
     Z = np.random.default_rng(0).normal(size=(2, 300, 8))
-    path, rename = tmp_path / "i", store._put
+    path, rename = tmp_path / "i", store._rename
 
     def slower(aside, target):
-        monkeypatch.setattr(store, "_put", rename)
+        monkeypatch.setattr(store, "_rename", rename)
         GraphIndex().add(Z[0]).save(target)
         rename(aside, target)
 
-    monkeypatch.setattr(store, "_put", slower)
+    monkeypatch.setattr(store, "_rename", slower)
     with pytest.raises(FileExistsError, match="made by another program meanwhile"):
         GraphIndex().add(Z[1]).save(path)
     np.testing.assert_allclose(GraphIndex.open(path).row("0"), Z[0, 0])

@@ -10,7 +10,7 @@ from scipy.linalg import sqrtm
 from grnf import Graph, GraphBatch
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
-from grnf.stats import copies, evaluate
+from grnf.stats import evaluate, scores
 from grnf.stats.evaluate import in_space
 from grnf.stats.scores import frechet_distance, in_their_span, neighbour_scores, sample_distances
 from grnf.symmetry import certificates
@@ -117,10 +117,10 @@ def test_only_graphs_that_look_alike_are_searched_in_full(monkeypatch):
         searched.append((len(batch), options))
         return certificates(batch, **options)
 
-    monkeypatch.setattr(copies, "certificates", noted)
+    monkeypatch.setattr(scores, "certificates", noted)
     alike = [rook(), shrikhande(), shrikhande().permuted(np.arange(16)[::-1])]
     others = [Graph(n, [(0, 1)]) for n in range(3, 9)]
-    found = copies.copies_among(GraphBatch.from_graphs([*others, *alike]), GraphBatch.from_graphs(others[:2]))
+    found = scores.copies_among(GraphBatch.from_graphs([*others, *alike]), GraphBatch.from_graphs(others[:2]))
     assert (found.distinct, found.novel, found.undecided) == (8, 7, 0)
     assert [options for _, options in searched[:2]] == [{"depth": 0}, {"depth": 0}]
     assert [n for n, options in searched[2:] if not options] == [2, 0]  # the leaves of the last two differ

@@ -13,11 +13,10 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io import RawGraph
 from grnf.stats import GraphDescriptor, k_sample_test, two_sample_test
-from grnf.stats.axes import PooledRows, pooled_rows
 from grnf.stats.descriptor import SCALE_OF_SIZES, Patterns
-from grnf.stats.intervals import energy_distance, wilson
-from grnf.stats.permutations import Shuffled, p_values_of, smallest_possible
-from grnf.stats.statistics import pooled_statistics
+from grnf.stats.effect import energy_distance, wilson
+from grnf.stats.permutations import Shuffled, p_values_of, pooled_statistics, smallest_possible
+from grnf.stats.pooling import PooledRows, pooled_rows
 
 
 def vectors(n, seed, shift=0.0, width=4):
@@ -56,9 +55,9 @@ def test_blocks_in_single_precision_change_nothing(monkeypatch):
     rows = pooled_rows(vectors(90, 0, width=20))
     weights = next(Shuffled((40, 50), 20, 0).contrasts())
     whole, _ = pooled_statistics(rows, "energy", weights)
-    monkeypatch.setattr("grnf.stats.statistics.TILE", 7)
+    monkeypatch.setattr("grnf.stats.permutations.TILE", 7)
     assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-12)
-    monkeypatch.setattr("grnf.stats.statistics.MANY", 10)
+    monkeypatch.setattr("grnf.stats.permutations.MANY", 10)
     assert pooled_statistics(rows, "energy", weights)[0] == pytest.approx(whole, abs=1e-6)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grnf import Graph, GraphBatch
 from grnf.datasets import all_graphs, load_brec
-from grnf.symmetry import certificate, certificates, compare_graphs, encoded, node_codes, twigs
+from grnf.symmetry import certificate, certificates, compare_graphs, encoded, node_codes, pendant_trees
 from hard_graphs import as_graph, hard_graphs, rook, shrikhande
 from random_graphs import cycle, graphs, two_triangles
 
@@ -158,7 +158,7 @@ def test_large_graphs_end():
     n = 100_000
     path = Graph(n, np.column_stack([np.arange(n - 1), np.arange(1, n)]))  # n / 2 rounds of one node each
     assert certificates([path])[0].finished
-    edges = np.random.default_rng(0).integers(20_000, size=(20_000, 2))  # thousands of equal twigs
+    edges = np.random.default_rng(0).integers(20_000, size=(20_000, 2))  # thousands of equal pendant trees
     sparse = Graph(20_000, np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]], axis=1), axis=0))
     order = np.random.default_rng(1).permutation(20_000)
     one, other = certificates([sparse, sparse.permuted(order)])
@@ -174,7 +174,7 @@ def join(one, other, swapped):
 
 def test_collisions_of_hashes_never_make_a_wrong_answer(monkeypatch):
     generator = np.random.default_rng(1)
-    for module in (encoded, twigs):
+    for module in (encoded, pendant_trees):
         monkeypatch.setattr(module, "mix", lambda x: x % np.uint64(5))
     seen = collections.Counter()
     for _ in range(300):

@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["compiled", "inlined", "inner"]
+__all__ = ["compiled", "exact", "inlined", "inner"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +36,15 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Sums are not reassociated: the same call gives the same bits.
     """
     return _compiled(function)
+
+
+def exact(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel in which no multiplication and addition are fused: the same bits on every machine.
+
+    The kernel may use +, -, *, /, `np.sqrt` and integers, which IEEE 754 defines to the last bit. It may not
+    use logarithms and the like, which differ between libraries.
+    """
+    return _compiled(function, fastmath=False)
 
 
 def inner(function: Callable[P, R]) -> Callable[P, R]:

@@ -8,7 +8,7 @@ from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 from grnf._utils.rules import Int, OneOf, checked
@@ -25,7 +25,10 @@ def n_workers(n_jobs: Any) -> int:
     (2, 1)
     """
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
-    return max(1, int(effective_n_jobs(n_jobs)))
+    if n_jobs is None:  # the surrounding joblib.parallel_config may give a number
+        return max(1, int(effective_n_jobs(None)))
+    with parallel_config("threading"):  # joblib's processes cannot be nested, and it would warn of that
+        return max(1, int(effective_n_jobs(n_jobs)))
 
 
 def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:

@@ -8,12 +8,11 @@ import warnings
 
 import typer
 
-from grnf import __version__
 from grnf._utils.files import room_for
+from grnf._version import __version__
 from grnf.cli.classify import classify
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
-from grnf.cli.data import app as data
 from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
@@ -22,11 +21,9 @@ from grnf.cli.embed import EmbedCommand, embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
-from grnf.cli.kernel import kernel
 from grnf.cli.map import map  # noqa: A004
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
-from grnf.cli.reproduce import reproduce
 from grnf.cli.search import search
 from grnf.cli.test import test
 
@@ -39,11 +36,10 @@ app = typer.Typer(
     help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
 )
 for command in (
-    embed, classify, distances, kernel, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
-    info, convert, dimension, demo, reproduce,
+    embed, classify, distances, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
+    info, convert, dimension, demo,
 ):  # fmt: skip
     app.command(cls=EmbedCommand if command is embed else None)(command)
-app.add_typer(data, name="data")
 
 
 def _version(asked: bool) -> None:

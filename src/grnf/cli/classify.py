@@ -1,13 +1,12 @@
-"""`grnf classify`: a data set with labels in, cross-validated accuracy out, with baselines and a picture."""
+"""`grnf classify`: a labeled dataset in, cross-validated scores out, with baselines and a figure."""
 
 from __future__ import annotations
 
 import csv
 import importlib.util
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -35,41 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["classify"]
 
-MOST_CLASSES_DRAWN = 60
-"""Classes up to which a confusion matrix can be looked at."""
-
-
-class EstimatorName(StrEnum):
-    """What learns from the vectors."""
-
-    AUTO = "auto"
-    SVM = "svm"
-    LINEAR = "linear"
-    NETWORK = "network"
-    FOREST = "forest"
-    BOOSTED = "boosted"
-
-
-class LiftsName(StrEnum):
-    """The views of a graph."""
-
-    AUTO = "auto"
-    RECIPE = "recipe"
-    NONE = "none"
-
-
-class ScoringName(StrEnum):
-    """What settings are chosen by."""
-
-    ACCURACY = "accuracy"
-    ROC_AUC = "roc_auc"
-
-
-class BadGraphs(StrEnum):
-    """What to do about a graph that cannot be used."""
-
-    RAISE = "raise"
-    SKIP = "skip"
+EstimatorName = Literal["auto", "svm", "linear", "network", "forest", "boosted"]
 
 
 def classify(
@@ -83,26 +48,19 @@ def classify(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Column to predict in a table of SMILES; several with commas, or by repeating this.",
+            metavar="NAME", help="Column of a SMILES table to predict; several with commas, or repeated."
         ),
     ] = None,
-    task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers to predict.")] = Task.AUTO,
-    estimator: Annotated[
-        EstimatorName, typer.Option(help="What learns from the vectors.")
-    ] = EstimatorName.AUTO,
-    head: Annotated[
-        EstimatorName | None, typer.Option(hidden=True, help="The old name of --estimator.")
-    ] = None,
+    task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers.")] = "auto",
+    estimator: Annotated[EstimatorName, typer.Option(help="Estimator behind the features.")] = "auto",
     lifts: Annotated[
-        LiftsName,
-        typer.Option(
-            help="auto: a map, counts and colours of each graph; recipe: seven maps; none: the graph itself."
-        ),
-    ] = LiftsName.AUTO,
+        Literal["auto", "none"],
+        typer.Option(help="auto: a map, counts and WL labels of each graph; none: a map of the plain graph."),
+    ] = "auto",
     scoring: Annotated[
-        ScoringName, typer.Option(help="What settings are chosen by; roc_auc where a class is rare.")
-    ] = ScoringName.ACCURACY,
+        Literal["accuracy", "roc_auc"],
+        typer.Option(help="Score that settings are chosen by; roc_auc for rare classes."),
+    ] = "accuracy",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Cross-validations, each with other folds.")] = 1,
     n_components: Annotated[
@@ -111,26 +69,27 @@ def classify(
             "--n-components",
             "-m",
             metavar="M|auto",
-            help="Number of features of each view; auto takes it from a bound on the error.",
+            help="Features of each view; auto: as many as a bound on the error requires.",
             show_default="512; 1024 with other lifts",
         ),
     ] = None,
     orders: Orders = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the features and of the folds.")] = 0,
     on_error: Annotated[
-        BadGraphs, typer.Option(help="A graph that cannot be used: stop, or leave it out.")
-    ] = BadGraphs.RAISE,
+        Literal["raise", "skip"], typer.Option(help="A graph that cannot be used: stop, or leave it out.")
+    ] = "raise",
     n_jobs: NJobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Cross-validate GRNFClassifier (or GRNFRegressor, for numbers) on graphs with labels.
 
-    Beside it: the same machine on counts of nodes, edges and attributes, which knows nothing of structure,
-    and the best constant answer. The folder gets results.json, predictions.csv (the first cross-validation,
-    each graph predicted from the others) and a picture: the confusion matrix, or predicted against true.
+    Two baselines are reported with it: the same estimator on counts of nodes, edges and attributes, which
+    ignores the structure, and the best constant prediction. The folder gets results.json, predictions.csv
+    (the first cross-validation, each graph predicted from the others) and a figure: the confusion matrix, or
+    predicted against true numbers.
 
-    In a table of SMILES the target is the column called y, label, target, class, activity, p_np, exp or
+    In a SMILES table the target is the column called y, label, target, class, activity, p_np, exp or
     measured ..., or the only one that can be one; grnf info lists them. Several are predicted one by one.
     Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes, else
     means over each class against the rest.
@@ -138,51 +97,44 @@ def classify(
     Example: grnf classify MUTAG.zip --folds 10
     """
     check_format(format, source)
-    if head is not None:
-        note("--head is now --estimator; the old name goes in 0.2", quiet)
-        estimator = head
+    asked = make_transformer(None, {"n_components": n_components, "orders": orders, "seed": seed})
     settings: dict[str, Any] = {
-        "n_components": None,
-        "estimator": estimator.value,
-        "lifts": None if lifts is LiftsName.NONE else lifts.value,
-        "scoring": None if scoring is ScoringName.ACCURACY else scoring.value,
+        "n_components": None if n_components is None else asked.n_components,
+        "orders": asked.orders,
+        "estimator": estimator,
+        "lifts": None if lifts == "none" else lifts,
+        "scoring": None if scoring == "accuracy" else scoring,
         "random_state": seed,
         "missing": "zero",
     }
-    asked = make_transformer(None, {"n_components": n_components, "orders": orders, "seed": seed})
-    if n_components is not None:
-        settings["n_components"] = asked.n_components
-    settings["orders"] = asked.orders
     with open_source(source, format) as found:
-        graphs_source = with_columns(found, smiles_column, id_column, quiet)
-        columns = chosen_columns(graphs_source, target or [], quiet)
-        names, graphs = _read(graphs_source, columns, on_error.value, quiet)
-    targets = _targets(graphs, columns, task, folds, graphs_source.name, quiet)
-    report: dict[str, Any] = {
-        "source": graphs_source.name,
-        "graphs": len({row for each in targets for row in each.rows.tolist()}),
-        "settings": {**settings, "orders": str(settings["orders"]), "folds": folds, "repeats": repeats},
-        "targets": {},
-    }
+        table = with_columns(found, smiles_column, id_column, quiet)
+        columns = chosen_columns(table, target or [], quiet)
+        names, graphs = _read(table, columns, on_error, quiet)
+    targets = _targets(graphs, columns, task, folds, table.name, quiet)
     from grnf.cli.measures import over_targets
     from grnf.cli.validation import Validation
 
-    answers = []
+    entries: dict[str, Any] = {}
+    predicted: list[tuple[Target, Any]] = []
     with workers(n_jobs), progress("cross-validating", quiet, unit="folds") as advance:
-        validate = Validation(graphs, settings, folds=folds, repeats=repeats, seed=seed)
+        validate = Validation(graphs, settings, folds=folds, repeats=repeats)
         for each in targets:
             results, predictions = validate(each, advance)
-            report["targets"][each.name] = {**each.about(len(graphs)), **results}
-            answers.append(predictions)
+            entries[each.name] = {**each.about(len(graphs)), **results}
+            predicted.append((each, predictions))
+    report: dict[str, Any] = {
+        "source": table.name,
+        "graphs": len({row for each in targets for row in each.rows.tolist()}),
+        "settings": {**settings, "orders": str(settings["orders"]), "folds": folds, "repeats": repeats},
+        "targets": entries,
+    }
     if len(targets) == 1:
-        report = {**report, **report["targets"][targets[0].name]}
+        report |= entries[targets[0].name]
     else:
-        report["mean"] = over_targets([entry["scores"] for entry in report["targets"].values()])
-    report["written"] = _write(output, report, names, targets, answers, quiet)
-    if as_json:
-        typer.echo(json.dumps(report))
-        return
-    for line in _lines(report):
+        report["mean"] = over_targets([entry["scores"] for entry in entries.values()])
+    report["written"] = _write(output, report, names, predicted, quiet)
+    for line in [json.dumps(report)] if as_json else _lines(report):
         typer.echo(line)
 
 
@@ -201,10 +153,10 @@ def _read(
             if isinstance(item, RawGraph):
                 names.append(name)
                 graphs.append(item)
-                continue
-            if on_error == "raise":
+            elif on_error == "raise":
                 raise GraphError(f"graph {name}: {item.reason}; --on-error skip leaves such graphs out")
-            bad.append({"graph_id": name, "reason": item.reason})
+            else:
+                bad.append({"graph_id": name, "reason": item.reason})
     tell_bad(bad, on_error, quiet)
     if not graphs:
         raise GraphError(f"{source.name} holds no graphs that can be used")
@@ -214,7 +166,7 @@ def _read(
 def _targets(
     graphs: list[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, quiet: bool
 ) -> list[Target]:
-    """Return what is to be predicted; of several targets, one that cannot be is left out with a word."""
+    """Return the targets; of several, one that cannot be used is left out with a note."""
     found = []
     for place, name in enumerate(["y"] if columns is None else columns):
         labels = [graph.y if columns is None else graph.y[place] for graph in graphs]
@@ -233,53 +185,35 @@ def _targets(
 
 
 def _write(
-    folder: Path,
-    report: dict[str, Any],
-    names: list[str],
-    targets: list[Target],
-    answers: list[Any],
-    quiet: bool,
+    folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], quiet: bool
 ) -> list[str]:
+    """Write predictions, figures and the report; return the paths."""
     from grnf._utils.files import atomic_write
+    from grnf.cli.validation import draw_predictions
 
     folder.mkdir(parents=True, exist_ok=True)
     written = ["predictions.csv"]
-    several = len(targets) > 1
+    several = len(predicted) > 1
     with atomic_write(folder / "predictions.csv") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["graph_id", *(["target"] if several else []), "label", "predicted"])
-        for target, predictions in zip(targets, answers, strict=True):
-            rows = zip(target.rows.tolist(), target.y.tolist(), predictions.tolist(), strict=True)
-            for row, label, guess in rows:
+        for target, predictions in predicted:
+            for row, label, guess in zip(target.rows, target.y.tolist(), predictions.tolist(), strict=True):
                 table.writerow([names[row], *([target.name] if several else []), label, guess])
-    if importlib.util.find_spec("matplotlib"):
-        for number, (target, predictions) in enumerate(zip(targets, answers, strict=True)):
-            picture = _draw(folder, report, target, predictions, f"-{number + 1}" if several else "")
-            written += [picture] if picture else []
-    else:
-        note("no picture: matplotlib is missing; pip install 'grnf[plot]' brings it", quiet)
+    if not importlib.util.find_spec("matplotlib"):
+        note("no figure: matplotlib is missing; pip install 'grnf[plot]' installs it", quiet)
+        predicted = []
+    for number, (target, predictions) in enumerate(predicted, start=1):
+        measure = "accuracy" if target.classes else "R2"
+        score = report["targets"][target.name]["scores"]["GRNF"][measure]["mean"]
+        name = Path(report["source"]).stem + (f", {target.name}" if several else "")
+        title, suffix = f"{name}: {measure} {_shown(score)}", f"-{number}" if several else ""
+        figure = draw_predictions(folder, suffix, target, predictions, title)
+        written += [figure] if figure else []
     written.append("results.json")
     with atomic_write(folder / "results.json") as file:
         json.dump(report, file, indent=2)
     return [str(folder / name) for name in written]
-
-
-def _draw(folder: Path, report: dict[str, Any], target: Target, predictions: Any, suffix: str) -> str | None:
-    """Draw the answers; return the name of the picture, or None where there are too many classes for one."""
-    from grnf.cli.validation import draw_confusion, draw_predictions
-
-    entry = report["targets"][target.name]
-    if len(entry.get("classes", ())) > MOST_CLASSES_DRAWN:
-        return None
-    measure, draw, picture = (
-        ("accuracy", draw_confusion, f"confusion{suffix}.png")
-        if target.classes
-        else ("R2", draw_predictions, f"predictions{suffix}.png")
-    )
-    name = Path(report["source"]).stem + (f", {target.name}" if suffix else "")
-    title = f"{name}: {measure} {_shown(entry['scores']['GRNF'][measure]['mean'])}"
-    draw(folder / picture, target.y, predictions, title)
-    return picture
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
@@ -289,23 +223,20 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if settings["repeats"] > 1:
         lines[0] += f", {settings['repeats']} times"
     for name, entry in targets.items():
-        about = _about(entry)
+        about = ""
+        if entry.get("positive_class") is not None:
+            count = entry["classes"][entry["positive_class"]]
+            about = f", positive class {entry['positive_class']} ({count:,})"
+        elif "classes" in entry:
+            about = f", {len(entry['classes']):,} classes, ranks: each against the rest"
         if len(targets) > 1:
-            lines.append(f"{name}: {entry['graphs']:,} graphs{', ' if about else ''}{about}")
-        elif about:
-            lines[0] += f", {about}"
+            lines.append(f"{name}: {entry['graphs']:,} graphs{about}")
+        else:
+            lines[0] += about
         lines += _score_lines(entry["scores"])
     if "mean" in report:
         lines += [f"mean over {len(targets)} targets", *_score_lines(report["mean"])]
     return [*lines, f"written: {', '.join(report['written'])}"]
-
-
-def _about(entry: dict[str, Any]) -> str:
-    if "classes" not in entry:
-        return ""
-    if entry["positive_class"] is not None:
-        return f"positive class {entry['positive_class']} ({entry['classes'][entry['positive_class']]:,})"
-    return f"{len(entry['classes']):,} classes, ranks: each against the rest"
 
 
 def _score_lines(scores: dict[str, Any]) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grnf.cli.inputs import read_collection
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -17,12 +18,10 @@ from grnf.cli.options import (
     Orders,
     Quiet,
     Seed,
-    check_format,
     check_free,
     make_transformer,
 )
 from grnf.cli.search import Table, check_table, write_answer
-from grnf.cli.source import name_of, open_source
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def compare(
     delta: Annotated[float, typer.Option(help="Probability with which the interval may fail.")] = 0.05,
     output: Table = "-",
     picture: Annotated[
-        Path | None, typer.Option(help="Draw both graphs, coloured by what each part adds: .png or .pdf.")
+        Path | None, typer.Option(help="Draw both graphs, colored by what each part adds: .png or .pdf.")
     ] = None,
     format: Format = None,
     n_components: NComponents = None,
@@ -92,14 +91,15 @@ def compare(
 
 def _graph(name: str, wanted: str | None, format: str | None, option: str) -> RawGraph:
     """Return the one graph of a file, or the one of that id."""
-    check_format(format, name)
-    with open_source(name, format) as source:
-        graphs: list[Any] = list(source.read())
-    if wanted is None:
-        if len(graphs) != 1:
-            raise GraphError(f"{name} holds {len(graphs)} graphs: say which one with {option}")
-        return graphs[0]  # type: ignore[no-any-return]
-    for place, graph in enumerate(graphs):
-        if name_of(graph, place) == wanted:
-            return graph  # type: ignore[no-any-return]
-    raise GraphError(f"{name} has no graph called {wanted!r}")
+    found = read_collection(name, format)
+    if found.graphs is None:
+        raise GraphError("expected graphs, got vectors", where=name)
+    if wanted is None and len(found) != 1:
+        raise GraphError(
+            f"expected one graph, found {len(found)}", where=name, cure=f"Choose one with {option}"
+        )
+    ids = found.ids
+    if wanted is not None and wanted not in ids:
+        raise GraphError(f"no graph is called {wanted!r}", where=name)
+    graph: RawGraph = found.graphs[0 if wanted is None else ids.index(wanted)]
+    return graph

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grnf._utils.files import atomic_write
-from grnf.atlas.springs import spring_places
+from grnf.maps.springs import spring_positions
 
 if TYPE_CHECKING:
     from grnf.estimators.difference import Difference
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-COLOURS = "RdBu_r"
+COLORS = "RdBu_r"
 """Red adds to the distance, blue takes from it."""
 
 
 def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]) -> None:
-    """Draw both graphs side by side, nodes and edges coloured by what they add to d_P^2."""
+    """Draw both graphs side by side, nodes and edges colored by what they add to d_P^2."""
     try:
         from matplotlib.collections import LineCollection
         from matplotlib.figure import Figure
@@ -32,11 +32,11 @@ def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]
     axes = figure.subplots(1, 2)
     shown: Any = None
     for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
-        places = spring_places(graph.n_nodes, graph.edges)
+        places = spring_positions(graph.n_nodes, graph.edges)
         lines = LineCollection(
             [places[list(edge)] for edge in np.asarray(graph.edges).reshape(-1, 2).tolist()],
             array=found.edges[side],
-            cmap=COLOURS,
+            cmap=COLORS,
             clim=(-largest, largest),
             linewidths=4,
             zorder=1,
@@ -45,7 +45,7 @@ def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]
         axis.add_collection(lines)
         style = {"vmin": -largest, "vmax": largest, "edgecolors": "0.3", "zorder": 2}
         size = float(np.clip(6000 / max(graph.n_nodes, 1), 30, 260))
-        shown = axis.scatter(*places.T, c=found.nodes[side], cmap=COLOURS, s=size, **style)
+        shown = axis.scatter(*places.T, c=found.nodes[side], cmap=COLORS, s=size, **style)
         if graph.n_nodes <= 60:
             for node, place in enumerate(places):
                 text = axis.annotate(str(node), place, ha="center", va="center", fontsize=7, zorder=3)
@@ -61,7 +61,7 @@ def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]
         figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)
 
 
-def _outline(width: float, colour: str = "0.3") -> list[Any]:
+def _outline(width: float, color: str = "0.3") -> list[Any]:
     from matplotlib.patheffects import Normal, Stroke
 
-    return [Stroke(linewidth=width, foreground=colour), Normal()]
+    return [Stroke(linewidth=width, foreground=color), Normal()]

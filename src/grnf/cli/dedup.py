@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grnf.cli.inputs import OnError, read_collection
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -20,13 +21,11 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.samples import OnError, graphs_of
 from grnf.cli.search import Table, check_table, write_answer
-from grnf.cli.source import name_of
 from grnf.cli.tell import note
 
 if TYPE_CHECKING:
-    from grnf.io import RawGraph
+    from grnf.collection import Collection
 
 __all__ = ["dedup"]
 
@@ -67,13 +66,13 @@ def dedup(
     check_table(output, force)
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
     with workers(n_jobs):
-        graphs, names = _read(source, format, on_error, quiet)
+        names = [source] if other is None else [source, other]
+        graphs = [read_collection(name, format, on_error=on_error, quiet=quiet) for name in names]
         transformer = make_transformer(like, settings)
         if other is None and near is None:
-            columns, records, summary = _groups(graphs, names, transformer, quiet)
+            columns, records, summary = _groups(graphs[0], transformer, quiet)
         else:
-            called = None if other is None else _read(other, format, on_error, quiet)
-            columns, records, summary = _pairs(graphs, names, transformer, called, near)
+            columns, records, summary = _pairs(graphs, transformer, near)
     write_answer(output, columns, records, as_json)
     if output != "-" and as_json:
         typer.echo(json.dumps({"output": output, **summary}))
@@ -86,18 +85,10 @@ def dedup(
 Answer = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
-def _read(source: str, format: str | None, on_error: str, quiet: bool) -> tuple[list[RawGraph], list[str]]:
-    good, _ = graphs_of(source, format, on_error, quiet)
-    names = [name_of(graph, place) for place, graph in good]
-    if len(set(names)) < len(names):
-        names = [str(place) for place, _ in good]
-    return [graph for _, graph in good], names
-
-
-def _groups(graphs: list[RawGraph], names: list[str], transformer: Any, quiet: bool) -> Answer:
+def _groups(graphs: Collection, transformer: Any, quiet: bool) -> Answer:
     from grnf.search import duplicate_groups
 
-    groups, undecided = duplicate_groups(graphs, transformer, ids=names)
+    groups, undecided = duplicate_groups(graphs, transformer)
     for pair in undecided:
         note(f"grnf: undecided whether {pair.first} and {pair.second} are the same", quiet)
     records = [
@@ -113,26 +104,19 @@ def _groups(graphs: list[RawGraph], names: list[str], transformer: Any, quiet: b
     return ["group", "id"], records, summary
 
 
-def _pairs(
-    graphs: list[RawGraph],
-    names: list[str],
-    transformer: Any,
-    other: tuple[list[RawGraph], list[str]] | None,
-    near: float | None,
-) -> Answer:
+def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Answer:
     from grnf.search import leaked, near_duplicates
 
-    if other is None:
-        found = near_duplicates(graphs, transformer, near or 0.0, ids=names)
+    if len(graphs) == 1:
+        found = near_duplicates(graphs[0], transformer, near or 0.0)
     else:
-        others, called = other
-        found = leaked(graphs, others, transformer, eps=near, train_ids=names, test_ids=called)
+        found = leaked(graphs[0], graphs[1], transformer, eps=near)
     records = [
         {"id": pair.first, "other": pair.second, "distance": pair.distance, "answer": pair.answer}
         for pair in found
     ]
     summary = {
-        "graphs": len(graphs),
+        "graphs": len(graphs[0]),
         "pairs": len(found),
         "pairs of copies": sum(pair.answer == "isomorphic" for pair in found),
         "graphs concerned": len({pair.second for pair in found}),

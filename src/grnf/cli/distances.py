@@ -1,21 +1,70 @@
-"""`grnf distances`: d_P between graphs, as a matrix, for some pairs with error bars, or to the nearest."""
+"""`grnf distances`: d_P or kappa_P between graphs, as a matrix, for some pairs, or to the nearest graphs."""
 
 from __future__ import annotations
 
-from grnf.cli.options import AsJson, Force, Format, Like, NComponents, NJobs, Orders, Quiet, Seed
-from grnf.cli.pairs import FirstArgument, Interval, Nearest, PairsFile, SecondArgument, Target, compare
+import csv
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grnf.cli.inputs import load_vectors
+from grnf.cli.options import (
+    AsJson,
+    Force,
+    Format,
+    Like,
+    NComponents,
+    NJobs,
+    Orders,
+    Quiet,
+    Seed,
+    check_free,
+    workers,
+)
+from grnf.cli.tell import progress
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.collection import Collection
+    from grnf.typing import FloatArray
 
 __all__ = ["distances"]
 
+BYTES_OF_ROWS = 2**25
+"""Values that are held at a time."""
+
 
 def distances(
-    source: FirstArgument,
-    other: SecondArgument = None,
-    output: Target = "-",
+    source: Annotated[
+        str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
+    ],
+    other: Annotated[
+        str | None, typer.Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+    ] = None,
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="Values of the kernel kappa_P instead of distances.")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write: .npy, .csv, or - for standard output.")
+    ] = "-",
     format: Format = None,
-    pairs: PairsFile = None,
-    interval: Interval = None,
-    nearest: Nearest = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="CSV file of two columns, ids of graphs: only these pairs.")
+    ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="DELTA", help="With --pairs: add intervals that fail with this probability."),
+    ] = None,
+    nearest: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Only the K nearest of each graph.")
+    ] = None,
     n_components: NComponents = None,
     orders: Orders = None,
     seed: Seed = None,
@@ -25,12 +74,200 @@ def distances(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the distance d_P between graphs, or between the vectors that grnf embed made of them.
+    """Estimate the distance d_P or the kernel kappa_P between graphs.
 
     By default all pairs: a row for each graph of SOURCE, a column for each graph of OTHER. Graphs are
     embedded with these settings; for other settings use grnf embed first, and pass its vectors or --like its
-    .json file. --format vectors says that a file holds vectors.
+    .json file. Use --format vectors if the suffix does not tell that a file holds vectors. With --kernel, the
+    result is a Gram matrix for SVC(kernel="precomputed"), and the nearest are those with the largest values.
 
     Example: grnf distances MUTAG.zip --nearest 5 --output nearest.csv
     """
-    compare("distance", locals())
+    _check(output, pairs, interval, nearest, force)
+    from grnf import metric
+
+    settings = {"n_components": n_components, "orders": orders, "seed": seed}
+    names = [source] if other is None else [source, other]
+    with workers(n_jobs):
+        found = load_vectors(names, format=format, like=like, settings=settings, quiet=quiet)
+        if kernel:
+            found = [_centered(collection) for collection in found]
+    between = metric.pairwise_kernels if kernel else metric.pairwise_distances
+    title = "kernel" if kernel else "distance"
+    values = Values(title, between, found[0], found[-1], as_json, quiet)
+    if pairs is not None:
+        values.write_pairs(output, pairs, interval)
+    elif nearest is not None:
+        values.write_nearest(output, nearest)
+    else:
+        values.write_matrix(output)
+    shape = [len(found[0]), len(found[-1])]
+    if output != "-" and as_json:
+        typer.echo(json.dumps({"output": output, "graphs": shape}))
+    elif output != "-" and not quiet:
+        typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
+
+
+def _check(output: str, pairs: Path | None, interval: float | None, nearest: int | None, force: bool) -> None:
+    if pairs is not None and nearest is not None:
+        raise typer.BadParameter("give --pairs or --nearest, not both")
+    suffixes = (".csv",) if pairs is not None or nearest is not None else (".npy", ".csv")
+    if output != "-" and Path(output).suffix not in suffixes:
+        raise typer.BadParameter(
+            f"{output}: the name must end in {' or '.join(suffixes)}", param_hint="--output"
+        )
+    if interval is not None and (pairs is None or not 0 < interval < 1):
+        raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
+    if output != "-":
+        check_free(output, force)
+
+
+def _centered(collection: Collection) -> Collection:
+    """Subtract the vector of the null graph from vectors that were made without."""
+    grnf = collection.transformer
+    if grnf is None or grnf.center:
+        return collection
+    return replace(collection, vectors=collection.vectors - grnf.null_vector())
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Distances or kernel values between two collections, computed some rows at a time.
+
+    Parameters
+    ----------
+    name : "distance" or "kernel"
+        Title of the values in tables; the nearest have the smallest distance, or the largest kernel.
+    between : function of two arrays of vectors
+        All values between them.
+    first, second : Collection
+    as_json : bool
+        Write lines of JSON instead of CSV tables.
+    quiet : bool
+    """
+
+    name: str
+    between: Callable[[FloatArray, FloatArray], FloatArray]
+    first: Collection
+    second: Collection
+    as_json: bool = False
+    quiet: bool = False
+
+    def write_matrix(self, output: str) -> None:
+        """Write all values: an array, or a table with a row for each graph of the first collection."""
+        if output.endswith(".npy"):
+            from grnf._utils.files import atomic_write, npy_header
+
+            with atomic_write(output, "wb") as file:
+                for start, rows in self.some_rows():
+                    if start == 0:
+                        file.write(npy_header((len(self.first), len(self.second)), rows.dtype))
+                    file.write(rows.tobytes())
+            return
+        ids = self.first.ids
+        columns = ["graph_id", self.name] if self.as_json else ["graph_id", *self.second.ids]
+        with self._table(output, columns) as add:
+            for start, rows in self.some_rows():
+                for graph_id, row in zip(ids[start:], rows.tolist(), strict=False):
+                    add([graph_id, [_number(value) for value in row]] if self.as_json else [graph_id, *row])
+
+    def write_pairs(self, output: str, pairs: Path, interval: float | None) -> None:
+        """Write the values of the pairs in a file, with intervals that fail with this probability."""
+        import numpy as np
+
+        if interval is not None and self.first.transformer is None:
+            raise GraphError(
+                f"the settings of these vectors are not known, since the file "
+                f"{Path(self.first.name).name}.json is missing",
+                where=self.first.name,
+                cure="Pass them with --like",
+            )
+        sides = [(collection, _rows_of_ids(collection)) for collection in (self.first, self.second)]
+        more = [] if interval is None else ["low", "high", "method"]
+        with self._table(output, ["graph_1", "graph_2", self.name, *more]) as add:
+            for line, names in enumerate(_read_pairs(pairs), start=1):
+                x, y = (
+                    np.asarray(side.vectors[_find(known, name, side, f"{pairs}, line {line}")], np.float64)
+                    for name, (side, known) in zip(names, sides, strict=True)
+                )
+                value = float(self.between(x[np.newaxis], y[np.newaxis])[0, 0])
+                bars = [] if interval is None else self._interval(x, y, interval)
+                add([*names, _number(value), *bars])
+
+    def _interval(self, x: FloatArray, y: FloatArray, delta: float) -> list[Any]:
+        """Return the ends of the interval that the transformer of the vectors allows, and its method."""
+        from grnf import metric
+
+        if not math.isfinite(x.sum() + y.sum()):
+            return [None, None, None]
+        precision = self.first.transformer._precision()
+        method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
+        estimate = metric.distance if self.name == "distance" else metric.kernel_estimate
+        return [*estimate(x, y, **precision).interval(delta, method), method]
+
+    def write_nearest(self, output: str, count: int) -> None:
+        """Write for each graph of the first collection its nearest ones in the second, except itself."""
+        import numpy as np
+
+        ids, others = self.first.ids, self.second.ids
+        with self._table(output, ["graph_id", "rank", "neighbor", self.name]) as add:
+            for start, rows in self.some_rows():
+                keys = -rows if self.name == "kernel" else rows
+                for offset, (row, key) in enumerate(zip(rows, keys, strict=True)):
+                    if self.first is self.second:
+                        key[start + offset] = np.nan
+                    order = np.argsort(key, kind="stable")[:count]
+                    for rank, place in enumerate(order[~np.isnan(key[order])].tolist(), start=1):
+                        add([ids[start + offset], rank, others[place], float(row[place])])
+
+    def some_rows(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield (first row, values of some rows), about 32 MB at a time."""
+        X, Y = self.first.vectors, self.second.vectors
+        step = max(1, BYTES_OF_ROWS // (8 * max(len(Y), 1)))
+        with progress(self.name, self.quiet) as advance:
+            for start in range(0, len(X), step):
+                rows = self.between(X[start : start + step], Y)
+                yield start, rows
+                advance(len(rows))
+
+    @contextmanager
+    def _table(self, output: str, columns: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
+        """Give a function that adds a row to a CSV table, or an object to lines of JSON."""
+        from grnf._utils.files import atomic_write
+
+        with nullcontext(sys.stdout) if output == "-" else atomic_write(output) as file:
+            if self.as_json:
+                yield lambda row: file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+            else:
+                table = csv.writer(file, lineterminator="\n")
+                table.writerow(columns)
+                yield lambda row: table.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+            file.flush()
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _read_pairs(path: Path) -> Iterator[list[str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        for line, row in enumerate(csv.reader(file), start=1):
+            if len(row) != 2:
+                raise GraphError(f"expected two ids, found {len(row)} columns", where=f"{path}, line {line}")
+            yield [entry.strip() for entry in row]
+
+
+def _rows_of_ids(collection: Collection) -> dict[str, int]:
+    """Return the row of each id; -1 for ids that several graphs share."""
+    rows: dict[str, int] = {}
+    for row, graph_id in enumerate(collection.ids):
+        rows[graph_id] = -1 if graph_id in rows else row
+    return rows
+
+
+def _find(rows: dict[str, int], graph_id: str, collection: Collection, where: str) -> int:
+    row = rows.get(graph_id)
+    if row is None or row < 0:
+        what = "no graph" if row is None else "several graphs"
+        raise GraphError(f"{collection.name} has {what} called {graph_id!r}", where=where)
+    return row

@@ -10,18 +10,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.inputs import OnError, read_collections
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, workers
-from grnf.cli.samples import (
-    Features,
-    OnError,
-    Permutations,
-    SampleArgument,
-    Seed,
-    as_json,
-    check_output,
-    read_samples,
-    write_text,
-)
+from grnf.cli.test import Features, Permutations, SampleArgument, Seed, check_output, report
 
 __all__ = ["evaluate"]
 
@@ -54,7 +45,7 @@ def evaluate(
     n_jobs: NJobs = 1,
     force: Force = False,
     quiet: Quiet = False,
-    as_json_: AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score generated graphs against reference graphs, each score with an interval.
 
@@ -69,26 +60,20 @@ def evaluate(
     from grnf import stats
 
     with workers(n_jobs):
-        X, Y = read_samples([generated, reference], format, on_error == "skip", quiet)
+        X, Y = read_collections([generated, reference], format, on_error=on_error, quiet=quiet)
         result = stats.evaluate(
-            X.items,
-            Y.items,
+            X,
+            Y,
             valid=judge,
-            n_unusable=X.n_bad,
             space=space,
             k=k,
             permutations=permutations,
             n_components=n_components,
             random_state=seed,
-            names=(generated, reference),
         )
     suffix = Path(output).suffix.lower()
-    if output != "-":
-        write_text(output, result.to_table(TABLES[suffix]) if suffix in TABLES else as_json(result.to_dict()))
-    if as_json_:
-        typer.echo(as_json(result.to_dict()))
-    elif output == "-" or not quiet:
-        typer.echo(str(result))
+    table = result.to_table(TABLES[suffix]) if suffix in TABLES else None
+    report(result, table, output, as_json, quiet)
 
 
 def _function(text: str) -> Callable[[Any], bool]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.inputs import OnError, holds_vectors
 from grnf.cli.options import (
     AsJson,
     Format,
@@ -23,16 +23,13 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.samples import OnError, graphs_of
-from grnf.cli.source import Source, name_of, open_source
+from grnf.cli.source import name_of, open_source
 from grnf.cli.tell import progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grnf import GRNF
-    from grnf.io.vectors import Vectors
     from grnf.search import GraphIndex
 
 __all__ = ["index"]
@@ -64,8 +61,8 @@ def index(
     space: Annotated[
         Literal["plain", "whitened", "views"],
         typer.Option(
-            help="What near means: d_P as it is; all directions counting alike; or colours, degrees, "
-            "neighbours and walks beside d_P."
+            help="plain: d_P; whitened: equal variance in all directions; views: WL labels, degrees, "
+            "neighbors and walks in addition to d_P."
         ),
     ] = "plain",
     shrinkage: Annotated[
@@ -109,7 +106,7 @@ def index(
             made.transformer = _views(settings, like) if space == "views" else None
         before = len(made)
         if delete is not None:
-            made.remove(_ids(delete))
+            made.remove([line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()])
         removed = before - len(made)
         if source is not None:
             _fill(made, source, format, like, settings, on_error, quiet)
@@ -125,16 +122,12 @@ def index(
 
 def _views(settings: dict[str, Any], like: Path | None) -> Any:
     """Return views with the settings that they have."""
-    from grnf.search import GraphViews
+    from grnf.estimators import FeatureViews
 
     if like is not None or settings["orders"] is not None:
         raise typer.BadParameter("views have their own orders: neither --orders nor --like goes with them")
     chosen = {"n_components": settings["n_components"], "random_state": settings["seed"]}
-    return GraphViews(**{name: int(value) for name, value in chosen.items() if value is not None})
-
-
-def _ids(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return FeatureViews(**{name: int(value) for name, value in chosen.items() if value is not None})
 
 
 def _fill(
@@ -147,85 +140,53 @@ def _fill(
     quiet: bool,
 ) -> None:
     """Add what a source holds, vectors or graphs."""
-    from grnf.io.vectors import holds_vectors, side_file
+    from grnf.estimators import fit_stream
+    from grnf.io.vectors import side_file
 
-    if format == "vectors" or (format is None and all(map(holds_vectors, source))):
+    if all(holds_vectors(name, format) for name in source):
         if made.transformer is None and (like or side_file(source[0]).exists()):
             made.transformer = make_transformer(like or side_file(source[0]), {})
         with progress("indexing", quiet) as advance:
-            for vectors in _vectors(source):
-                advance(len(vectors.ids))
-                made.add(vectors.Z, vectors.ids)
+            for Z, ids in _vector_blocks(source):
+                advance(len(ids))
+                made.add(Z, ids)
         return
     check_format(format, source)
-    with ExitStack() as stack:
-        where = stack.enter_context(open_source(source, format))
+    bad: list[dict[str, Any]] = []
+    with open_source(source, format) as where, progress(f"indexing {where.name}", quiet) as advance:
         where.require_graphs()
         if made.transformer is None:
-            made.transformer = _fitted(make_transformer(like, settings), where, on_error)
-        advance = stack.enter_context(progress(f"indexing {where.name}", quiet))
-        begin, bad = _next_number(made), list[dict[str, Any]]()
+            made.transformer = make_transformer(like, settings)
+            if not hasattr(made.transformer, "n_components_"):
+                fit_stream(made.transformer, (graph for _, graph in where.usable(on_error, [])))
+        begin = 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
         graphs = where.usable(on_error, bad)
         while some := list(islice(graphs, BLOCK)):
             advance(len(some))
-            named = any(graph.graph_id is not None for _, graph in some)
-            names = None if named else [str(begin + place) for place, _ in some]
-            made.add([graph for _, graph in some], names)
+            made.add([graph for _, graph in some], [name_of(graph, begin + place) for place, graph in some])
     tell_bad(bad, on_error, quiet)
     if not len(made):
-        raise GraphError(f"{where.name} holds no graphs that can be used")
+        raise GraphError("there are no graphs that can be used", where=where.name)
 
 
-def _next_number(made: GraphIndex) -> int:
-    """Return the number from which on graphs without ids are called, which no graph has yet."""
-    return 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
+def _vector_blocks(sources: list[str]) -> Iterator[tuple[Any, list[str]]]:
+    """Yield vectors and ids of files and of the shards of folders, `BLOCK` rows or more at a time."""
+    import numpy as np
 
-
-def _vectors(sources: list[str]) -> Iterator[Vectors]:
-    """Yield vectors file by file, the shards of a folder too; `BLOCK` rows or more at a time."""
     from grnf.io.vectors import read_vectors, shard_files
     from grnf.io.vectors.read import is_shard_folder
 
-    waiting: list[Vectors] = []
-    for source in sources:
-        for path in shard_files(source, check=True) if is_shard_folder(source) else [source]:
-            waiting.append(read_vectors(path))
-            if sum(len(each.ids) for each in waiting) >= BLOCK:
-                yield _together(waiting)
-                waiting = []
-    if waiting:
-        yield _together(waiting)
-
-
-def _together(vectors: list[Vectors]) -> Vectors:
-    import numpy as np
-
-    from grnf.io.vectors import Vectors
-
-    if len(vectors) == 1:
-        return vectors[0]
-    ids = [name for each in vectors for name in each.ids]
-    return Vectors(ids, None, np.concatenate([each.Z for each in vectors]))
-
-
-def _fitted(grnf: GRNF, where: Source, on_error: str) -> GRNF:
-    from grnf.estimators import fit_stream
-
-    if hasattr(grnf, "n_components_"):
-        return grnf
-    return fit_stream(grnf, (graph for _, graph in where.usable(on_error, [])))
-
-
-def queries_of(
-    found: GraphIndex, source: str, format: str | None, on_error: str, quiet: bool
-) -> tuple[Any, list[str] | None]:
-    """Return what a source holds, as an index takes it, and the names."""
-    from grnf.io.vectors import holds_vectors, read_vectors
-
-    if format == "vectors" or (format is None and holds_vectors(source)):
-        vectors = read_vectors(source)
-        return vectors.Z, vectors.ids
-    good, _ = graphs_of(source, format, on_error, quiet)
-    if found.transformer is None:
-        raise GraphError(f"{source} holds graphs, and the index knows vectors only; build it from graphs")
-    return [graph for _, graph in good], [name_of(graph, place) for place, graph in good]
+    folders: Iterator[list[Any]] = (
+        list(shard_files(name, check=True)) if is_shard_folder(name) else [name] for name in sources
+    )
+    blocks: list[Any] = []
+    ids: list[str] = []
+    for path in chain.from_iterable(folders):
+        vectors = read_vectors(path)
+        blocks.append(vectors.Z)
+        ids += vectors.ids
+        if len(ids) >= BLOCK:
+            yield np.concatenate(blocks), ids
+            blocks, ids = [], []
+    if ids:
+        yield np.concatenate(blocks), ids

@@ -6,11 +6,12 @@ import json
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from grnf.cli.columns import file_of, is_smiles_table, smiles_column_of, with_columns
+from grnf.cli.inputs import graphs_of, tell_errors
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -31,10 +32,7 @@ from grnf.cli.options import (
     workers,
 )
 from grnf.cli.source import Source, open_source
-from grnf.cli.tell import note, progress, tell_bad
-
-if TYPE_CHECKING:
-    from grnf.io import RawGraph
+from grnf.cli.tell import note
 
 __all__ = ["map"]
 
@@ -53,21 +51,21 @@ def map(  # noqa: A001 the word users know
         Literal["plain", "whitened"],
         typer.Option(help="What near means: d_P as it is, or with all directions counting alike."),
     ] = "plain",
-    k: Annotated[int, typer.Option("-k", min=0, max=50, help="Neighbours shown beside a graph.")] = 6,
+    k: Annotated[int, typer.Option("-k", min=0, max=50, help="Neighbors shown with a graph.")] = 6,
     differences: Annotated[
         bool | None,
         typer.Option(
             "--differences/--no-differences",
-            help="Mark nodes that make neighbours differ: a vector for each node.",
+            help="Mark nodes that make neighbors differ: a vector for each node.",
             show_default="up to 50,000 nodes",
         ),
     ] = None,
-    colour: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that colours the points first.")
+    color: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that colors the points first.")
     ] = None,
-    clusters: Annotated[int, typer.Option(min=2, max=16, help="Clusters to colour by.")] = 8,
-    places: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of nodes that says where they are drawn.")
+    clusters: Annotated[int, typer.Option(min=2, max=16, help="Clusters to color by.")] = 8,
+    positions: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Node column with the positions of nodes.")
     ] = None,
     delta: Annotated[float, typer.Option(help="Probability with which an interval may fail.")] = 0.05,
     onto: Annotated[
@@ -95,8 +93,8 @@ def map(  # noqa: A001 the word users know
     """Make a map of a collection: one HTML page that opens without a network and can be sent by mail.
 
     Each point is a graph; pointing at it draws it, a click compares it with its nearest graphs (d_P with
-    intervals, nodes that differ marked). Colours: label, columns of a table (all, or those --keep names),
-    size, outlier score, cluster, and how many true neighbours the map keeps. Lasso, search, export of ids.
+    intervals, nodes that differ marked). Colors: label, columns of a table (all, or those --keep names),
+    size, outlier score, cluster, and how many true neighbors the map keeps. Lasso, search, export of ids.
 
     Example: grnf map molecules.csv --output map.html
     """
@@ -104,44 +102,50 @@ def map(  # noqa: A001 the word users know
     settings = {"n_components": n_components, "orders": orders, "seed": seed}
     if onto is not None and (like is not None or any(value is not None for value in settings.values())):
         raise typer.BadParameter("the settings of the map that is there are fixed", param_hint="--onto")
-    from grnf.atlas import map_graphs
+    from grnf.maps import map_graphs
 
     check_format(format, source)
     with ExitStack() as stack:
         stack.enter_context(workers(n_jobs))
         where = stack.enter_context(open_source(source, format))
         where = _all_columns(with_columns(where, smiles_column, id_column, quiet, keep), keep)
-        graphs, bad = _graphs(where, on_error, quiet)
-        if not graphs:
+        found = graphs_of(where, on_error, quiet)
+        if not len(found):
             note(f"grnf: {where.name} holds no graphs that can be read: the map is empty", quiet)
-        tell_bad(bad, "skip", quiet)
+        tell_errors(found, on_error, quiet)
         transformer = None if onto is not None else make_transformer(like, settings)
-        atlas = map_graphs(
-            graphs,
+        made = map_graphs(
+            found.graphs,
+            ids=found.ids,
             transformer=transformer,
             layout=layout,
             space=space,
             k=k,
             differences=differences,
-            colour=colour,
-            clusters=clusters,
-            places=places,
+            color=color,
+            n_clusters=clusters,
+            positions=positions,
             onto=onto,
             title=title or Path(where.name).name,
             delta=delta,
             random_state=seed or 0,
             n_jobs=n_jobs,
         )
-    atlas.write(output)
+    made.write(output)
     if save_layout is not None:
-        atlas.save(save_layout)
-    size, kept = output.stat().st_size / 1e6, float(atlas.kept.mean()) if len(atlas) else 1.0
+        made.save(save_layout)
+    size, kept = output.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
     if as_json:
-        answer = {"output": str(output), "graphs": len(atlas), "left_out": len(bad), "megabytes": size}
-        typer.echo(json.dumps({**answer, "neighbours_kept": kept}))
+        answer = {
+            "output": str(output),
+            "graphs": len(made),
+            "left_out": len(found.errors),
+            "megabytes": size,
+        }
+        typer.echo(json.dumps({**answer, "neighbors_kept": kept}))
     elif not quiet:
         typer.echo(
-            f"{output}: {len(atlas):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
+            f"{output}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
             f"open it in a browser: {output.resolve().as_uri()}"
         )
 
@@ -170,14 +174,3 @@ def _all_columns(source: Source, keep: list[str] | None) -> Source:
     known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
     others = [name for name in table_columns(file_of(source)) if name not in known]
     return replace(source, options={**source.options, "keep": others})
-
-
-def _graphs(source: Source, on_error: str, quiet: bool) -> tuple[list[RawGraph], list[dict[str, Any]]]:
-    """Read all graphs; records that cannot be read stop the run, or are told."""
-    bad: list[dict[str, Any]] = []
-    with progress(f"reading {source.name}", quiet) as advance:
-        graphs = []
-        for _, graph in source.usable(on_error, bad):
-            graphs.append(graph)
-            advance(1)
-    return graphs, bad

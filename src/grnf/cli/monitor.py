@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.inputs import read_collection
 from grnf.cli.options import (
     Force,
     Format,
@@ -28,12 +29,13 @@ from grnf.cli.options import (
     make_transformer,
     workers,
 )
-from grnf.cli.samples import graphs_of
 from grnf.cli.source import format_and_options, open_source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf import GRNF
+    from grnf.collection import Collection
     from grnf.stats import Alarm, ChangeDetector, Update
 
 __all__ = ["monitor"]
@@ -248,19 +250,19 @@ def _reference(
     settings: dict[str, Any],
     on_error: str,
     quiet: bool,
-) -> tuple[Any, Any]:
+) -> tuple[Collection, GRNF]:
     """Return the reference, and what makes vectors of graphs."""
-    from grnf.io.vectors import holds_vectors, read_vectors, side_file
+    from grnf.io.vectors import side_file
 
-    if holds_vectors(source):
-        made = like or (side_file(source) if side_file(source).exists() else None)
-        if made is None:
-            raise GraphError(f"{source}: what made the vectors is not known; say it with --like")
-        return read_vectors(source).Z, make_transformer(made, {})
-    transformer = make_transformer(like, settings)
     known = None if source != "-" and Path(source).suffix else format
-    good, _ = graphs_of(source, known, on_error, quiet)
-    return [graph for _, graph in good], transformer
+    found = read_collection(source, known, on_error=on_error, quiet=quiet)
+    if found.has_vectors and like is None and not side_file(source).exists():
+        raise GraphError(
+            "the transformer that made the vectors is not known", where=source, cure="Pass it with --like"
+        )
+    if found.has_vectors:
+        return found, make_transformer(like or side_file(source), {})
+    return found, make_transformer(like, settings)
 
 
 def _arriving(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.collections import load_collections
+from grnf.cli.inputs import OnError, load_vectors
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -21,11 +21,11 @@ from grnf.cli.options import (
     Seed,
     workers,
 )
-from grnf.cli.samples import OnError
 from grnf.cli.search import Table, check_table, write_answer
 from grnf.cli.tell import note
 
 if TYPE_CHECKING:
+    from grnf.collection import Collection
     from grnf.stats import Judgement
 
 __all__ = ["outliers"]
@@ -80,10 +80,10 @@ def outliers(
         )
     check_table(output, force)
     settings: dict[str, Any] = {"n_components": n_components, "orders": orders, "seed": seed}
-    first, second = (source, None) if reference is None else (reference, source)
+    names = [source] if reference is None else [reference, source]
     with workers(n_jobs):
         where: dict[str, Any] = {"format": format, "like": like, "on_error": on_error}
-        loaded = load_collections(first, second, **where, settings=settings, quiet=quiet)
+        loaded = load_vectors(names, **where, settings=settings, quiet=quiet)
         share = "auto" if contamination is None else contamination
         how = {"n_neighbors": k, "space": space, "contamination": share, "random_state": seed or 0}
         found = _judged(loaded, fdr, how)
@@ -98,15 +98,11 @@ def outliers(
         note(f"{summary['graphs']:,} graphs, {summary['outliers']:,} outliers", quiet)
 
 
-def _judged(loaded: list[Any], fdr: float, settings: dict[str, Any]) -> Judgement:
+def _judged(loaded: list[Collection], fdr: float, settings: dict[str, Any]) -> Judgement:
     """Judge one collection by the other, or each graph of one by the rest of it."""
-    import numpy as np
-
     from grnf.stats import GRNFOutlierDetector
 
     detector = GRNFOutlierDetector(**settings)
-    vectors = [np.asarray(collection.vectors, dtype=np.float64) for collection in loaded]
     if len(loaded) == 1:
-        return detector.fit_judge(vectors[0], fdr=fdr, ids=loaded[0].ids)
-    normal, judged = loaded
-    return detector.fit(vectors[0], ids=normal.ids).judge(vectors[1], fdr=fdr, ids=judged.ids)
+        return detector.fit_judge(loaded[0], fdr=fdr)
+    return detector.fit(loaded[0]).judge(loaded[1], fdr=fdr)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.index import queries_of
+from grnf.cli.inputs import OnError, read_collection
 from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, check_free, workers
-from grnf.cli.samples import OnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +26,7 @@ Table = Annotated[
 def search(
     folder: Annotated[Path, typer.Argument(help="An index, made by grnf index.")],
     queries: Annotated[
-        str, typer.Argument(help="Graphs (- for standard input), or vectors, whose neighbours are wanted.")
+        str, typer.Argument(help="Graphs (- for standard input), or vectors, to find the neighbors of.")
     ],
     k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="How many nearest graphs.")] = 10,
     radius: Annotated[
@@ -67,13 +66,13 @@ def search(
 
     with workers(n_jobs):
         found = GraphIndex.open(folder)
-        X, ids = queries_of(found, queries, format, on_error, quiet)
+        X = read_collection(queries, format, on_error=on_error, quiet=quiet)
         if radius is not None:
-            hits = found.within(X, radius, ids=ids, others=others, interval=interval)
+            hits = found.within(X, radius, others=others, interval=interval)
         elif certified is not None:
-            hits = found.search(X, k, ids=ids, others=others, certified=True, delta=certified)
+            hits = found.search(X, k, others=others, certified=True, delta=certified)
         else:
-            hits = found.search(X, k, ids=ids, others=others, interval=interval)
+            hits = found.search(X, k, others=others, interval=interval)
     write_answer(output, hits.columns, list(hits.records()), as_json)
     if output != "-" and as_json:
         typer.echo(json.dumps({"output": output, "queries": len(hits), "hits": sum(map(len, hits.ids))}))

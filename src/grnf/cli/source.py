@@ -83,7 +83,7 @@ class Source:
     def read_blocks(self, size: int, *, yield_bad: bool = False, n_jobs: int | None = None) -> Iterator[Any]:
         """Yield the graphs `size` at a time, column by column where the format is made of columns."""
         from grnf import io
-        from grnf.io.batch import sized
+        from grnf.io.raw import sized
 
         on_error: Any = "yield" if yield_bad else "raise"
         settings: dict[str, Any] = {"format": self.format, "on_error": on_error, "n_jobs": n_jobs}

@@ -1,12 +1,11 @@
-"""What `grnf classify` is to predict: which columns, which graphs have a value, classes or numbers."""
+"""What `grnf classify` predicts: which columns, which graphs have a value, classes or numbers."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -20,28 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "Task", "check_folds", "chosen_columns", "made_target"]
 
-MOST_CLASSES_OF_NUMBERS = 20
-FEWEST_OF_A_CLASS = 5
-"""Whole numbers are numbers, not classes, if more than so many differ and each stands for fewer graphs."""
+Task = Literal["auto", "classes", "numbers"]
+
+MOST_CLASSES_OF_NUMBERS, FEWEST_OF_A_CLASS = 20, 5
+"""Whole numbers are numbers, not classes, if more than so many differ and each has fewer graphs."""
 
 MANY_CLASSES = 100
-"""Classes beyond which neighbours decide by default, not a machine that compares classes two by two."""
+"""Classes beyond which nearest neighbors are the default: an SVM compares classes two by two."""
 
 MOST_NAMED = 8
 """Classes that a note names."""
 
-NEGATIVE = frozenset(
-    {"no", "n", "false", "f", "negative", "neg", "none", "control", "off", "absent", "normal"}
-)
-"""Words for the class that is not looked for."""
-
-
-class Task(StrEnum):
-    """What the labels are."""
-
-    AUTO = "auto"
-    CLASSES = "classes"
-    NUMBERS = "numbers"
+NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "none", "control", "off", "absent", "normal"}
+"""Names of classes that are not the positive one."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +56,29 @@ class Target:
     classes: bool
 
     @property
-    def positive(self) -> Any:
-        """Of two classes the one that is looked for: the larger, unless its name says that it is not."""
+    def labels(self) -> Any:
+        """All classes, ascending."""
         import numpy as np
 
-        low, high = np.unique(self.y).tolist()
+        return np.unique(self.y)
+
+    @property
+    def positive(self) -> Any:
+        """Of two classes the positive one: the larger, unless its name is negative; None for several."""
+        if not self.classes or len(self.labels) != 2:
+            return None
+        low, high = self.labels.tolist()
         one, other = str(low).lower(), str(high).lower()
-        opposite = other != one and other.endswith(one)  # as active and inactive
+        opposite = other != one and other.endswith(one)  # such as active and inactive
         return low if opposite or (other in NEGATIVE and one not in NEGATIVE) else high
 
     @property
     def has_many_classes(self) -> bool:
-        """Whether there are more classes than a support vector machine takes."""
-        import numpy as np
-
-        return self.classes and len(np.unique(self.y)) > MANY_CLASSES
+        """Whether there are too many classes for a support vector machine."""
+        return self.classes and len(self.labels) > MANY_CLASSES
 
     def about(self, n_graphs: int) -> dict[str, Any]:
-        """Return what a report says of it."""
+        """Return its description for a report."""
         import numpy as np
 
         found: dict[str, Any] = {
@@ -93,20 +88,19 @@ class Target:
         }
         if self.classes:
             values, counts = np.unique(self.y, return_counts=True)
-            pairs = zip(values.tolist(), counts.tolist(), strict=True)
-            found["classes"] = {str(value): count for value, count in pairs}
-            found["positive_class"] = str(self.positive) if len(values) == 2 else None
+            found["classes"] = dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+            found["positive_class"] = None if self.positive is None else str(self.positive)
         return found
 
 
 def chosen_columns(source: Source, given: Sequence[str], quiet: bool) -> list[str] | None:
-    """Return the columns to predict; None if graphs carry their labels themselves."""
+    """Return the columns to predict; None if graphs have their labels themselves."""
     from grnf.io.files.survey import target_columns
 
     if not is_smiles_table(source):
         if given:
             raise typer.BadParameter(
-                f"{source.name} is no table of SMILES: its graphs have their labels themselves",
+                f"{source.name} is not a SMILES table: its graphs have their labels themselves",
                 param_hint="--target",
             )
         return None
@@ -118,7 +112,7 @@ def chosen_columns(source: Source, given: Sequence[str], quiet: bool) -> list[st
         found = list(dict.fromkeys(name for text in given for name in _named(source, columns, text)))
         if smiles in found:
             raise GraphError(
-                f"{source.name}: {smiles!r} is the column of SMILES; --target names what to predict"
+                f"{smiles!r} is the SMILES column; --target names what to predict", where=source.name
             )
         return found
     usual, found = target_columns(columns.values(), [smiles] if smiles else [])
@@ -127,10 +121,10 @@ def chosen_columns(source: Source, given: Sequence[str], quiet: bool) -> list[st
             f"{len(found)} of its columns may be the target" if found else "no column looks like a target"
         )
         raise GraphError(
-            f"{source.name}: {several}; name it, or several, by --target. {_listing(source, columns)}"
+            f"{several}; name it, or several, by --target. {_listing(source, columns)}", where=source.name
         )
     name = (usual or found)[0]
-    others = ", as one of several that may be" if len(found) > 1 else ""
+    others = ", one of several that may be" if len(found) > 1 else ""
     note(f"grnf: the target is column {name!r}{others}; --target names another", quiet)
     return [name]
 
@@ -143,17 +137,17 @@ def _named(source: Source, columns: Mapping[str, Column], text: str) -> list[str
     for name in names:
         if name not in columns:
             near = difflib.get_close_matches(name, columns, 1)
-            meant = f"; is {near[0]!r} meant?" if near else "."
-            raise GraphError(f"{source.name} has no column {name!r}{meant} {_listing(source, columns)}")
+            meant = f": did you mean {near[0]!r}?" if near else "."
+            raise GraphError(f"no column {name!r}{meant} {_listing(source, columns)}", where=source.name)
     return names
 
 
 def _listing(source: Source, columns: Mapping[str, Column]) -> str:
-    return "\n  ".join(["It has:", *described(about_columns(source, columns))])
+    return "\n  ".join(["Available:", *described(about_columns(source, columns))])
 
 
 def made_target(name: str, labels: Sequence[Any], task: Task, source: str, quiet: bool) -> Target:
-    """Return what is to be predicted, from one label per graph, None where there is none."""
+    """Return a target from one label per graph, None for a graph without one."""
     import numpy as np
 
     from grnf.io.files.survey import missing_or_value
@@ -163,69 +157,66 @@ def made_target(name: str, labels: Sequence[Any], task: Task, source: str, quiet
     rows = np.array([row for row, value in enumerate(values) if value is not None], dtype=np.int64)
     kept = [values[row] for row in rows]
     if not kept:
-        raise GraphError(f"{source}: no graph has a label, or value of {name!r}")
+        raise GraphError(f"no graph has a label, or value of {name!r}", where=source)
     try:
         y = np.array(kept)
     except ValueError:
         y = np.empty(0)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or len(y) != len(kept):
-        raise GraphError(f"{source}: one label per graph is wanted; graphs have several, as {kept[0]!r}")
-    if y.dtype == object:
-        y = y.astype(str)
+        raise GraphError(f"graphs must have one label each, got for example {kept[0]!r}", where=source)
+    y = y.astype(str) if y.dtype == object else y
     number = y.dtype.kind in "fiub"
     whole = number and bool(np.all(y == np.round(y)))
-    if task is Task.NUMBERS and not number:
-        raise GraphError(f"{source}: the labels are no numbers, as {kept[0]!r}; --task classes takes them")
-    classes = task is Task.CLASSES or (task is Task.AUTO and (whole or not number))
-    if classes and number and task is Task.AUTO:
-        distinct = len(np.unique(y))
-        if distinct > MOST_CLASSES_OF_NUMBERS and len(y) < FEWEST_OF_A_CLASS * distinct:
+    if task == "numbers" and not number:
+        raise GraphError(
+            f"labels must be numbers, got for example {kept[0]!r}; --task classes takes them", where=source
+        )
+    classes = task == "classes" or (task == "auto" and (whole or not number))
+    distinct = len(np.unique(y))
+    if classes and number and task == "auto" and distinct > MOST_CLASSES_OF_NUMBERS:
+        classes = len(y) >= FEWEST_OF_A_CLASS * distinct
+        if not classes:
             note(
                 f"grnf: {name!r} has {distinct:,} different whole numbers, which are taken as numbers to "
                 "predict; --task classes takes them as classes",
                 quiet,
             )
-            classes = False
-    if classes and whole:
-        y = y.astype(np.int64)
     if len(rows) < len(labels):
         note(
             f"grnf: {len(labels) - len(rows):,} of {len(labels):,} graphs have no label"
             f"{'' if name == 'y' else f' in {name!r}'} and are left out",
             quiet,
         )
-    return Target(name, rows, y if classes else y.astype(np.float64), classes)
+    if classes:
+        return Target(name, rows, y.astype(np.int64) if whole else y, True)
+    return Target(name, rows, y.astype(np.float64), False)
 
 
 def check_folds(target: Target, folds: int, quiet: bool) -> None:
-    """Refuse what cannot be cross-validated; say which classes are too rare to be in every fold."""
+    """Refuse a target that cannot be cross-validated; note which classes are rare."""
     import numpy as np
 
-    y = target.y
-    if len(y) < (folds if target.classes else 2 * folds):
-        raise typer.BadParameter(f"{len(y)} graphs are too few for {folds} folds", param_hint="--folds")
+    n = len(target.y)
+    if n < (folds if target.classes else 2 * folds):
+        raise typer.BadParameter(f"{n} graphs are too few for {folds} folds", param_hint="--folds")
     if not target.classes:
         return
-    values, counts = np.unique(y, return_counts=True)
+    values, counts = np.unique(target.y, return_counts=True)
     if len(values) < 2:
-        raise GraphError(f"all graphs have the label {values.tolist()[0]!r}; at least two classes are wanted")
+        raise GraphError(f"all graphs have the label {values.tolist()[0]!r}; at least two classes are needed")
     if target.has_many_classes:
         note(
-            f"grnf: {len(values):,} classes are many; by default the nearest neighbours decide between them, "
-            "see --estimator",
+            f"grnf: with {len(values):,} classes, the default is nearest neighbors; see --estimator",
             quiet,
         )
-    (rare,) = np.nonzero(counts < folds)
-    if not len(rare):
-        return
-    rare = rare[np.argsort(counts[rare], kind="stable")]
-    named = [f"{values.tolist()[row]!r} ({counts[row]})" for row in rare[:MOST_NAMED]]
-    named += [f"and {len(rare) - MOST_NAMED:,} more"] if len(rare) > MOST_NAMED else []
-    alone = int((counts == 1).sum())
-    note(
-        f"grnf: classes with fewer graphs than {folds} folds, spread as well as possible: {', '.join(named)}"
-        + (f"; {alone:,} with one graph cannot be predicted, being absent from training" if alone else ""),
-        quiet,
-    )
+    rare = sorted(np.flatnonzero(counts < folds).tolist(), key=lambda row: int(counts[row]))
+    if rare:
+        named = [f"{values.tolist()[row]!r} ({counts[row]})" for row in rare[:MOST_NAMED]]
+        named += [f"and {len(rare) - MOST_NAMED:,} more"] if len(rare) > MOST_NAMED else []
+        alone = int((counts == 1).sum())
+        note(
+            f"grnf: classes with fewer graphs than {folds} folds, missing from some: {', '.join(named)}"
+            + (f"; {alone:,} with one graph cannot be predicted" if alone else ""),
+            quiet,
+        )

@@ -144,7 +144,7 @@ def load_tu(name: str, *, data: str | os.PathLike[str] | None = None, download: 
     if path is None:
         if not download:
             raise GraphError(
-                f"{known.archive}.zip is not in {data_folder(data)}; `grnf data fetch {name}` downloads it"
+                f"{known.archive}.zip is not in {data_folder(data)}; leave out download=False to download it"
             )
         path = fetch_tu(name, data=data)
     return _read(name, path)

@@ -66,16 +66,18 @@ class _Place(NamedTuple):
 def channels(
     groups: tuple[OrderDraw, ...], *, node_width: int, directed: bool, basis: str, dtype: Any
 ) -> Channels:
-    """Bring drawn parameters, gathered by order, into the form that the loops read."""
-    found: dict[int, list[Coefficients]] = {}
+    """Bring drawn parameters, gathered by order, into the form that the loops read.
+
+    Channels of one order and partition stand together; channel f m_k + m is hidden channel f of feature m.
+    """
+    parts: dict[int, list[tuple[OrderDraw, int, int]]] = {}
     column = 0
     for group in groups:
         for index, (_, B) in enumerate(_partitions(group.k)):
-            part = _of_partition(group, index, column, node_width, directed, basis)
-            found.setdefault(B, []).append(part)
+            parts.setdefault(B, []).append((group, index, column))
         column += len(group.features)
     return Channels(
-        {B: _joined(found[B], dtype) for B in sorted(found)},
+        {B: _of_slots(B, parts[B], node_width, directed, basis, dtype) for B in sorted(parts)},
         np.concatenate([group.features for group in groups]),
         np.concatenate([group.invariant_bias for group in groups]),
     )
@@ -136,43 +138,78 @@ def theta_slopes(
     return found
 
 
-def _of_partition(
-    group: OrderDraw, index: int, column: int, node_width: int, directed: bool, basis: str
+def _of_slots(
+    B: int,
+    parts: list[tuple[OrderDraw, int, int]],
+    node_width: int,
+    directed: bool,
+    basis: str,
+    dtype: Any,
 ) -> Coefficients:
-    """Return the channels of one partition of the output indices, for all features of one order.
-
-    Channel f m_k + m is the hidden channel f of feature m: features run fastest.
-    """
-    (pi, B), m = _partitions(group.k)[index], len(group.features)
-    mapping, H = slot_map(pi, basis), m * group.hidden_channels
-    theta = group.equivariant[:, mapping.columns]  # m, columns, F_h, F
-    node, edge = node_width, group.channels - node_width
-    arrays = {
-        "nodes": np.zeros((3, B, node + (3 if directed else 2) * edge, H)),
-        "pairs": np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H)),
-        "totals": np.zeros((3, 1, node + 2 * edge, H)),
-    }
-    for channels in (slice(0, node), slice(node, group.channels)):
-        wanted: dict[tuple[str, int, int, int], FloatArray] = {}
-        for place in _places(B, node_width, group.channels, directed):
-            if place.channels == channels:
-                key = place.array, place.slot, place.columns.start, place.columns.stop
-                wanted[key] = wanted.get(key, 0.0) + mapping.matrices[:, place.row]  # what goes together
-        own = theta[:, :, :, channels]
-        flat = own.transpose(1, 3, 2, 0).reshape(own.shape[1], -1)  # columns, (F, F_h, m)
-        found = np.concatenate(list(wanted.values())) @ flat
-        for (array, slot, start, stop), form in zip(
-            wanted, found.reshape(len(wanted), 3, own.shape[3], H), strict=True
-        ):
-            arrays[array][:, slot, start:stop] = form
-    return Coefficients(
-        **arrays,
-        bias=group.equivariant_bias[:, index].T.reshape(-1),
-        head=group.invariant[:, index].T.reshape(-1),
-        segments=np.array(
-            [(f * m, (f + 1) * m, column) for f in range(group.hidden_channels)], dtype=np.int64
-        ),
+    """Return the channels of U_B; a part is a group, one of its partitions, and its first feature."""
+    node, edge = node_width, parts[0][0].channels - node_width
+    H = sum(len(group.features) * group.hidden_channels for group, _, _ in parts)
+    found = Coefficients(
+        nodes=np.zeros((3, B, node + (3 if directed else 2) * edge, H), dtype),
+        pairs=np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H), dtype),
+        totals=np.zeros((3, 1, node + 2 * edge, H), dtype),
+        bias=np.empty(H, dtype),
+        head=np.empty(H, dtype),
+        segments=np.empty((0, 3), np.int64),
     )
+    segments, start = [], 0
+    for group, index, column in parts:
+        m, F_h = len(group.features), group.hidden_channels
+        stop = start + m * F_h
+        theta = group.equivariant.transpose(1, 3, 2, 0)  # basis, F, F_h, m
+        pi, _ = _partitions(group.k)[index]
+        for place, channels, basis_elements, factors in _terms(
+            pi, node_width, group.channels, directed, basis
+        ):
+            array, power, slot, columns = place
+            out = getattr(found, array)[power, slot, columns, start:stop].reshape(-1, F_h, m)
+            if len(factors) == 1:  # without a copy: there may be very many channels
+                np.multiply(theta[basis_elements[0], channels], factors[0], out=out, casting="same_kind")
+            else:
+                out[:] = np.tensordot(factors, theta[basis_elements, channels], 1)
+        found.bias[start:stop] = group.equivariant_bias[:, index].T.reshape(-1)
+        found.head[start:stop] = group.invariant[:, index].T.reshape(-1)
+        segments += [(start + f * m, start + (f + 1) * m, column) for f in range(F_h)]
+        start = stop
+    return found._replace(segments=np.array(segments, dtype=np.int64))
+
+
+class _Term(NamedTuple):
+    """A block of coefficients, as a sum of theta of some basis elements with these factors.
+
+    The place is an array of `Coefficients`, a power of u, a slot and columns.
+    """
+
+    place: tuple[str, int, int, slice]
+    channels: slice
+    basis_elements: IntArray
+    factors: FloatArray
+
+
+@lru_cache(maxsize=4096)
+def _terms(pi: Partition, node_width: int, channels: int, directed: bool, basis: str) -> tuple[_Term, ...]:
+    """Return the blocks of coefficients that are not 0, on the tuples that comply with pi."""
+    mapping = slot_map(pi, basis)
+    factors: dict[tuple[str, int, int, int, int], tuple[FloatArray, _Place]] = {}
+    for place in _places(n_slots(pi), node_width, channels, directed):
+        for power in range(3):
+            key = (place.array, power, place.slot, place.columns.start, place.columns.stop)
+            values = mapping.matrices[power, place.row]
+            if key in factors:  # what multiplies equal numbers goes together
+                values = values + factors[key][0]
+            factors[key] = values, place
+    found = []
+    for (array, power, slot, _, _), (values, place) in factors.items():
+        (used,) = np.nonzero(values)
+        if len(used):
+            where = array, power, slot, place.columns
+            found.append(_Term(where, place.channels, mapping.columns[used], values[used]))
+    return tuple(found)
 
 
 @cache
@@ -205,17 +242,3 @@ def _places(B: int, node_width: int, channels: int, directed: bool) -> tuple[_Pl
     for statistic, columns in ((row["d", 0, 0], first), (row["S", 0, 0], second)):
         found += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
     return tuple(found)
-
-
-def _joined(parts: list[Coefficients], dtype: Any) -> Coefficients:
-    """Put the channels of several orders and partitions side by side."""
-
-    def join(name: str) -> FloatArray:
-        arrays = [getattr(part, name) for part in parts]
-        return np.ascontiguousarray(np.concatenate(arrays, axis=-1), dtype=dtype)
-
-    shifts = np.cumsum([0, *(len(part.bias) for part in parts)])
-    segments = [part.segments + np.array([s, s, 0]) for part, s in zip(parts, shifts[:-1], strict=True)]
-    return Coefficients(
-        join("nodes"), join("pairs"), join("totals"), join("bias"), join("head"), np.concatenate(segments)
-    )

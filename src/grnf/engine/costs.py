@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from grnf.basis import stirling
-from grnf.engine.alike import Alike, count_alike
-from grnf.graphs import GraphBatch
+from grnf.graphs import Codes, GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -47,7 +47,7 @@ one graph and channel, however few terms they have."""
 SORTED_NODE = 45
 """What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
 
-LOOKED_AT = 24
+SAMPLED_GRAPHS = 24
 """Graphs in which equal nodes are counted for an estimate."""
 
 
@@ -103,7 +103,7 @@ def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
 
 
 def estimated_seconds(
-    batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool, looked_at: int
+    batch: GraphBatch, orders: IntArray, hidden_channels: int, linear: bool, sampled: int
 ) -> float:
     """Estimate how long features of these orders take on one thread, from terms and rough rates."""
     sums: dict[int, float] = {}
@@ -112,41 +112,41 @@ def estimated_seconds(
             sums[B] = sums.get(B, 0.0) + float(count) * hidden_channels * stirling(int(k), B)
     seconds, rate = 0.0, TERMS_PER_SECOND if linear else SMOOTH_PER_SECOND
     for B, count in sums.items():
-        terms = estimated_terms(batch, B, linear, looked_at)
+        terms = estimated_terms(batch, B, linear, sampled)
         seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
         if B > 2:
-            seconds += COUNTED * estimated_steps(batch, B, linear, looked_at) / TERMS_PER_SECOND
+            seconds += COUNTED * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
     return seconds
 
 
-def estimated_terms(batch: GraphBatch, B: int, linear: bool, looked_at: int = LOOKED_AT) -> float:
+def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
     """Return how many terms U_B of all graphs takes for each channel, sorting counted as so many terms.
 
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
     none is looked at, all nodes count as different.
     """
-    return _estimated(batch, looked_at, lambda some, alike: _terms(B, alike, some, linear))
+    return _estimated(batch, sampled, lambda some, alike: _terms(B, alike, some, linear))
 
 
-def estimated_steps(batch: GraphBatch, B: int, linear: bool, looked_at: int = LOOKED_AT) -> float:
+def estimated_steps(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
     """Return how many steps it takes to count types of tuples where that is done, whatever the channels."""
-    return _estimated(batch, looked_at, lambda some, alike: _steps(B, alike, some, linear))
+    return _estimated(batch, sampled, lambda some, alike: _steps(B, alike, some, linear))
 
 
-def _estimated(batch: GraphBatch, looked_at: int, cost: Callable[[GraphBatch, Alike], FloatArray]) -> float:
+def _estimated(batch: GraphBatch, sampled: int, cost: Callable[[GraphBatch, Distinct], FloatArray]) -> float:
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
-    most = cost(batch, Alike(n, n, 2.0 * edges))
+    most = cost(batch, Distinct(n, n, 2.0 * edges))
     total = float(most.sum())
-    if not looked_at or not total:
+    if not sampled or not total:
         return total
-    places = total * (np.arange(looked_at) + 0.5) / looked_at
+    places = total * (np.arange(sampled) + 0.5) / sampled
     picked, times = np.unique(np.searchsorted(np.cumsum(most), places), return_counts=True)
     some = batch.take(picked)
-    shares = cost(some, count_alike(some)) / most[picked]
+    shares = cost(some, count_distinct(some)) / most[picked]
     return total * float(np.average(shares, weights=times))
 
 
-def _terms(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
+def _terms(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArray:
     """Return the terms of U_B of each graph by the path that the plan takes, given what is alike in it."""
     classes, edges = alike.classes, np.diff(batch.edge_ptr)
     if B > 2:
@@ -159,7 +159,7 @@ def _terms(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
     return terms
 
 
-def _steps(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
+def _steps(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArray:
     """Return the steps by which types are counted, where they are; and one, so that shares are numbers."""
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
     steps = walked(B, alike.twins, np.minimum(edges, alike.twins**2))
@@ -171,7 +171,7 @@ def _steps(B: int, alike: Alike, batch: GraphBatch, linear: bool) -> FloatArray:
     return np.where(estimated_types(B, alike) < cost, steps, 0.0) + 1.0
 
 
-def estimated_types(B: int, alike: Alike) -> FloatArray:
+def estimated_types(B: int, alike: Distinct) -> FloatArray:
     """Return about how many types of tuples there are; more than can be held count as without end.
 
     A slot has any class, and for each slot before one of the classes that this one's class is joined to; and
@@ -181,3 +181,81 @@ def estimated_types(B: int, alike: Alike) -> FloatArray:
     found = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
     found = np.minimum(found, np.maximum(alike.twins, 1.0) ** B)
     return np.where(found <= MOST_TYPES, found, np.inf)
+
+
+class Distinct(NamedTuple):
+    """How many different things each graph has.
+
+    Parameters
+    ----------
+    classes : array, shape (n_graphs,)
+        Nodes that have different statistics.
+    twins : array
+        Nodes that cannot be swapped with an earlier one.
+    pairs : array
+        Edges whose ends have different statistics or whose values differ, both ways round.
+    """
+
+    classes: FloatArray
+    twins: FloatArray
+    pairs: FloatArray
+
+
+def count_distinct(batch: GraphBatch) -> Distinct:
+    """Count in each graph what is different.
+
+    By one number for each node, made of all that must be equal: rounding aside, others are equal by chance.
+
+    Examples
+    --------
+    >>> from grnf.graphs import Graph
+    >>> square, path = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), Graph(3, [(0, 1), (1, 2)])
+    >>> alike = count_distinct(GraphBatch.from_graphs([square, path]))
+    >>> alike.classes, alike.twins, alike.pairs
+    (array([1., 2.]), array([2., 2.]), array([1., 2.]))
+    """
+    owner = np.repeat(np.arange(len(batch)), batch.sizes)
+    of_edge = np.repeat(np.arange(len(batch)), np.diff(batch.edge_ptr))
+    i, j = (batch.edges + batch.node_ptr[of_edge, np.newaxis]).T
+    back = np.where(batch.directed[of_edge], math.sqrt(3), 1.0)  # what an arc counts at its end
+    value = 1 + batch.edge_attr @ np.sqrt(2.0 + np.arange(batch.edge_width)) + _of_codes(batch.edge_codes)
+
+    def of_neighbours(x: FloatArray) -> FloatArray:
+        found = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
+        return np.asarray(found)
+
+    key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
+    key += math.pi * of_neighbours(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
+    classes = _n_different(owner, key, len(batch))
+    there, again = (
+        value + math.e * key[i] + math.sqrt(5) * key[j],
+        value + math.e * key[j] + math.sqrt(5) * key[i],
+    )
+    apart = i != j
+    pairs = np.concatenate([there[apart], (back * again)[apart]])
+    pairs_of = np.tile(of_edge[apart], 2)
+    names = _names(len(owner))
+    key = key + of_neighbours(names)
+    # twins that are not joined have equal neighbours; twins that are, once each is among its own
+    loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
+    twins = np.asarray(loose + joined - batch.sizes)
+    return Distinct(classes, twins, _n_different(pairs_of, pairs, len(batch)))
+
+
+def _names(count: int) -> FloatArray:
+    """Return so many numbers that differ, and whose sums do."""
+    return np.asarray(np.modf(np.sin(1.0 + np.arange(count)) * 1e4)[0])
+
+
+def _of_codes(codes: Codes) -> FloatArray:
+    """Return a number for the categories of each item."""
+    return np.append(_names(len(codes.keys)), 0.0)[codes.values].sum(axis=1)  # type: ignore[no-any-return]
+
+
+def _n_different(owner: IntArray, key: FloatArray, count: int) -> FloatArray:
+    """Return for each owner how many of its keys differ."""
+    key = np.round(key / max(float(np.abs(key).max(initial=0.0)), 1e-300), 11)
+    order = np.lexsort((key, owner))
+    first = np.ones(len(key), dtype=np.bool_)
+    first[1:] = (np.diff(owner[order]) != 0) | (np.diff(key[order]) != 0)
+    return np.bincount(owner[order][first], minlength=count).astype(float)

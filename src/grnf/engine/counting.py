@@ -1,4 +1,4 @@
-"""Counting sort: stable, linear, for keys 0 .. n - 1."""
+"""Counting sort, and tables of counted keys: whole numbers of up to 62 bits; a free place has the key -1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import numpy as np
 from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["counted", "counting_sort"]
+__all__ = ["add_to", "counted", "counting_sort", "grown", "merged", "place_of", "roomy"]
+
+DENSE = 8
+"""Possible keys for each one there is, up to which they are merged in an array with a place for each."""
 
 
 @inner
@@ -32,3 +35,108 @@ def counted(n: int) -> IntArray:
     for i in range(n):
         numbers[i] = i
     return numbers
+
+
+@inner
+def place_of(keys: IntArray, key: int) -> np.uint64:
+    """Return the place of a key in a table at most half full, or the free one where it belongs."""
+    mask = np.uint64(len(keys) - 1)
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    at = (mixed ^ mixed >> np.uint64(32)) & mask
+    while keys[at] != key and keys[at] >= 0:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@inner
+def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
+    """Add to the count of a key; return 1 if it is new."""
+    place, new = place_of(keys, key), 0
+    if keys[place] < 0:
+        keys[place], new = key, 1
+    counts[place] += amount
+    return new
+
+
+@inner
+def grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
+    """Return a table with room for so many more keys, if it is to be at most half full."""
+    size = 64
+    while size < 2 * (filled + more + 1) or size < 2 * len(keys):
+        size *= 2
+    new, new_counts = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    for place in range(len(keys)):
+        if keys[place] >= 0:
+            add_to(new, new_counts, keys[place], counts[place])
+    return new, new_counts
+
+
+@inner
+def merged(keys: IntArray, counts: IntArray, bits: int) -> tuple[IntArray, IntArray]:
+    """Return different keys of so many bits, ascending, with what their counts are together."""
+    if bits < 20 and 1 << bits <= DENSE * len(keys):
+        return _merged_densely(keys, counts, 1 << bits)
+    _sort(keys, counts, 8 if len(keys) < 1 << 12 else 11)
+    last = -1
+    for item in range(len(keys)):
+        if last >= 0 and keys[item] == keys[last]:
+            counts[last] += counts[item]
+        else:
+            last += 1
+            keys[last], counts[last] = keys[item], counts[item]
+    return keys[: last + 1], counts[: last + 1]
+
+
+@inner
+def _merged_densely(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Do so in an array with a place for each possible key."""
+    total = np.zeros(size, np.int64)
+    for item in range(len(keys)):
+        total[keys[item]] += counts[item]
+    found = 0
+    for key in range(size):
+        if total[key]:
+            keys[found], counts[found] = key, total[key]
+            found += 1
+    return keys[:found], counts[:found]
+
+
+@inner
+def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
+    """Sort by keys, so many bits at a time; bits that all have in common are passed over."""
+    varying, mask = np.int64(0), (1 << digit) - 1
+    for key in keys:
+        varying |= key ^ keys[0]
+    other_keys, other_counts = np.empty_like(keys), np.empty_like(counts)
+    start = np.empty(mask + 2, np.int64)
+    shift, moved = 0, False
+    while varying >> shift:
+        if varying >> shift & mask:
+            start[:] = 0
+            source, source_counts = (other_keys, other_counts) if moved else (keys, counts)
+            target, target_counts = (keys, counts) if moved else (other_keys, other_counts)
+            for key in source:
+                start[(key >> shift & mask) + 1] += 1
+            for value in range(mask + 1):
+                start[value + 1] += start[value]
+            for item in range(len(source)):
+                value = source[item] >> shift & mask
+                target[start[value]] = source[item]
+                target_counts[start[value]] = source_counts[item]
+                start[value] += 1
+            moved = not moved
+        shift += digit
+    if moved:
+        for item in range(len(keys)):
+            keys[item], counts[item] = other_keys[item], other_counts[item]
+
+
+@inner
+def roomy(array: IntArray, size: int) -> IntArray:
+    """Return an array with room for so many entries, twice as large as before where it must grow."""
+    if size <= len(array):
+        return array
+    larger = np.empty(max(size, 2 * len(array), 64), np.int64)
+    for place in range(len(array)):
+        larger[place] = array[place]
+    return larger

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.jit import compiled, inlined, inner
+from grnf._utils.jit import compiled, inner
 from grnf.engine.statistics import Statistics
 from grnf.typing import FloatArray, IntArray, ShortArray
 
-__all__ = ["FACTOR", "Bits", "class_numbers", "group"]
+__all__ = ["class_numbers", "grouped"]
 
 TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
@@ -24,8 +24,35 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 Bits = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
-@inlined
-def group(
+def grouped(s: Statistics, bits: Bits) -> Statistics:
+    """Return the same graphs with one row per class of nodes and of pairs, and their multiplicities."""
+    half, dtype = s.pairs.shape[1] // 2 if s.directed else 0, s.nodes.dtype
+    factors = np.arange(1, 2 * max(s.nodes.shape[1], s.pairs.shape[1]), 2, dtype=np.uint64) * FACTOR
+    node_ptr, pair_ptr = np.zeros((2, len(s.node_ptr)), np.int64)
+    node_rows, node_weight = np.empty(len(s.nodes), np.int64), np.zeros(len(s.nodes), dtype)
+    pair_rows, pair_weight = np.empty(len(s.pairs), np.int64), np.zeros(len(s.pairs), dtype)
+    pair_nodes = np.empty((len(s.pairs), 2), np.int64)
+    _group_nodes(
+        s.node_ptr, s.nodes.view(bits.dtype), s.pair_ptr, s.pair_nodes, s.pairs.view(bits.dtype),
+        half, factors, node_ptr, node_rows, node_weight, pair_ptr, pair_rows, pair_weight, pair_nodes,
+    )  # fmt: skip
+    n_nodes, n_pairs = node_ptr[-1], pair_ptr[-1]
+    pairs, rows = s.pairs.take(np.abs(pair_rows[:n_pairs]) - 1, axis=0), pair_rows[:n_pairs]
+    if half:
+        pairs[rows < 0] = np.roll(pairs[rows < 0], half, axis=1)
+    return s._replace(
+        node_ptr=node_ptr,
+        nodes=s.nodes.take(node_rows[:n_nodes], axis=0),
+        node_weight=node_weight[:n_nodes],
+        pair_ptr=pair_ptr,
+        pair_nodes=pair_nodes[:n_pairs],
+        pairs=pairs,
+        pair_weight=pair_weight[:n_pairs],
+    )
+
+
+@compiled
+def _group_nodes(
     node_ptr: IntArray,
     node_bits: Bits,
     pair_ptr: IntArray,

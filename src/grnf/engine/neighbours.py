@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf._utils.jit import inlined
+from grnf._utils.jit import compiled
 from grnf.engine.counting import counted, counting_sort
+from grnf.engine.statistics import Statistics
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SEARCHED", "Neighbours", "list_neighbours"]
+__all__ = ["SEARCHED", "Neighbours", "neighbours"]
 
 SEARCHED = 16
 """Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
@@ -34,8 +35,34 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
-@inlined
-def list_neighbours(
+def neighbours(s: Statistics, searched: int = SEARCHED, left_out: BoolArray | None = None) -> Neighbours:
+    """List the neighbours of every node; a pair {i, j} stands in the lists of both.
+
+    With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
+    2 e and 2 e + 1. Graphs that nobody has a use for may be left out.
+    """
+    n_entries = 2 * len(s.pairs)
+    node, value, back = np.zeros((3, n_entries), np.int64)
+    near = Neighbours(
+        np.zeros(len(s.nodes) + 1, np.int64),
+        node,
+        np.zeros(n_entries, s.pairs.dtype),
+        value,
+        back,
+        np.zeros(len(s.pair_ptr), np.int64),
+        np.zeros((n_entries, s.pairs.shape[1]), s.pairs.dtype),
+    )
+    if left_out is None:
+        left_out = np.zeros(len(s.sizes), np.bool_)
+    half = s.pairs.shape[1] // 2 if s.directed else 0
+    _list_neighbours(
+        s.node_ptr, s.pair_ptr, s.pair_nodes, s.pairs, s.pair_weight, half, searched, left_out, *near
+    )
+    return near
+
+
+@compiled
+def _list_neighbours(
     node_ptr: IntArray,
     pair_ptr: IntArray,
     pair_nodes: IntArray,

@@ -1,13 +1,14 @@
-"""Which loop does what.
+"""Which loop computes which sum.
 
 Within a piece every graph takes the path that its size and the activation allow:
 
-    U_1   u1                         nodes grouped
-    U_2   u2, or u2_sorted           nodes grouped; sorted for relu and ramp where many classes are left
-    U_B   ub_typed                   types of tuples counted, where there are few
-          ub, or ub_sorted           otherwise; sorted for relu and ramp, B = 3, 4, on large sparse graphs
+    U_1   node_sums            nodes grouped
+    U_2   pair_sums            nodes grouped; sorted for relu and ramp if many classes are left
+    U_B   type_sums            types of tuples counted, if there are few
+          tuple_sums           otherwise; or
+          sorted_tuple_sums    for relu and ramp, B = 3, 4, on large sparse graphs
 
-and for derivatives u1_slopes; u2_slopes or u2_sorted_slopes; from B = 3 on ub_typed_slopes or ub_slopes.
+and the same for derivatives, which are never taken by sorting from B = 3 on.
 """
 
 from __future__ import annotations
@@ -21,21 +22,25 @@ import numpy as np
 from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
 from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
-from grnf.engine.grouping import class_numbers
-from grnf.engine.low import grouped, low, neighbours, statistics
-from grnf.engine.neighbours import SEARCHED, Neighbours
+from grnf.engine.grouping import class_numbers, grouped
+from grnf.engine.neighbours import SEARCHED, Neighbours, neighbours
+from grnf.engine.node_sums import node_sum_slopes
+from grnf.engine.pair_sums import (
+    node_and_pair_sums,
+    pair_sum_slopes,
+    sorted_pair_sum_slopes,
+    sorted_pair_sums,
+)
+from grnf.engine.projection import Slopes
 from grnf.engine.rows import RAMP, RELU, Activation
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
-from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded
-from grnf.engine.terms import Slopes
+from grnf.engine.sorted_tuple_sums import sorted_tuple_sums
+from grnf.engine.statistics import Source, Statistics, attribute_slopes, folded, statistics
 from grnf.engine.triple_types import Members
+from grnf.engine.tuple_sums import tuple_sum_slopes, tuple_sums
+from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins as group_twins
-from grnf.engine.type_lists import list_types
-from grnf.engine.typed import ub_typed, ub_typed_slopes
-from grnf.engine.u1 import u1_slopes
-from grnf.engine.u2 import u2_slopes, u2_sorted, u2_sorted_slopes
-from grnf.engine.ub import ub, ub_slopes
-from grnf.engine.ub_sorted import ub_sorted
+from grnf.engine.type_sums import type_sum_slopes, type_sums
 from grnf.graphs import GraphBatch, edge_channels
 from grnf.law import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
@@ -95,7 +100,7 @@ class Engine(NamedTuple):
         if max(by_slots) < 3:
             s = few  # what it was is let go: memory that is used again at once need not be fetched again
         large = self.linear & (np.diff(few.node_ptr) >= costs.SORTED_FROM)
-        low(few, by_slots[1], by_slots.get(2), self._rho, large, scale, given.bias, sums)
+        node_and_pair_sums(few, by_slots[1], by_slots.get(2), self._rho, large, scale, given.bias, sums)
         if 2 in by_slots:
             self._sorted_pairs(few, by_slots[2], scale, np.flatnonzero(large), sums)
         if max(by_slots) > 2:
@@ -137,10 +142,12 @@ class Engine(NamedTuple):
             else:
                 beside, left = near if few is s else neighbours(s, searched), np.full(len(scale), True)
                 if group:
-                    slopes = partial(ub_typed_slopes, d_out=d_sums, out=out)
+                    slopes = partial(type_sum_slopes, d_out=d_sums, out=out)
                     left = self._by_types(B, s, beside, c, scale, slopes)
                 (loops,) = np.nonzero(left)
-                ub_slopes(s, beside, c, self._rho, schedule.TUPLE_SLOPES_TILE, scale, loops, d_sums, out)
+                tuple_sum_slopes(
+                    s, beside, c, self._rho, schedule.TUPLE_SLOPES_TILE, scale, loops, d_sums, out
+                )
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
@@ -185,7 +192,7 @@ class Engine(NamedTuple):
         for graph in graphs:
             classes = int(s.node_ptr[graph + 1] - s.node_ptr[graph])
             tile = max(schedule.SORTED_TILE, min(128, schedule.SORTED_ENTRIES // max(classes, 1)))
-            u2_sorted(s, c, self._rho, tile, scale, int(graph), sums)
+            sorted_pair_sums(s, c, self._rho, tile, scale, int(graph), sums)
 
     def _higher(
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
@@ -196,7 +203,7 @@ class Engine(NamedTuple):
                 continue
             left = np.full(len(scale), True)
             if self.group:
-                left = self._by_types(B, s, near, c, scale, partial(ub_typed, out=sums))
+                left = self._by_types(B, s, near, c, scale, partial(type_sums, out=sums))
             if left.any():
                 self._by_tuples(B, s, near, c, scale, left, sums)
 
@@ -242,9 +249,9 @@ class Engine(NamedTuple):
         """Treat the graphs that are left tuple by tuple, or by sorting."""
         _, by_sorting = self._tuples(B, s)
         loops = np.flatnonzero(left & ~by_sorting)
-        ub(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
+        tuple_sums(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
         for graph in np.flatnonzero(left & by_sorting):
-            ub_sorted(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
+            sorted_tuple_sums(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
     def _classes(
         self, s: Statistics, near: Neighbours, *, twins: bool
@@ -288,10 +295,10 @@ class Engine(NamedTuple):
         by_sorting = (classes >= costs.SORTED_SLOPES_FROM) & self.linear & (B == 2)
         (small,) = np.nonzero(~by_sorting)
         tile = self._tile(schedule.SLOPES_TILE, 4 * int(classes[small].max(initial=1)))
-        loop = u1_slopes if B == 1 else u2_slopes
+        loop = node_sum_slopes if B == 1 else pair_sum_slopes
         loop(s, near, c, rho, tile, scale, small, d_sums, out)
         for graph in np.flatnonzero(by_sorting):
-            u2_sorted_slopes(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
+            sorted_pair_sum_slopes(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
 
 
 def _counts(s: Statistics) -> tuple[IntArray, IntArray]:

@@ -19,7 +19,7 @@ from grnf._utils.jit import compiled
 from grnf._utils.progress import progress
 from grnf._utils.threads import n_workers, run
 from grnf.basis import bell
-from grnf.engine.costs import LOOKED_AT, SMOOTH_PER_SECOND, estimated_seconds
+from grnf.engine.costs import SAMPLED_GRAPHS, SMOOTH_PER_SECOND, estimated_seconds
 from grnf.errors import CostWarning
 from grnf.graphs import GraphBatch
 from grnf.law import ParameterLaw
@@ -81,8 +81,8 @@ ROUNDS, SHRINKING = 5, 0.6
 """Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
 for the interpreter between loops, and small ones at the end, so that none waits long for the last one."""
 
-FEATURES = 64
-"""Chunks are multiples of so many features: as many as are drawn from one stream."""
+FEATURES = 16
+"""Chunks are multiples of so many features: a loop over fewer channels does not fill vector registers."""
 
 COEFFICIENT_BYTES = 128
 """Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
@@ -196,7 +196,7 @@ class Schedule:
         at_least : int
             So many chunks are wanted, one for each worker, if there are features enough.
         """
-        sample = law.orders_of(min(n_hidden, 16 * FEATURES), seed=seed)
+        sample = law.orders_of(min(n_hidden, 1024), seed=seed)
         width = math.ceil(law.hidden_channels * np.mean([bell(int(k)) for k in sample]))
         entries = 1 if heads == 1 else heads + width
         most = self.max_memory // (4 * 16 * entries * max(1, min(n_graphs, LARGEST_PIECE)))
@@ -216,15 +216,15 @@ class Schedule:
 
         The most that it can take costs nothing to say; only if that is long are equal nodes looked for.
         """
-        sample = law.orders_of(min(n_hidden, 64 * FEATURES), seed=seed)
+        sample = law.orders_of(min(n_hidden, 4096), seed=seed)
         k = int(sample.max())
         if (
             np.sum(batch.sizes.astype(float) ** k) * n_hidden * law.hidden_channels * bell(k)
             < LONG * SMOOTH_PER_SECOND
         ):
             return
-        for looked_at in (0, LOOKED_AT):
-            seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, looked_at)
+        for sampled in (0, SAMPLED_GRAPHS):
+            seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, sampled)
             seconds *= n_hidden / len(sample) / self.workers
             if seconds <= LONG:
                 return

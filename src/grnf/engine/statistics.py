@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.arrays import ragged_indices
-from grnf._utils.jit import inlined, inner
+from grnf._utils.jit import compiled, inner
 from grnf.engine.counting import counted, counting_sort
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray, ShortArray
 
-__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "join_nodes", "sum_edges"]
+__all__ = ["Source", "Statistics", "attribute_slopes", "folded", "statistics"]
 
 
 MOVES = 16
@@ -66,6 +66,43 @@ class Source(NamedTuple):
     like: FloatArray
 
 
+def statistics(of: Source, directed: bool) -> Statistics:
+    """Compute the statistics of graphs."""
+    graphs, dtype = of.graphs, of.like.dtype
+    n_node = of.node_attr.shape[1] + of.node_categories
+    n_edge = of.adjacency + of.edge_attr.shape[1] + of.edge_categories
+    sizes = of.node_ptr[graphs + 1] - of.node_ptr[graphs]
+    n_edges = int((of.edge_ptr[graphs + 1] - of.edge_ptr[graphs]).sum())
+    node_ptr, pair_ptr = np.zeros((2, len(graphs) + 1), np.int64)
+    np.cumsum(sizes, out=node_ptr[1:])
+    sums = np.zeros((node_ptr[-1], (3 if directed else 2) * n_edge))
+    pair_nodes, pair_sums = np.empty((n_edges, 2), np.int64), np.zeros((n_edges, sums.shape[1] - n_edge))
+    nodes = np.zeros((node_ptr[-1], n_node + sums.shape[1]), dtype)
+    totals = np.empty((len(graphs), n_node + 2 * n_edge), dtype)
+    _sum_edges(
+        graphs, of.edge_ptr, of.edges, of.edge_attr, of.edge_codes, of.edge_categories, of.adjacency,
+        directed, node_ptr, sums, pair_ptr, pair_nodes, pair_sums,
+    )  # fmt: skip
+    _join_nodes(
+        graphs, of.node_ptr, of.node_attr, of.node_codes, of.node_categories,
+        node_ptr, sums, nodes, np.empty(totals.shape[1]), totals,
+    )  # fmt: skip
+    pairs = pair_sums[: pair_ptr[-1]].astype(dtype)
+    weights = np.ones(len(nodes), dtype), np.ones(len(pairs), dtype)
+    return Statistics(
+        directed,
+        sizes,
+        node_ptr,
+        nodes,
+        weights[0],
+        pair_ptr,
+        pair_nodes[: len(pairs)],
+        pairs,
+        weights[1],
+        totals,
+    )
+
+
 def folded(s: Statistics) -> Statistics:
     """Return directed graphs as undirected ones if every arc has an equal one the other way round."""
     F = s.pairs.shape[1] // 2
@@ -108,8 +145,8 @@ def attribute_slopes(
     d_edge_attr[rows] += found[:, F - batch.edge_width :]
 
 
-@inlined
-def sum_edges(
+@compiled
+def _sum_edges(
     graphs: IntArray,
     edge_ptr: IntArray,
     edges: IntArray,
@@ -220,8 +257,8 @@ def _sort_by_both(edges: IntArray, first: int, n: int, rows: ShortArray) -> None
         rows[place, 0], rows[place, 1], rows[place, 2] = edges[first + e, 0], edges[first + e, 1], e
 
 
-@inlined
-def join_nodes(
+@compiled
+def _join_nodes(
     graphs: IntArray,
     source_ptr: IntArray,
     attr: FloatArray,

@@ -1,12 +1,14 @@
-"""GRNF for scikit-learn: with P given or fitted to a task; a classifier and a regressor behind it."""
+"""GRNF for scikit-learn: the transformer, feature views, a classifier and a regressor."""
 
 from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor
 from grnf.estimators.reweighted import ReweightedGRNF
 from grnf.estimators.streams import embed_stream, fit_stream
 from grnf.estimators.transformer import GRNF
+from grnf.estimators.views import FeatureViews
 
 __all__ = [
     "GRNF",
+    "FeatureViews",
     "GRNFClassifier",
     "GRNFRegressor",
     "ReweightedGRNF",

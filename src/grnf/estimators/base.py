@@ -1,7 +1,8 @@
-"""What all transformers of graphs share once their features are fixed: graphs in, vectors out."""
+"""What all transformers of graphs share: graphs in, vectors out, and their form as JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,29 +19,78 @@ from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Table, checked_parameters
 from grnf.activations import ACTIVATIONS
 from grnf.collection import ON_ERROR, Collection, encode, fit_encode, warn_skipped
-from grnf.deprecation import renamed
 from grnf.engine import Schedule
 from grnf.estimators.difference import Difference, difference
-from grnf.estimators.state import LARGEST, parse_state, state_text
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, Draw, ParameterLaw, parameter_law
+from grnf.law import LAW_RULES, Draw, OrderLaw, ParameterLaw, parameter_law
 from grnf.metric import DistanceEstimate, KernelEstimate, distance, kernel_estimate, pairwise_kernels
 from grnf.metric.guarantee import theorem_1
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
-__all__ = ["DTYPES", "GraphTransformer", "Settings", "schedule_of"]
+__all__ = ["DTYPES", "GraphTransformer", "Saved", "Settings", "parsed", "plain_params", "schedule_of"]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
-AS_THEY_ARE = ("basis", "adjacency_channel", "normalize", "center")
-"""Parameters that go to the feature map under their own names."""
+MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
+"""Parameters that the feature map has under the same names."""
+LAWS = {"orders", "proposal"}
+"""Parameters that are distributions."""
+
+FORMAT, VERSION = "grnf-transformer", 3
+EMBEDDINGS = ("grnf-embedding", "grnf-shards")
+"""Formats of the files next to vectors, which hold the transformer that made them."""
+DEFAULT_KIND = "GRNF"
+"""The class of a saved transformer that does not name its own."""
+LARGEST = 32_000_000
+"""Characters of a saved transformer."""
 Settings: TypeAlias = Mapping[str, Any]
 
 
-class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Saved:
+    """Objects with `to_json`, and with `_of_text`, which makes such an object from that text."""
+
+    def to_json(self) -> str:
+        """Return the fitted object as JSON, from which `from_json` makes the same object."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
+        """Make the object; `name` is what errors call the text."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted object to a small JSON file that `load` reads."""
+        text = self.to_json()
+        with atomic_write(path) as file:
+            file.write(text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **policies: Any) -> Self:
+        """Read what `save` wrote: a fitted object that gives the same vectors.
+
+        Parameters
+        ----------
+        path : path
+        **policies : optional
+            `unseen` and `missing` of a `GRNF`, instead of the saved ones.
+        """
+        with open(path, encoding="utf-8") as file:
+            try:
+                text = file.read(LARGEST + 1)
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+        return cls._of_text(text, os.fspath(path), **policies)
+
+    @classmethod
+    def from_json(cls, text: str, **policies: Any) -> Self:
+        """Return the fitted object that `to_json` described; parameters are those of `load`."""
+        return cls._of_text(text, "the text", **policies)
+
+
+class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
 
     encoder_: AttributeEncoder
@@ -227,57 +277,45 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
         return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
 
-    def _set_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
-        check_is_fitted(self)
-        self.encoder_ = self.encoder_.with_policies(unseen, missing)
-        return self.set_params(unseen=self.encoder_.unseen, missing=self.encoder_.missing)  # type: ignore[no-any-return]
-
-    with_policies = renamed("with_policies", "embed(X, unseen=..., missing=...)", _set_policies)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted transformer to a small JSON file that `load` reads."""
-        text = self.to_json()
-        with atomic_write(path) as file:
-            file.write(text)
-
     def to_json(self) -> str:
-        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer."""
-        check_is_fitted(self)
-        return state_text(self, self._fitted_state())
+        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
 
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, unseen: Unseen | None = None, missing: Missing | None = None
-    ) -> Self:
-        """Read what `save` wrote: a fitted transformer that gives the same vectors.
-
-        Parameters
-        ----------
-        path : path
-        unseen, missing : optional
-            Policies of the transformer instead of the saved ones.
+        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
         """
-        with open(path, encoding="utf-8") as file:
-            try:
-                text = file.read(LARGEST + 1)
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
-        return cls._of_text(text, os.fspath(path), unseen, missing)
+        check_is_fitted(self)
+        kind = type(self).__name__
+        state = {
+            "format": FORMAT,
+            "version": VERSION,
+            **({} if kind == DEFAULT_KIND else {"kind": kind}),
+            "params": {**plain_params(self), "random_state": self.seed_},
+            "fitted": self._fitted_state(),
+            "encoder": self.encoder_.to_config(),
+        }
+        text = json.dumps(state, indent=2, default=_plain)
+        if len(text) >= LARGEST:
+            raise ValueError(
+                f"the settings take {len(text)} characters, too many to save: columns of names or ids, which "
+                "give one category each, should be removed from the graphs"
+            )
+        return text + "\n"
 
     @classmethod
-    def from_json(cls, text: str, *, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
-        """Return the fitted transformer that `to_json` described; see `load`."""
-        return cls._of_text(text, "the text", unseen, missing)
-
-    @classmethod
-    def _of_text(cls, text: str, name: str, unseen: Unseen | None, missing: Missing | None) -> Self:
-        state = parse_state(text, cls.__name__, name)
-        encoder = state.encoder.with_policies(unseen, missing)
-        params = {**state.params, "unseen": encoder.unseen, "missing": encoder.missing}
+    def _of_text(  # type: ignore[override]
+        cls, text: str, name: str, *, unseen: Unseen | None = None, missing: Missing | None = None
+    ) -> Self:
+        state = _saved_state(text, cls.__name__, name)
         try:
-            loaded = cls(**params)
+            fitted = dict(state["fitted"])
+            fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
+            params = dict(state["params"])
+            params |= {law: _law(params[law]) for law in LAWS & params.keys()}
+            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(unseen, missing)
+            if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
+                raise ValueError("the columns of the encoder do not make up the widths")
+            loaded = cls(**{**params, "unseen": encoder.unseen, "missing": encoder.missing})
             loaded.encoder_, loaded.errors_ = encoder, []
-            loaded._fit(loaded._settings(), state.fitted, None, None)
+            loaded._fit(loaded._settings(), fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name} is damaged: {error}") from None
         return loaded
@@ -323,7 +361,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _settings(self) -> dict[str, Any]:
         """Return the parameters, checked, with the laws that they stand for."""
         settings = checked_parameters(self, self._rules)
-        for name in {"orders", "proposal"} & settings.keys():
+        for name in LAWS & settings.keys():
             if settings[name] is not None:
                 law = parameter_law(settings[name], settings["hidden_channels"], name, settings["stratified"])
                 settings[name] = law
@@ -346,7 +384,7 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
             activation=ACTIVATIONS[settings["activation"]],
             dtype=DTYPES[settings["dtype"]],
-            **{name: settings[name] for name in AS_THEY_ARE},
+            **{name: settings[name] for name in MAP_PARAMETERS},
             **more,
         )
 
@@ -360,3 +398,58 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 def schedule_of(settings: Settings) -> Schedule:
     """Return how the parameters which all transformers have want the work to be done."""
     return Schedule(settings["max_memory"], settings["n_jobs"])
+
+
+def plain_params(transformer: Any) -> dict[str, Any]:
+    """Return the parameters of a transformer with distributions as plain values."""
+    params: dict[str, Any] = transformer.get_params(deep=False)
+    for name in LAWS & {name for name, value in params.items() if value is not None}:
+        law = params[name]
+        if isinstance(law, ParameterLaw):
+            params[name] = {"law": "parameters", **law.to_config()}
+        else:
+            params[name] = ParameterLaw(law).to_config()["orders"]
+    return params
+
+
+def parsed(text: str, name: str) -> Any:
+    """Return what JSON holds, or raise a ValueError if it is too large, or not JSON."""
+    if len(text) > LARGEST:
+        raise ValueError(f"{name} is too large for a saved transformer")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is not JSON: {error}") from None
+
+
+def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
+    """Return the state of a transformer of that class."""
+    state = parsed(text, name)
+    if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
+        state = state.get("transformer")
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise ValueError(f"{name} is not a saved transformer: its 'format' is not {FORMAT!r}")
+    if state.get("version") != VERSION:
+        raise ValueError(
+            f"{name} has version {state.get('version')!r} of the format; this release reads {VERSION}. "
+            "Fit and save the transformer again"
+        )
+    found = state.get("kind", DEFAULT_KIND)
+    if found != kind:
+        raise ValueError(f"{name} holds a {found}, not a {kind}: load it with {found}.load")
+    return state
+
+
+def _law(config: Mapping[str, Any] | None) -> OrderLaw | ParameterLaw | None:
+    if config is None:
+        return None
+    if config.get("law") == "parameters":
+        return ParameterLaw.from_config(config)
+    return OrderLaw.from_config(config)
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy numbers into what JSON has."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"cannot save a parameter of type {type(value).__name__}")

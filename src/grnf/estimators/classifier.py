@@ -1,94 +1,327 @@
-"""GRNF and a classifier or regressor behind it, in one line: graphs and labels in, predictions out."""
+"""Models of graphs: feature views of each graph, then a classifier or regressor."""
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
-from grnf.estimators.model import GraphModel
-from grnf.typing import FloatArray
+from grnf._utils.threads import blas_threads, n_workers
+from grnf.collection import Collection, encode, fit_encode, warn_skipped
+from grnf.errors import GraphError, GrnfWarning
+from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor
+from grnf.estimators.transformer import GRNF
+from grnf.estimators.views import FeatureViews, lifted_views, model_views
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.typing import FloatArray, Missing, OnError, Unseen
 
-__all__ = ["GRNFClassifier", "GRNFRegressor"]
+__all__ = ["GRNFClassifier", "GRNFRegressor", "fitted_estimator"]
+
+FEATURES, FEATURES_OF_LIFTS = 512, 1024
+"""Length of the vectors in each view: of the default views, and of views by given lifts."""
+
+KERNEL, NAMES = ("auto", "svm"), ("auto", "svm", "linear", "network", "forest", "boosted")
+"""Names of estimators: those of the kernel model, and all."""
+
+WITHOUT_DECISIONS = ("network", "forest")
+"""Those without `decision_function`."""
+
+TREES = 300
+"""Of a forest."""
+
+ENOUGH_TO_STOP_EARLY = 200
+"""Samples from which on a network uses a tenth of them to decide when to stop."""
+
+CHOICE = ("best_params_", "best_score_", "best_index_", "cv_results_")
+"""Attributes that report the choice of settings."""
+
+
+def _final_has(method: str) -> Any:
+    """Return a check for `available_if`: whether the estimator behind the views has a method."""
+
+    def check(model: Any) -> bool:
+        if not hasattr(model, "estimator_") and isinstance(model.estimator, str):
+            return method != "decision_function" or model.estimator not in WITHOUT_DECISIONS
+        getattr(getattr(model, "estimator_", model.estimator), method)  # its error names the estimator
+        return True
+
+    return check
+
+
+class GraphModel(BaseEstimator):  # type: ignore[misc]
+    """What the classifier and the regressor share."""
+
+    encoder_: AttributeEncoder
+    errors_: list[tuple[int, str]]
+    _classify = False
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        lifts: Any = "auto",
+        orders: Any = (2 / 3, 1 / 3),
+        grnf_params: Mapping[str, Any] | None = None,
+        estimator: Any = "auto",
+        C: Any = None,
+        gamma: Any = None,
+        cv: Any = None,
+        scoring: str | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        unseen: Unseen | None = None,
+        missing: Missing = "error",
+        on_error: OnError = "raise",
+        memory: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.lifts = lifts
+        self.orders = orders
+        self.grnf_params = grnf_params
+        self.estimator = estimator
+        self.C = C
+        self.gamma = gamma
+        self.cv = cv
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.unseen = unseen
+        self.missing = missing
+        self.on_error = on_error
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from graphs and their labels.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            Of any kind that `GRNF` takes.
+        y : array-like, shape (n_graphs,)
+            Classes, or numbers.
+        """
+        default = isinstance(self.lifts, str) and self.lifts == "auto"
+        grnf = GRNF(
+            (FEATURES if default else FEATURES_OF_LIFTS) if self.n_components is None else self.n_components,
+            orders=self.orders,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **dict(self.grnf_params or {}),
+        )
+        views = FeatureViews(views=model_views(grnf) if default else lifted_views(self.lifts, grnf))
+        unseen = self.unseen or ("open" if default else "ignore")
+        policies = AttributeEncoder(unseen=unseen, missing=self.missing)
+        self.encoder_, samples = fit_encode(X, policies, self.on_error)
+        labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
+        if samples.errors:
+            labels = labels[samples.rows]
+            row, reason = samples.errors[0]
+            warnings.warn(
+                f"{len(samples.errors)} of {samples.n_rows} samples are left out; row {row}: {reason}. "
+                "All reasons are in errors_",
+                GrnfWarning,
+                stacklevel=2,
+            )
+        start = time.perf_counter()
+        self._exact = default and isinstance(self.estimator, str) and self.estimator in KERNEL
+        self._names = [name for name in views.views if not (self._exact and name == "labels")]
+        fit_views = check_memory(self.memory).cache(_fitted_views)
+        self.views_, self._widths, vectors = fit_views(views, samples.batch, self._names)
+        self._dtype, self.seed_ = vectors.dtype, next(iter(self.views_.views_.values()))[-1].seed_
+        seen = self._seen(vectors, samples.batch)
+        embedded = time.perf_counter()
+        with blas_threads(n_workers(self.n_jobs)):
+            self.estimator_ = fitted_estimator(
+                self.estimator,
+                seen,
+                labels,
+                classify=self._classify,
+                views=[self._widths[name] for name in self._names],
+                C=self.C,
+                gamma=self.gamma,
+                cv=self.cv,
+                scoring=self.scoring,
+                random_state=self.seed_ % 2**32,
+            )
+        for name in CHOICE:
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.estimator_, "best_params_"):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.__dict__.setdefault("cv_results_", {})
+        self.seconds_ = {"embed": embedded - start, "train": time.perf_counter() - embedded}
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each graph, or the estimate for it."""
+        return self._answers(X, "predict")
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the vectors of all views side by side.
+
+        By default these are the map, the counts, and the labels as vectors (`n_components` columns), which is
+        what estimators of your own are given. The kernel model compares labels exactly.
+        Rows of samples that cannot be used are NaN or left out, depending on `on_error`.
+        """
+        check_is_fitted(self)
+        return self._embedded(encode(X, self.encoder_, self.on_error), list(self._widths)).vectors
+
+    def embed(self, X: Any, *, on_error: OnError | None = None) -> Collection:
+        """Return the vectors of `transform` with a report: which samples cannot be used, and why.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        on_error : "raise", "nan" or "skip", optional
+            What to do about samples that cannot be used. None: as the model does.
+
+        Returns
+        -------
+        Collection
+        """
+        check_is_fitted(self)
+        samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
+        return self._embedded(samples, list(self._widths), warn=False)
+
+    def _embedded(self, samples: Collection, names: Sequence[str], warn: bool = True) -> Collection:
+        """Embed samples in some views. A warning names those that are left out."""
+        width = sum(self._widths[name] for name in names)
+        embedding = samples.embed(lambda batch: self._vectors(batch, names), width, self._dtype)
+        if warn:
+            where = 'embed(X, on_error="skip").errors'
+            warn_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
+        return embedding
+
+    def _vectors(self, batch: GraphBatch, names: Sequence[str]) -> FloatArray:
+        return np.hstack(list(self.views_.transform_views(batch, names).values()))
+
+    def _seen(self, vectors: FloatArray, batch: GraphBatch) -> Any:
+        """Return what the estimator is given: the vectors, with the sets of labels if it compares those."""
+        return KernelInput(vectors, self.views_.views_["labels"].sets(batch)) if self._exact else vectors
+
+    def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
+        """Ask the estimator about the good samples, and return NaN (None for names) for bad ones."""
+        check_is_fitted(self)
+        samples = encode(X, self.encoder_, self.on_error)
+        embedding = self._embedded(samples, self._names)
+        good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
+        if not good.any():
+            reason = embedding.errors[0][1]
+            raise GraphError(f"none of the {len(good)} samples can be used; row 0: {reason}")
+        batch = samples.batch
+        if len(batch) > good.sum():  # some failed in the views only
+            batch = batch.take(np.flatnonzero(np.isin(samples.rows, embedding.rows[good])))
+        with blas_threads(n_workers(self.n_jobs)):
+            seen = self._seen(embedding.vectors[good], batch)
+            answers = np.asarray(getattr(self.estimator_, method)(seen))
+        if good.all():
+            return answers
+        nothing, kind = (np.nan, float) if answers.dtype.kind in "fiub" else (None, object)
+        full = np.full((len(good), *answers.shape[1:]), nothing, dtype=kind)
+        full[good] = answers
+        return full
+
+    def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
+        labels = column_or_1d(y)
+        if len(labels) != count:
+            raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
+        return np.asarray(labels)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
 
 
 class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
-    """Classifies graphs of any kind: Graph Random Neural Features, colours and a support vector machine.
+    """Classifies graphs of any kind: Graph Random Neural Features, WL labels and a support vector machine.
 
-    Nothing but the machine is trained. The default recipe looks at a graph in three ways: a GRNF map of its
-    nodes with degrees, triangles, sizes and the means of neighbours (`grnf.lifts`); counts of its nodes,
-    edges and degrees by kind, with means and spreads of numbers; and Weisfeiler-Lehman colours, compared by
-    exact histogram intersection (`grnf.estimators.histograms`). The machine has an RBF kernel of two
-    distances, one of numbers (the first two views) and one of colours; what say colours have, C and gamma are
-    chosen by cross-validation on the graphs of `fit` (`grnf.estimators.blend`).
-
-    Vectors depend neither on labels nor on the estimator, so a model and its clones keep and share them, see
-    `memory`: in a grid search each graph is embedded once for each setting of the map.
+    Only the classifier is trained. By default it is given three views of each graph: a GRNF map of the nodes
+    with degrees, triangles, sizes and the means of neighbors (`grnf.lifts`); counts of nodes, edges and
+    degrees by kind, with means and spreads of numbers; and Weisfeiler-Lehman (WL) labels, compared by exact
+    histogram intersection. The kernel has two distances, one between the vectors of the first two views and
+    one between labels. The weight of the latter, C and gamma are chosen by cross-validation in `fit`.
 
     Parameters
     ----------
     n_components : int, optional
-        Number of features of each view; None: 512 in the default recipe, 1024 with other lifts.
-    lifts : "auto", "recipe", None, lift, list of lifts, or dict from names to lists, default="auto"
-        The views of a graph. "auto": as above. Others are views by GRNF maps alone, in an RBF kernel in which
-        all have an equal say; "recipe": seven of them, the default of earlier versions; None: the graph as it
-        is.
-    orders : dict or law, default={1: 2/3, 2: 1/3}
+        Length of the vectors of each view; None: 512 by default, 1024 with other lifts.
+    lifts : "auto", None, lift, list of lifts, or dict from names to lists, default="auto"
+        The views of a graph. "auto": as above. A list of lifts, and each list in a dict, is a view by a GRNF
+        map of the lifted graph; all views have equal weight in the kernel. None: the graph without lifts.
+    orders : dict, tuple or law, default=(2/3, 1/3)
         P, as in `GRNF`.
     grnf_params : dict, optional
         Other parameters of `GRNF`.
     estimator : "auto", "svm", "linear", "network", "forest", "boosted" or estimator, default="auto"
-        "svm": as above; "linear": logistic regression; "network": a perceptron with one hidden layer;
-        "forest", "boosted": trees, many at random or one after the other; or any classifier of scikit-learn.
-        But for "svm", they see the vectors of all views side by side, see `transform`. "auto"
-        is "svm"; with `lifts` of your own, it is "linear" for more than 8,000 graphs. The machine of the
-        default recipe takes any number: beyond 8,000 graphs, ridge regression on the kernel with 2,000.
+        "auto", "svm": as above; beyond 8,000 graphs, ridge regression on the kernel with 2,000 of them.
+        "linear": logistic regression; "network": a perceptron with one hidden layer; "forest", "boosted":
+        random forest and gradient boosting; or any scikit-learn classifier. These are given the vectors of
+        `transform`.
     C, gamma : float or list of float, optional
         For "svm": one value, or those to choose from. gamma is in units of one over the median squared
         distance between vectors.
     cv : int, splitter or iterable, optional
-        How "svm" and "linear" choose. None: 5 folds, or fewer and a hold-out where graphs are many.
+        How "svm" and "linear" choose. None: 5 folds; "svm" uses fewer, or a hold-out, for many graphs.
     scoring : "accuracy" or "roc_auc", optional
-        What "svm" and "linear" choose by, and what `score` reports; None is accuracy. ROC-AUC is for rare
-        classes; of several classes, it is the mean of each against the rest.
+        Score that "svm" and "linear" choose by, and that `score` returns; None is accuracy. ROC-AUC is for
+        rare classes; with several classes, it is the mean of each against the rest.
     random_state : int, default=0
-        Seed of the features. It is fixed by default, so that vectors can be used again.
+        Seed of the features.
     n_jobs : int, optional
         Threads that embed, and that BLAS may use.
     unseen, missing : as in `GRNF`, default=None, "error"
-        None: in the default recipe every category is a channel of its own, also one that was not there in
-        `fit`; with other lifts such a category is ignored.
+        None: by default every category is a channel of its own, also one that was not there in `fit`; with
+        other lifts such a category is ignored.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
-        warning; answers for it are NaN (None where classes are names), or left out with a warning.
-    memory : bool, None, str or joblib.Memory, default=True
-        Where vectors of graphs are kept. True: with the model, up to 500 MB, shared by its clones in the same
-        process (those of a grid search, or `sklearn.base.clone`); pickles do not carry them. A folder, or a
-        `joblib.Memory`: on disk, for other processes (``GridSearchCV(n_jobs=2)``) and later ones too; whole
-        collections are kept there, so a grid search embeds each graph once per fold. Empty the folder after
-        changing the code of a lift. False or None: nowhere.
-    cache, head
-        The old names of `memory` and `estimator`.
+        warning; predictions for it are NaN (None if classes are names), or left out with a warning.
+    memory : str or joblib.Memory, optional
+        Folder in which `fit` keeps the vectors of whole collections, as in scikit-learn pipelines. It saves
+        time in a grid search over the estimator.
 
     Attributes
     ----------
     classes_ : array
     best_params_, best_score_, best_index_
-        What was chosen, and its score on samples that were left out, as in `GridSearchCV`; absent if the
-        estimator chooses nothing.
+        What was chosen, and its score on held-out samples, as in `GridSearchCV`; absent if the estimator
+        chooses nothing.
     cv_results_ : dict
         All that was tried, as in `GridSearchCV`; empty if the estimator chooses nothing.
+    views_ : grnf.estimators.FeatureViews
+        The fitted views.
     estimator_ : estimator
-        What has learnt from the vectors.
+        The fitted estimator.
     seconds_ : dict
         Time that `fit` took to "embed" the graphs, and to "train" the estimator and choose its settings.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of `fit`. Later calls change nothing in a model, so that threads may
-        share it; what was wrong with their samples is told by ``embed(X, on_error="nan")``.
+        Row and reason of each bad sample of `fit`. Later calls do not change a model, so threads may share
+        it; ``embed(X, on_error="nan")`` reports the bad samples of a call.
 
     Examples
     --------
@@ -119,12 +352,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         self.classes_ = np.asarray(self.estimator_.classes_)
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each graph."""
-        return self._answers(X, "predict")
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or the ROC-AUC where that is what `scoring` says."""
+        """Return the accuracy, or the ROC-AUC if `scoring` is "roc_auc"."""
         if self.scoring != "roc_auc":
             return float(super().score(X, y, sample_weight))
         chances = self.predict_proba(X)
@@ -132,21 +361,23 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         options = {} if len(self.classes_) == 2 else {"multi_class": "ovr", "labels": self.classes_}
         return float(roc_auc_score(y, values, sample_weight=sample_weight, **options))
 
+    @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, in the order of `classes_`, one row per graph."""
         return self._answers(X, "predict_proba")
 
+    @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Return what the estimator decides by: one number per graph (two classes) or per graph and class."""
+        """Return the decisions of the estimator: a number per graph (two classes) or per graph and class."""
         return self._answers(X, "decision_function")
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
-    """Predicts a number for each graph: Graph Random Neural Features, colours and kernel ridge regression.
+    """Predicts a number for each graph: Graph Random Neural Features, WL labels and kernel ridge regression.
 
-    Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "svm": a kernel machine
-    (ridge regression in the default recipe, support vector regression with other lifts); "linear": ridge
-    regression; "network": a perceptron; "forest", "boosted": trees; or any regressor of scikit-learn.
+    Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "auto", "svm": kernel
+    ridge regression; "linear": ridge regression; "network": a perceptron; "forest", "boosted": trees; or any
+    scikit-learn regressor.
 
     Examples
     --------
@@ -158,9 +389,89 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     True
     """
 
-    def predict(self, X: Any) -> FloatArray:
-        """Return the estimate for each graph."""
-        return self._answers(X, "predict")
-
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         return super()._checked_labels(y, count).astype(np.float64)
+
+
+def _fitted_views(
+    views: FeatureViews, batch: GraphBatch, names: Sequence[str]
+) -> tuple[FeatureViews, dict[str, int], FloatArray]:
+    """Fit all views; return them, their widths, and the vectors of some of them side by side."""
+    found = views.fit_transform_views(batch, names)
+    widths = {
+        name: found[name].shape[1] if name in found else view.n_components
+        for name, view in views.views_.items()
+    }
+    return views, widths, np.hstack(list(found.values()))
+
+
+def fitted_estimator(
+    estimator: Any,
+    X: KernelInput | FloatArray,
+    y: Any,
+    *,
+    classify: bool,
+    views: Sequence[int] | None = None,
+    C: Any = None,
+    gamma: Any = None,
+    cv: Any = None,
+    scoring: str | None = None,
+    random_state: Any = None,
+) -> Any:
+    """Return an estimator, given by its name or as such, fitted to vectors; `views` are widths of views."""
+    measures = (None, "accuracy", "roc_auc") if classify else (None,)
+    if scoring not in measures:
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}; got {scoring!r}")
+    if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
+        made = clone(estimator)
+    elif not isinstance(estimator, str) or estimator not in NAMES:
+        names = ", ".join(map(repr, NAMES))
+        raise ValueError(f"estimator must be one of {names} or a scikit-learn estimator; got {estimator!r}")
+    elif estimator in KERNEL:
+        choice = {"C": C, "gamma": gamma, "cv": cv, "scoring": scoring, "random_state": random_state}
+        made = (KernelClassifier if classify else KernelRegressor)(views, **choice)
+    elif estimator == "network":
+        made = _network(classify, y, random_state)
+    elif estimator == "forest" and classify:
+        made = RandomForestClassifier(TREES, random_state=random_state)
+    elif estimator == "forest":
+        made = RandomForestRegressor(TREES, max_features=1 / 3, random_state=random_state)
+    elif estimator == "boosted":
+        boosted = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+        made = boosted(random_state=random_state)
+    else:
+        made = _linear(classify, y, cv, scoring, random_state)
+    with warnings.catch_warnings():  # that a network could be trained for longer is no news
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return made.fit(X, y)
+
+
+def _linear(classify: bool, y: Any, cv: Any, scoring: str | None, random_state: Any) -> Any:
+    if not classify:
+        return make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-1, 5, 13)))
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1e-2, max_iter=1000, tol=1e-3))
+    if cv is None and smallest < 2:
+        return model
+    if cv is None:
+        cv = StratifiedKFold(min(5, smallest), shuffle=True, random_state=random_state)
+    strengths = {"logisticregression__C": [1e-4, 1e-3, 1e-2, 1e-1]}
+    scorer = "roc_auc_ovr" if scoring == "roc_auc" else scoring  # for two classes it is the same
+    return GridSearchCV(model, strengths, cv=cv, scoring=scorer)
+
+
+def _network(classify: bool, y: Any, random_state: Any) -> Any:
+    stop = len(y) >= ENOUGH_TO_STOP_EARLY
+    if classify and stop:  # the tenth has some of every class
+        counts = np.unique(y, return_counts=True)[1]
+        stop = int(counts.min()) >= 2 and 10 * len(counts) <= len(y)
+    network = (MLPClassifier if classify else MLPRegressor)(
+        hidden_layer_sizes=(128,),
+        solver="adam" if stop else "lbfgs",  # few samples are learned by heart, in few steps
+        alpha=1e-2 if stop else 1.0,
+        max_iter=300,
+        early_stopping=stop,
+        random_state=random_state,
+    )
+    steps = make_pipeline(StandardScaler(), network)
+    return steps if classify else TransformedTargetRegressor(steps, transformer=StandardScaler())

@@ -10,10 +10,8 @@ import numpy as np
 from grnf._utils.rules import Int, checked
 from grnf.errors import GraphError
 from grnf.graphs import Graph
-from grnf.io.batch import RawBatch
-from grnf.io.columns import is_missing
 from grnf.io.objects import graph_objects, to_raw
-from grnf.io.raw import BadGraph, RawGraph, columns_of_graphs
+from grnf.io.raw import BadGraph, RawBatch, RawGraph, columns_of_graphs, is_missing
 from grnf.io.vectors.blocks import VectorBlock
 from grnf.typing import OnError
 

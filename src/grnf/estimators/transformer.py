@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import Int, OneOf, Real, Table, checked
-from grnf.deprecation import renamed
 from grnf.errors import GrnfWarning
 from grnf.estimators.base import GraphTransformer, Settings
 from grnf.features import Embedder, HiddenSums, affordable_orders
@@ -42,9 +41,10 @@ class GRNF(GraphTransformer):
     n_components : int or "auto", default=512
         M, the number of features. "auto" takes it from `eps` and `delta` by Hoeffding's inequality, for the
         independent terms: with R heads it is R times as many.
-    orders : dict from order to probability, or law, default={1: 2/3, 2: 1/3}
-        P: the law of the hidden order k, or a whole `grnf.law.ParameterLaw`. Order k sees patterns of k
-        nodes; order 3 tells triangles from a 6-cycle.
+    orders : tuple, dict from order to probability, or law, default=(2/3, 1/3)
+        P: the probabilities of the hidden orders k = 1, 2, .., or those in a dict, or a distribution of
+        `grnf.law`: of k, or of all parameters. Order k sees patterns of k nodes; order 3 distinguishes two
+        triangles from a 6-cycle.
     proposal : dict or law, optional
         P-bar, from which features are drawn and then weighted by sqrt(p / p-bar). None: the target itself
         (the plain map). ``law.restricted_to({1, 2})`` gives the bounded-order map.
@@ -155,7 +155,7 @@ class GRNF(GraphTransformer):
         self,
         n_components: int | Literal["auto"] = 512,
         *,
-        orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed; scikit-learn wants the value itself
+        orders: Law = (2 / 3, 1 / 3),
         proposal: Law | None = None,
         heads: int = 1,
         stratified: bool = False,
@@ -273,8 +273,6 @@ class GRNF(GraphTransformer):
     def hidden_sums_chunks(self, X: Any) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, so many hidden draws at a time as `max_memory` allows."""
         return self._embedder.hidden_sums(self._batch(X))
-
-    hidden_sums_blocks = renamed("hidden_sums_blocks", "hidden_sums_chunks", hidden_sums_chunks)
 
     def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).

@@ -1,130 +1,285 @@
-"""Several views of a graph: each is a chain of lifts with a GRNF map of its own; the default menu of them."""
+"""Feature views: several transformers of the same graphs under names, and the views that models use."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
-import joblib
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
-from grnf.estimators.cache import EmbeddingCache, embedded_once
+import grnf.lifts as all_lifts
+from grnf.collection import encode, fit_encode
+from grnf.errors import GraphError
+from grnf.estimators.base import Saved, parsed
+from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
 from grnf.estimators.transformer import GRNF
 from grnf.graphs import GraphBatch
-from grnf.lifts import (
-    Degree,
-    Lift,
-    Pool,
-    Propagate,
-    RandomWalk,
-    Size,
-    Standardize,
-    Triangles,
-    WeisfeilerLehman,
-)
+from grnf.io.encode import AttributeEncoder
+from grnf.io.raw import RawGraph
+from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
 from grnf.typing import FloatArray
 
-__all__ = ["View", "around", "as_menu", "recipe"]
+__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
 
-Menu = Mapping[str, Sequence[Lift]]
+FORMAT, VERSION = "grnf-views", 2
+SAVED_STEPS: dict[str, Any] = {
+    **{name: getattr(all_lifts, name) for name in all_lifts.__all__},
+    **{step.__name__: step for step in (Counts, WLLabels)},
+}
+"""Transformers that can be saved, in addition to `GRNF`."""
 
 
-def recipe() -> dict[str, list[Lift]]:
-    """Return seven views, once the default: what a node is, what is around it, and what role it plays.
+def model_views(grnf: GRNF) -> dict[str, Any]:
+    """Return the default views of `GRNFClassifier` and `GRNFRegressor`.
+
+    Parameters
+    ----------
+    grnf : GRNF
+        Settings of the map.
 
     Examples
     --------
-    >>> list(recipe())
-    ['plain', 'degrees', 'counts', 'neighbours', 'colours', 'deep colours', 'walks']
+    >>> list(model_views(GRNF()))
+    ['map', 'counts', 'labels']
     """
+    lifts = [Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size()]
+    width = {"n_components": grnf.n_components} if isinstance(grnf.n_components, int) else {}
+    return {"map": make_pipeline(*lifts, clone(grnf)), "counts": Counts(), "labels": WLLabels(**width)}
+
+
+def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
+    """Return one GRNF map for each list of lifts; `lifts` is None, one lift, a list, or a dict of them."""
+    views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
+    chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
+    wrong = [chain for chain in chains.values() if not isinstance(chain, Sequence)]
+    wrong = wrong or [step for chain in chains.values() for step in chain if not isinstance(step, Lift)]
+    if wrong or not chains:
+        raise ValueError(
+            "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists; "
+            f"got {wrong[0] if wrong else lifts!r}"
+        )
+    return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}
+
+
+class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
+    """Several feature views of a graph: transformers of graphs under names, fitted together.
+
+    Squared distances between the vectors of `transform` are means of those in the views. Calling the object
+    returns one array as well: ``views(graphs)``. The first call fits.
+
+    Parameters
+    ----------
+    n_components : int, default=512
+        Length of the vectors in the views of "auto".
+    views : "auto", transformer, or dict of transformers, default="auto"
+        "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors; and "labels", the
+        Weisfeiler-Lehman labels as vectors. A transformer, such as a scikit-learn pipeline of lifts and
+        `GRNF`, has `fit` and `transform` from graphs to an array.
+    random_state : int, default=0
+        Seed of the views of "auto".
+
+    Attributes
+    ----------
+    views_ : dict
+        Fitted transformers by the names of their views.
+    encoder_ : grnf.io.AttributeEncoder
+        Which attributes of nodes and edges are used.
+
+    Examples
+    --------
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, _ = make_sbm(10, random_state=0)
+    >>> views = FeatureViews(64).fit(graphs)
+    >>> views.transform(graphs).shape
+    (10, 128)
+    >>> {name: Z.shape for name, Z in views.transform_views(graphs).items()}
+    {'map': (10, 64), 'labels': (10, 64)}
+    """
+
+    encoder_: AttributeEncoder
+    views_: dict[str, Any]
+
+    def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn which attributes graphs have, and what the views learn.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+        """
+        batch = self._start(X)
+        for transformer in self.views_.values():
+            transformer.fit(batch)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the vectors of all views side by side, each divided by the root of the number of views."""
+        return _side_by_side(self.transform_views(X))
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
+        """Fit, then return the vectors of the same graphs."""
+        return _side_by_side(self.fit_transform_views(X))
+
+    def __call__(self, graphs: Any) -> FloatArray:
+        """Return an array with a row for each graph; the first call fits."""
+        return self.transform(graphs) if hasattr(self, "views_") else self.fit_transform(graphs)
+
+    def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """Return the vectors of each view, or of some views, by name."""
+        check_is_fitted(self)
+        batch = encode(X, self.encoder_).batch
+        chosen = self.views_ if names is None else names
+        return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
+
+    def fit_transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """Fit, then return the vectors of the same graphs in each view, or in some views."""
+        batch = self._start(X)
+        found = {}
+        for name, view in self.views_.items():
+            if names is not None and name not in names:
+                view.fit(batch)
+            elif hasattr(view, "fit_transform"):
+                found[name] = _rows(name, view.fit_transform(batch), batch)
+            else:
+                found[name] = _rows(name, view.fit(batch).transform(batch), batch)
+        return found
+
+    def default_views(self, batch: GraphBatch) -> dict[str, Any]:  # noqa: ARG002
+        """Return the views of "auto" for some graphs."""
+        views = model_views(GRNF(self.n_components, random_state=self.random_state))
+        return {name: views[name] for name in ("map", "labels")}
+
+    def protocol(self) -> dict[str, Any]:
+        """Return what made the vectors, for a report: the transformers as text, and the settings."""
+        check_is_fitted(self)
+        return {
+            "views": {
+                name: " -> ".join(" ".join(repr(step).split()) for step in _steps(view))
+                for name, view in self.views_.items()
+            },
+            "n_components": self.n_components,
+            "seed": self.random_state,
+        }
+
+    def to_json(self) -> str:
+        """Return the fitted views as JSON, from which `from_json` makes the same views.
+
+        They must consist of lifts of `grnf.lifts`, `GRNF`, and the views of "auto".
+        """
+        check_is_fitted(self)
+        state = {
+            "format": FORMAT,
+            "version": VERSION,
+            "params": {"n_components": self.n_components, "random_state": self.random_state},
+            "encoder": self.encoder_.to_config(),
+            "views": {
+                name: [_step_state(step) for step in _steps(view)] for name, view in self.views_.items()
+            },
+        }
+        return json.dumps(state) + "\n"
+
+    @classmethod
+    def _of_text(cls, text: str, name: str) -> Self:  # type: ignore[override]
+        state = parsed(text, name)
+        try:
+            if state["format"] != FORMAT or state["version"] != VERSION:
+                raise ValueError(f"unknown format {state['format']!r}, version {state['version']!r}")
+            views = {name: [_step(step) for step in steps] for name, steps in state["views"].items()}
+            made = {name: make_pipeline(*chain) if chain[1:] else chain[0] for name, chain in views.items()}
+            loaded = cls(**state["params"], views=made)
+            loaded.encoder_, loaded.views_ = AttributeEncoder.from_config(state["encoder"]), made
+            bare = RawGraph(1, np.empty((0, 2), np.int64))
+            batch = loaded.encoder_.with_policies(missing="zero").encode_batch([bare])[0]
+            for view in made.values():  # arrays that do not fit together are found here
+                view.transform(batch)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{name} is damaged, or not saved views: {error}") from None
+        return loaded
+
+    def _start(self, X: Any) -> GraphBatch:
+        """Encode graphs, and set the views, which are still to be fitted."""
+        self.encoder_, samples = fit_encode(X, AttributeEncoder(unseen="open", missing="error"))
+        if isinstance(self.views, str) and self.views == "auto":
+            self.views_ = self.default_views(samples.batch)
+            return samples.batch
+        views = dict(self.views) if isinstance(self.views, Mapping) else {"given": self.views}
+        for name, transformer in views.items():
+            if not hasattr(transformer, "fit") or not hasattr(transformer, "transform"):
+                raise ValueError(
+                    "views must be 'auto', a transformer of graphs with fit and transform (such as "
+                    f"GRNF(random_state=0)), or a dict of them; got {transformer!r} for {name!r}"
+                )
+        if not views:
+            raise ValueError("views is empty; it must have at least one transformer")
+        self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
+        return samples.batch
+
+
+def _rows(name: str, rows: Any, batch: GraphBatch) -> FloatArray:
+    Z: FloatArray = np.asarray(rows)
+    if Z.ndim != 2 or len(Z) != len(batch):
+        raise GraphError(f"view {name!r} must return one row per graph, got shape {Z.shape} for {len(batch)}")
+    return Z
+
+
+def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:
+    return np.asarray(np.hstack(list(views.values())) / np.sqrt(len(views)), dtype=np.float32)
+
+
+def _steps(transformer: Any) -> list[Any]:
+    return list(transformer.named_steps.values()) if isinstance(transformer, Pipeline) else [transformer]
+
+
+def _step_state(step: Any) -> dict[str, Any]:
+    """Return the class, the parameters and the fitted attributes of a transformer as JSON can hold them."""
+    kind = type(step).__name__
+    if isinstance(step, GRNF):
+        return {"class": kind, "transformer": json.loads(step.to_json())}
+    if SAVED_STEPS.get(kind) is not type(step):
+        raise ValueError(f"views with a step {kind} cannot be saved: it is not a lift of grnf.lifts or GRNF")
+    fitted = {name: value for name, value in vars(step).items() if name.endswith("_")}
     return {
-        "plain": [Standardize()],
-        "degrees": [Standardize(), Degree(), Size()],
-        "counts": [Standardize(), Degree(), Pool("count"), Size()],
-        "neighbours": [Standardize(), Degree(), Size(), Propagate(2)],
-        "colours": [Standardize(), WeisfeilerLehman(3, 8)],
-        "deep colours": [Standardize(), WeisfeilerLehman(4, 16), Size()],
-        "walks": [Standardize(), Degree(), Triangles(), RandomWalk(6), Size()],
+        "class": kind,
+        "params": step.get_params(),
+        "fitted": {name: _plain(value) for name, value in fitted.items()},
     }
 
 
-def around() -> dict[str, list[Lift]]:
-    """Return the one view of the default that is a map: nodes, their roles, and what is around them."""
-    chain = [Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size()]
-    return {"around": chain}
+def _step(state: Mapping[str, Any]) -> Any:
+    if state["class"] == "GRNF":
+        return GRNF.from_json(json.dumps(state["transformer"]))
+    step = SAVED_STEPS[state["class"]](**state["params"])
+    for name, value in state["fitted"].items():
+        setattr(step, name, _restored(value))
+    return step
 
 
-def as_menu(lifts: Any) -> dict[str, list[Lift]]:
-    """Return views by names; lifts may be "auto", "recipe", None, one lift, a list, or a dict of them."""
-    if isinstance(lifts, str) and lifts == "auto":
-        return around()
-    if isinstance(lifts, str) and lifts == "recipe":
-        return recipe()
-    if lifts is None:
-        return {"plain": []}
-    if isinstance(lifts, Lift):
-        return {"lifted": [lifts]}
-    views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted": lifts}
-    menu = {str(name): [chain] if isinstance(chain, Lift) else list(chain) for name, chain in views.items()}
-    wrong = [step for chain in menu.values() for step in chain if not isinstance(step, Lift)]
-    if wrong or not menu:
-        raise ValueError(
-            "lifts must be 'auto', 'recipe', None, a lift of grnf.lifts, a list of lifts, or a dict of lists"
-            f"; got {wrong[0] if wrong else lifts!r}"
-        )
-    return menu
+def _plain(value: Any) -> Any:
+    """Return a fitted attribute as JSON can hold it."""
+    if isinstance(value, AttributeEncoder):
+        return {"encoder": value.to_config()}
+    if isinstance(value, LabelColumns):
+        return {"columns": value._asdict()}
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": value.dtype.name}
+    return [_plain(entry) for entry in value] if isinstance(value, list) else value
 
 
-class View:
-    """A fitted chain of lifts and a map: encoded graphs in, vectors out.
-
-    Lifts that learn nothing but widths are fitted on one graph, so that rows which are kept in the cache cost
-    no lifting either.
-    """
-
-    def __init__(self, lifts: Sequence[Lift], grnf: GRNF, batch: GraphBatch) -> None:
-        self.lifts = [clone(lift) for lift in lifts]
-        learners = [i for i, lift in enumerate(self.lifts) if type(lift)._fit_batch is not Lift._fit_batch]
-        n_learners = max(learners, default=-1) + 1
-        for index, lift in enumerate(self.lifts):
-            if index == n_learners:
-                batch = batch.take([0])
-            batch = lift.fit(batch).transform(batch.take([0]) if index == n_learners - 1 else batch)
-        self.grnf = clone(grnf).fit(batch.take([0]))
-        self.key = _key(self.lifts, self.grnf)
-
-    def embed(self, batch: GraphBatch, memory: Any) -> FloatArray:
-        """Return one row per graph, from an `EmbeddingCache` or a `joblib.Memory` where it has them."""
-        if self.key is None:
-            return self._embed(batch)
-        if isinstance(memory, EmbeddingCache):
-            return memory.rows(self.key, batch, self._embed)
-        return embedded_once(memory, self.key, batch, self._embed)
-
-    def _embed(self, batch: GraphBatch) -> FloatArray:
-        for lift in self.lifts:
-            batch = lift.transform(batch)
-        return np.asarray(self.grnf.transform(batch))
-
-
-def _key(lifts: Sequence[Lift], grnf: GRNF) -> Hashable:
-    """Return a hash of all that decides about the vectors, given or learnt; None where it cannot be told.
-
-    What was given and learnt is hashed as it is pickled, to the last bit. A class is pickled by its name, so
-    the classes stand beside: another one of the same name is another lift.
-    """
-    params = grnf.get_params()
-    for name in (
-        "n_jobs",
-        "max_memory",
-        "random_state",
-        "on_error",
-    ):  # the seed is drawn, the others change nothing
-        del params[name]
-    try:
-        state = joblib.hash((lifts, params, grnf.seed_, grnf.node_width_, grnf.edge_width_))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-    return (state, *map(type, lifts))
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(entry) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    if "encoder" in value:
+        return AttributeEncoder.from_config(value["encoder"])
+    if "columns" in value:
+        return LabelColumns(**{name: tuple(columns) for name, columns in value["columns"].items()})
+    return np.array(value["array"], dtype=value["dtype"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from grnf.engine.costs import LOOKED_AT, estimated_seconds
+from grnf.engine.costs import SAMPLED_GRAPHS, estimated_seconds
 from grnf.features.embedding import FeatureMap
 from grnf.graphs import GraphBatch
 
@@ -34,7 +34,7 @@ def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -
         kept = [k for k in range(1, more + 1) if features.proposal.orders.probability(k) > 0]
         orders = features.proposal.restricted_to(kept).orders_of(features.n_hidden, seed=features.seed)
         linear, width = features.engine.linear, features.proposal.hidden_channels
-        cost = estimated_seconds(batch, orders, width, linear, LOOKED_AT)
+        cost = estimated_seconds(batch, orders, width, linear, SAMPLED_GRAPHS)
         if cost > seconds * max(len(batch), 1):
             return [k for k in kept if k <= last]
     return None

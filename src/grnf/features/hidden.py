@@ -56,7 +56,7 @@ class HiddenSums:
     >>> grnf = GRNF(64, random_state=0).fit([Graph(3, [(0, 1)])])
     >>> U = grnf.hidden_sums([Graph(3, [(0, 1)]), Graph(4, [])])
     >>> len(U), U.n_features, [group.sums.shape for group in U.groups]
-    (2, 64, [(2, 44, 4), (2, 20, 8)])
+    (2, 64, [(2, 41, 4), (2, 23, 8)])
     """
 
     groups: tuple[HiddenGroup, ...]

@@ -65,7 +65,7 @@ def psi(
     >>> from grnf.law import ParameterLaw
     >>> w = ParameterLaw({2: 1.0}).sample(1, channels=1, seed=0).feature(0)
     >>> round(psi(np.zeros((1, 1, 1)), w), 3)
-    0.98
+    -0.88
     """
     T = get_activation(hidden_activation)(equivariant(A, w, basis, normalize))
     return float(get_activation(activation)(invariant(T, w, normalize)))

@@ -21,7 +21,7 @@ __all__ = ["ADJACENCY", "Item", "category_key", "number_keys"]
 
 Item: TypeAlias = Literal["node", "edge"]
 UNNAMED = {"node": "x", "edge": "edge_attr"}
-"""What the columns of numbers without a name are called, so that every door agrees."""
+"""What the columns of numbers without a name are called, so that all converters agree."""
 
 
 def _key(*words: str) -> int:

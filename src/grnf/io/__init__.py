@@ -1,4 +1,4 @@
-"""Doors: one converter or reader for each form that graphs come in, and writers for files."""
+"""Graphs in and out: converters for objects of other libraries, readers and writers for files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf.io.batch import RawBatch, RawColumn
     from grnf.io.encode import AttributeEncoder
     from grnf.io.files.blocks import read_blocks
     from grnf.io.files.formats import FORMATS, Format
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from grnf.io.files.tu import read_tu
     from grnf.io.from_tables import graphs_from_tables
     from grnf.io.objects import iter_raw, to_raw
-    from grnf.io.raw import BadGraph, RawGraph
+    from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph
 
 __all__ = [
     "FORMATS", "AttributeEncoder", "BadGraph", "Format", "RawBatch", "RawColumn", "RawGraph",
@@ -25,7 +24,7 @@ __all__ = [
 # Names are loaded when they are first used, so that `from grnf import GRNF` need not wait for file readers.
 _HOMES = {
     "FORMATS": "files.formats", "AttributeEncoder": "encode", "BadGraph": "raw", "Format": "files.formats",
-    "RawBatch": "batch", "RawColumn": "batch", "RawGraph": "raw", "read_blocks": "files.blocks",
+    "RawBatch": "raw", "RawColumn": "raw", "RawGraph": "raw", "read_blocks": "files.blocks",
     "graphs_from_tables": "from_tables", "guess_format": "files.registry",
     "iter_raw": "objects", "read_graphs": "files.registry", "read_tu": "files.tu", "to_raw": "objects",
     "write_graphs": "files.registry",

@@ -1,27 +1,162 @@
-"""From named columns to numbers: which columns, their widths and categories are fixed by `fit`."""
+"""From named columns to numbers: `fit` fixes which columns there are, their widths and their categories.
+
+A column holds numbers of a width, or categories; a `Schema` lists the columns of nodes or edges.
+"""
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
-from grnf.graphs import ChannelKeys, Graph, GraphBatch, number_keys
+from grnf.graphs import ChannelKeys, Codes, Graph, GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
-from grnf.io.batch import RawBatch, RawColumn
-from grnf.io.raw import RawGraph
-from grnf.io.schema import AnyCategory, BlockEncoder, Categories, Numbers, Schema, SchemaDraft
-from grnf.typing import Keys, Missing, Unseen
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, failures, is_missing
+from grnf.typing import BoolArray, FloatArray, IntArray, Keys, Missing, Unseen
 
-__all__ = ["MISSING", "UNSEEN", "AttributeEncoder"]
+__all__ = ["MISSING", "UNSEEN", "AnyCategory", "AttributeEncoder", "Categories", "Numbers", "Schema"]
 
 UNSEEN = OneOf("open", "error", "ignore")
 MISSING = OneOf("error", "zero")
+MOST_REMEMBERED = 1_000_000
+"""Keys of categories of a column that are remembered; more are computed again."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers (width 1) or of vectors."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"width {self.width}"
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories, which becomes one column of 0 and 1 for each of them."""
+
+    values: tuple[Hashable, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of categories."""
+        return len(self.values)
+
+    @cached_property
+    def places(self) -> dict[Hashable, int]:
+        """The place of each category."""
+        return {value: index for index, value in enumerate(self.values)}
+
+    def __str__(self) -> str:
+        return f"{self.width} categories"
+
+
+@dataclass(frozen=True)
+class AnyCategory:
+    """A column of categories without end: each is a channel of its own, known by its key."""
+
+    width = 0
+
+    def __str__(self) -> str:
+        return "categories"
+
+
+SchemaColumn: TypeAlias = Numbers | Categories | AnyCategory
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of nodes or edges by name, in the order in which they stand side by side."""
+
+    columns: Mapping[str, SchemaColumn]
+
+    @property
+    def width(self) -> int:
+        """Number of numbers that each node (edge) gets."""
+        return sum(column.width for column in self.columns.values())
+
+    def is_only(self, name: str) -> bool:
+        """Whether there is nothing but, perhaps, numbers of this name."""
+        return all(key == name and isinstance(column, Numbers) for key, column in self.columns.items())
+
+    def to_config(self) -> list[dict[str, Any]]:
+        """Return what JSON can hold."""
+        return [
+            {"name": name, "categories": [_to_json(value, name) for value in column.values]}
+            if isinstance(column, Categories)
+            else {"name": name, "width": column.width}
+            for name, column in self.columns.items()
+        ]
+
+    @classmethod
+    def from_config(cls, config: Sequence[Mapping[str, Any]]) -> Schema:
+        """Make the schema that `to_config` describes."""
+        columns: dict[str, SchemaColumn] = {}
+        for entry in config:
+            name = str(entry["name"])
+            if "categories" in entry:
+                columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
+            else:
+                width = int(entry["width"])
+                columns[name] = Numbers(width) if width else AnyCategory()
+            if columns[name].width < 0 or entry.get("categories") == []:
+                raise ValueError(f"column {name!r} has width {columns[name].width}")
+        return cls(columns)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} ({column})" for name, column in self.columns.items()) or "nothing"
+
+
+@dataclass
+class _SchemaDraft:
+    """A schema in the making. The first graph that has values in a column decides what the column holds.
+
+    A graph that disagrees is refused when it is encoded, since its number is known then. In an `open` schema
+    categories are not remembered.
+    """
+
+    open: bool = False
+    widths: dict[str, int] = field(default_factory=dict)
+    categories: dict[str, set[Hashable]] = field(default_factory=dict)
+    empty_widths: dict[str, int] = field(default_factory=dict)
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        """Add the columns of one graph, or of a batch in which graphs agree."""
+        for name, values in columns.items():
+            array = values.values if isinstance(values, RawColumn) else np.asarray(values)
+            known = values.categories if isinstance(values, RawColumn) else None
+            if known is None and array.dtype.kind in "biuf":
+                if len(array) == 0 and array.ndim == 2:
+                    self.empty_widths.setdefault(name, array.shape[1])
+                elif len(array) and name not in self.categories:
+                    self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
+            elif name not in self.widths and not (self.open and name in self.categories):
+                found = (
+                    {value for value in set(array.tolist()) if not is_missing(value)}
+                    if known is None
+                    else known
+                )
+                if found:
+                    self.categories.setdefault(name, set()).update(found)
+
+    def schema(self, first: str = "") -> Schema:
+        """Return the schema: columns by name, the column `first` before all others."""
+        widths = self.empty_widths | self.widths
+        columns: dict[str, SchemaColumn] = {
+            name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
+        }
+        for name, values in self.categories.items():
+            columns[name] = AnyCategory() if self.open else Categories(tuple(sorted(values, key=_place)))
+        names = sorted(columns, key=lambda name: (name != first, name))
+        return Schema({name: columns[name] for name in names})
 
 
 class AttributeEncoder:
@@ -95,9 +230,13 @@ class AttributeEncoder:
         return encoder
 
     def fit(self, graphs: Iterable[RawGraph] | RawBatch) -> Self:
-        """Learn which columns there are, how wide, and their categories."""
-        nodes, edges = SchemaDraft(self.unseen == "open"), SchemaDraft(self.unseen == "open")
-        for raw in [graphs] if isinstance(graphs, RawBatch) else graphs:
+        """Learn the columns, their widths, and their categories."""
+        nodes, edges = _SchemaDraft(self.unseen == "open"), _SchemaDraft(self.unseen == "open")
+        if isinstance(graphs, RawBatch):
+            columns = [*graphs.node_columns.values(), *graphs.edge_columns.values()]
+            mixed = any(column.is_mixed for column in columns)
+            graphs = [raw for raw in graphs if isinstance(raw, RawGraph)] if mixed else [graphs]  # type: ignore[list-item]
+        for raw in graphs:
             nodes.add(raw.node_columns)
             edges.add(raw.edge_columns)
         self.node_schema_ = nodes.schema()
@@ -114,7 +253,7 @@ class AttributeEncoder:
         return list(batch)
 
     def encode(self, raw: RawGraph) -> Graph:
-        """Encode one graph. Its edges are put in ascending order, so that the door does not matter."""
+        """Encode one graph. Its edges are put in ascending order, whatever their order in the source."""
         return self._encoded(RawBatch.of([raw]))[0]
 
     def encode_batch(
@@ -125,41 +264,27 @@ class AttributeEncoder:
         Returns
         -------
         batch : GraphBatch
-            Those that can be used.
+            The graphs that can be encoded.
         rows : list of int
-            Their places among the graphs.
+            Their positions.
         errors : list of (int, str)
-            Places and reasons of the others. Only a block that fails is looked at more closely.
+            Positions of the others, and why they cannot be encoded.
         """
-        errors: list[tuple[int, str]] = []
-        rows = list(range(len(graphs)))
-        if isinstance(graphs, RawBatch) and graphs.bad:
-            rows = [row for row in rows if row not in graphs.bad]
-            batch, kept, errors = self.encode_batch(graphs.take(rows))
-            errors = sorted([*((rows[row], why) for row, why in errors), *graphs.bad.items()])
-            return batch, [rows[row] for row in kept], errors
-        try:
-            return self._encoded(_as_batch(graphs)), rows, errors
-        except GraphError:
-            rows = list(self._good(graphs, rows, errors))
-        usable = graphs.take(rows) if isinstance(graphs, RawBatch) else [graphs[row] for row in rows]
-        return self._encoded(_as_batch(usable)), rows, errors
+        bad = dict(graphs.bad) if isinstance(graphs, RawBatch) else {}
+        rows = [row for row in range(len(graphs)) if row not in bad]
 
-    def _good(
-        self, graphs: Sequence[RawGraph] | RawBatch, rows: list[int], errors: list[tuple[int, str]]
-    ) -> Iterator[int]:
-        """Yield the places of graphs that can be used; halves that fail are halved again."""
+        def encoded(rows: Sequence[int]) -> GraphBatch:
+            if not isinstance(graphs, RawBatch):
+                return self._encoded(RawBatch.of([graphs[row] for row in rows]))
+            return self._encoded(graphs if len(rows) == len(graphs) else graphs.take(rows))
+
         try:
-            some = graphs.take(rows) if isinstance(graphs, RawBatch) else [graphs[row] for row in rows]
-            self._encoded(_as_batch(some))
-            yield from rows
-        except GraphError as error:
-            if len(rows) == 1:
-                errors.append((rows[0], error.explanation))
-                return
-            middle = len(rows) // 2
-            for half in (rows[:middle], rows[middle:]):
-                yield from self._good(graphs, half, errors)
+            batch = encoded(rows)
+        except GraphError:
+            bad |= {row: error.explanation for row, error in failures(rows, encoded)}
+            rows = [row for row in rows if row not in bad]
+            batch = encoded(rows)
+        return batch, rows, sorted(bad.items())
 
     def unused_columns(self, graphs: Sequence[RawGraph] | RawBatch) -> set[str]:
         """Return the columns of graphs that were not there in `fit`."""
@@ -172,7 +297,7 @@ class AttributeEncoder:
                 ("edge", raw.edge_columns, self.edge_schema_),
             )
             for name in columns.keys() - schema.columns.keys()
-            if _has_entries(columns[name])
+            if _has_values(columns[name])
         }
 
     def require_closed(self, why: str) -> None:
@@ -236,11 +361,7 @@ class AttributeEncoder:
 
     def channels(self, adjacency_channel: bool = True) -> ChannelKeys:
         """Return the channels that all graphs have: numbers, and the categories of a closed vocabulary."""
-        empty = RawBatch(
-            np.zeros(1, np.int64), np.zeros(1, np.int64), np.empty((0, 2), np.int64), {}, {},
-            np.empty(0, np.bool_), [], [],
-        )  # fmt: skip
-        batch = self._encoded(empty)
+        batch = self._encoded(RawBatch.empty())
         if self.encoded_keys_ is not None:
             batch = replace(batch, node_keys=self.encoded_keys_[0], edge_keys=self.encoded_keys_[1])
         return batch.channels(adjacency_channel)
@@ -275,9 +396,155 @@ class AttributeEncoder:
             return f"AttributeEncoder(unseen={self.unseen!r}, missing={self.missing!r})"
         return f"AttributeEncoder(node: {self.node_schema_}; edge: {self.edge_schema_})"
 
+    def _schema(self, item: Item) -> Schema:
+        return self.node_schema_ if item == "node" else self.edge_schema_
+
     def _encoded(self, batch: RawBatch) -> GraphBatch:
-        schemas: dict[Item, Schema] = {"node": self.node_schema_, "edge": self.edge_schema_}
-        return BlockEncoder(schemas, self.unseen, self.missing, self._known_keys).encode(batch)
+        """Encode a batch; in a batch of one graph an error names the node or edge."""
+        _check_edges(batch)
+        edges, order = _in_order(batch)
+        node_attr, node_keys, node_codes = self._channels("node", batch.node_columns, batch.node_ptr)
+        edge_attr, edge_keys, edge_codes = self._channels("edge", batch.edge_columns, batch.edge_ptr)
+        if order is not None:
+            edge_attr, edge_codes = edge_attr[order], edge_codes.take(order)
+        return GraphBatch(
+            batch.node_ptr, batch.edge_ptr, edges, node_attr, edge_attr, batch.directed,
+            node_keys, edge_keys, node_codes, edge_codes,
+        )  # fmt: skip
+
+    def _channels(
+        self, item: Item, columns: Mapping[str, RawColumn], ptr: IntArray
+    ) -> tuple[FloatArray, Keys, Codes]:
+        """Return numbers, what their columns are, and categories."""
+        count = int(ptr[-1])
+        dense: list[FloatArray] = []
+        keys: list[Keys] = []
+        codes: list[tuple[IntArray, Keys]] = []
+        for name, column in self._schema(item).columns.items():
+            given = self._complete(name, columns.get(name), ptr, item)
+            field = f"{item} column {name!r}"
+            if given is not None and given.is_mixed:
+                raise GraphError(f"the {field} holds different kinds of values in different graphs")
+            if isinstance(column, Numbers):
+                dense.append(self._numbers(column, given, count, field, item))
+                keys.append(self._keys_of_numbers(item, name, column.width))
+                continue
+            found = self._codes(given, count, field, item)
+            if isinstance(column, AnyCategory):
+                codes.append((found, self._keys(item, name, given)))
+            else:
+                dense.append(self._one_hot(column, given, found, field))
+                keys.append(self._keys(item, name, RawColumn(found, column.values)))
+        return (
+            np.hstack(dense) if dense else np.empty((count, 0)),
+            np.concatenate(keys) if keys else np.empty(0, np.uint64),
+            _joined_codes(codes, count),
+        )
+
+    def _keys_of_numbers(self, item: Item, name: str, width: int) -> Keys:
+        """Return what the entries of a column of numbers are.
+
+        The weight of an edge is the first of the numbers without a name, whatever its source.
+        """
+        if item == "edge" and name == "weight" and width == 1:
+            return number_keys("edge", 1)
+        if item == "edge" and name == "edge_attr" and "weight" in self.edge_schema_.columns:
+            return number_keys("edge", width + 1)[1:]
+        return number_keys(item, width, name)
+
+    def _complete(self, name: str, column: RawColumn | None, ptr: IntArray, item: str) -> RawColumn | None:
+        """Return a column with a word on graphs that do not have it: weights are 1, others missing."""
+        counts = np.diff(ptr)
+        lacking = (
+            counts > 0
+            if column is None
+            else (counts > 0) & (column.absent if column.absent is not None else False)
+        )
+        if not lacking.any():
+            return column
+        if name == "weight" and item == "edge":
+            values = np.ones(int(ptr[-1])) if column is None else column.values.copy()
+            values[np.repeat(lacking, counts)] = 1.0
+            return RawColumn(values)
+        if self.missing == "error":
+            raise GraphError(f"the {item} column {name!r} is missing; missing='zero' puts zeros in its place")
+        return column
+
+    def _numbers(
+        self, column: Numbers, given: RawColumn | None, count: int, field: str, item: str
+    ) -> FloatArray:
+        if given is None:
+            return np.zeros((count, column.width))
+        if given.categories:
+            example = given.categories[0]
+            raise GraphError(
+                f"the {field} holds {type(example).__name__} values such as {example!r:.60}; it held numbers "
+                "in fit"
+            )
+        if given.categories is not None:  # nothing but missing values
+            self._refuse_gaps(np.ones(count, np.bool_), given, count, field, item)
+            return np.zeros((count, column.width))
+        matrix = given.values.reshape(count, -1 if count else column.width).astype(np.float64)
+        if count and matrix.shape[1] != column.width:
+            raise GraphError(f"the {field} has width {matrix.shape[1]}; it had {column.width} in fit")
+        if np.isfinite(matrix).all():
+            return matrix.reshape(count, column.width)
+        gaps = np.isnan(matrix)
+        self._refuse_gaps(np.asarray(gaps.any(axis=1)), given, count, field, item)
+        matrix[gaps] = 0.0
+        if np.isinf(matrix).any():
+            row = int(np.flatnonzero(np.isinf(matrix).any(axis=1))[0])
+            raise GraphError(f"the {field} is infinite in row {row}; attributes must be finite")
+        return matrix
+
+    def _codes(self, given: RawColumn | None, count: int, field: str, item: str) -> IntArray:
+        if given is None:
+            return np.full(count, -1)
+        if given.categories is None:
+            if not np.isnan(given.values.astype(np.float64)).all():
+                raise GraphError(f"the {field} holds numbers; it held categories in fit: write them as text")
+            values = np.full(count, -1)
+        else:
+            values = given.values
+        self._refuse_gaps(np.asarray(values < 0), given, count, field, item)
+        return values
+
+    def _refuse_gaps(self, gaps: BoolArray, given: RawColumn, count: int, field: str, item: str) -> None:
+        if self.missing == "error" and gaps.any() and not (given.absent is not None and given.absent.all()):
+            index = int(np.flatnonzero(gaps)[0])
+            raise GraphError(
+                f"the {field} is missing for {item} {index} (of {count}, from 0); missing='zero' puts zeros "
+                "in its place"
+            )
+
+    def _one_hot(
+        self, column: Categories, given: RawColumn | None, codes: IntArray, field: str
+    ) -> FloatArray:
+        categories = (given.categories if given is not None else None) or ()
+        places = np.array([*(column.places.get(category, -1) for category in categories), -1], np.int64)
+        known = places[codes]
+        if self.unseen == "error" and ((known < 0) & (codes >= 0)).any():
+            value = categories[codes[np.flatnonzero((known < 0) & (codes >= 0))[0]]]
+            raise GraphError(
+                f"the {field} has the value {value!r}, which was not there in fit; unseen='ignore' puts "
+                "zeros in its place, unseen='open' gives it a channel of its own. If the column holds names "
+                "of single nodes or edges, remove it"
+            )
+        one_hot = np.zeros((len(codes), column.width))
+        (rows,) = np.nonzero(known >= 0)
+        one_hot[rows, known[rows]] = 1.0
+        return one_hot
+
+    def _keys(self, item: Item, name: str, given: RawColumn | None) -> Keys:
+        """Return the keys of the categories of a column; those seen before are remembered."""
+        known = self._known_keys.setdefault((item, name), {})
+        if len(known) > MOST_REMEMBERED:
+            known.clear()
+        categories = (given.categories if given is not None else None) or ()
+        for category in categories:
+            if category not in known:
+                known[category] = category_key(item, name, category)
+        return np.array([known[category] for category in categories], dtype=np.uint64)
 
 
 def warn_unused(unused: set[str]) -> None:
@@ -290,9 +557,72 @@ def warn_unused(unused: set[str]) -> None:
         )
 
 
-def _has_entries(column: Any) -> bool:
-    return len(column.values if isinstance(column, RawColumn) else column) > 0
+def _has_values(column: Any) -> bool:
+    if isinstance(column, RawColumn):
+        if column.categories is not None:
+            return len(column.categories) > 0
+        column = column.values
+    return not all(map(is_missing, np.asarray(column).ravel().tolist()))
 
 
-def _as_batch(graphs: Sequence[RawGraph] | RawBatch) -> RawBatch:
-    return graphs if isinstance(graphs, RawBatch) else RawBatch.of(graphs)
+def _joined_codes(columns: list[tuple[IntArray, Keys]], count: int) -> Codes:
+    """Return the codes of several columns with all their keys, which ascend."""
+    if not columns:
+        return Codes.none(count)
+    keys = np.unique(np.concatenate([own for _, own in columns]))
+    values = np.empty((count, len(columns)), np.int64)
+    for place, (codes, own) in enumerate(columns):
+        values[:, place] = np.append(np.searchsorted(keys, own), -1)[codes]
+    return Codes(values, keys)
+
+
+def _check_edges(batch: RawBatch) -> None:
+    if not len(batch.edges):
+        return
+    sizes = np.repeat(np.diff(batch.node_ptr), np.diff(batch.edge_ptr))
+    if batch.edges.min() < 0 or (batch.edges >= sizes[:, np.newaxis]).any():
+        for index in range(len(batch)):
+            Graph(batch[index].n_nodes, batch[index].edges)  # says which
+
+
+def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:
+    """Sort the edges of each graph, each undirected one with its smaller end first; also return the order."""
+    edges, counts = batch.edges, np.diff(batch.edge_ptr)
+    undirected = np.repeat(~batch.directed, counts)
+    turned = undirected & (edges[:, 0] > edges[:, 1])
+    if turned.any():
+        edges = np.where(turned[:, np.newaxis], edges[:, ::-1], edges)
+    graph = np.repeat(np.arange(len(counts)), counts)
+    first, second = edges[:-1], edges[1:]
+    later = (first[:, 0] > second[:, 0]) | ((first[:, 0] == second[:, 0]) & (first[:, 1] > second[:, 1]))
+    if not (later & (graph[:-1] == graph[1:])).any():
+        return np.ascontiguousarray(edges), None
+    order = np.lexsort((edges[:, 1], edges[:, 0], graph))
+    return edges[order], order
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    """Sort numbers before text before all else, and all else by what it prints as."""
+    if isinstance(value, numbers.Real):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (2, repr(value))
+
+
+def _to_json(value: Hashable, column: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, tuple):
+        return [_to_json(entry, column) for entry in value]
+    if isinstance(value, (str, int, float)):
+        return value
+    raise TypeError(
+        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved; use text"
+    )
+
+
+def _from_json(value: Any) -> Hashable:
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if isinstance(value, (str, int, float)):
+        return value
+    raise ValueError(f"{value!r:.60} is no category")

@@ -2,24 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.io.columns import undirected_once
-from grnf.io.raw import RawGraph
-from grnf.typing import FloatArray, IntArray
+from grnf.graphs import Graph
+from grnf.io.raw import RawBatch, RawColumn, RawGraph
+from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["raw_from_arcs", "raw_from_dense", "raw_from_sparse", "raw_from_tuple"]
+__all__ = [
+    "as_numbers", "batch_from_dense", "batch_from_sparse", "batch_from_tuples", "check_rows", "checked_arcs",
+    "merged_arcs", "raw_from_dense", "raw_from_sparse", "undirected_once",
+]  # fmt: skip
 
 
-def raw_from_dense(matrix: Any) -> RawGraph:
-    """Convert a dense adjacency matrix: 0 is no edge, an entry on the diagonal is a self-loop.
+def merged_arcs(batch: RawBatch) -> RawBatch:
+    """Return graphs that list an undirected edge in both directions, with each edge once.
+
+    If every arc has its reverse with equal attributes, a graph is undirected; otherwise it is directed.
+    """
+    arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
+    owner = np.repeat(np.arange(len(batch)), n_arcs)
+    if len(arcs) and (arcs.min() < 0 or (arcs.max(axis=1) >= n_nodes[owner]).any()):
+        outside = (arcs.min(axis=1) < 0) | (arcs.max(axis=1) >= n_nodes[owner])
+        wrong = owner[np.flatnonzero(outside)[0]]
+        Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # says which node
+    values = [part for column in batch.edge_columns.values() for part in _comparable(column)]
+    undirected = _undirected(arcs, values, n_nodes, n_arcs)
+    kept = np.flatnonzero(~undirected[owner] | (arcs[:, 0] <= arcs[:, 1]))
+    edge_ptr = offsets(np.bincount(owner[kept], minlength=len(batch)))
+    every = np.arange(len(batch))
+    return replace(
+        batch,
+        edge_ptr=edge_ptr,
+        edges=arcs[kept],
+        edge_columns={name: own.take(kept, every, edge_ptr) for name, own in batch.edge_columns.items()},
+        directed=~undirected,
+    )
+
+
+def _comparable(column: RawColumn) -> Iterable[npt.NDArray[Any]]:
+    """Return the numbers of a column, one array per entry; values that graphs disagree about as codes."""
+    values = column.values
+    if column.is_mixed:
+        values = np.unique([repr(value) for value in values.tolist()], return_inverse=True)[1]
+    return values[:, np.newaxis].T if values.ndim == 1 else values.T
+
+
+def _undirected(
+    arcs: IntArray, values: Sequence[npt.NDArray[Any]], n_nodes: IntArray, n_arcs: IntArray
+) -> BoolArray:
+    """Return which graphs have each arc in both directions, with equal values."""
+    first = offsets(n_nodes)
+    there, back = (arcs + np.repeat(first[:-1], n_arcs)[:, np.newaxis]).T
+    total = int(first[-1])
+    if total >= 2**31:
+        raise GraphError(f"{total:,} nodes in one list of graphs; at most {2**31 - 1:,} are supported")
+    forth, reverse = there * total + back, back * total + there
+    if not values:  # sorting numbers is much faster
+        same = np.sort(forth, kind="stable") == np.sort(reverse, kind="stable")
+    else:
+        order, other = np.lexsort((*values, forth)), np.lexsort((*values, reverse))
+        same = forth[order] == reverse[other]
+        for part in values:
+            one, two = part[order], part[other]
+            same &= (one == two) | ((one != one) & (two != two))
+    if same.all():
+        return np.ones(len(n_nodes), np.bool_)
+    # Both orders list the arcs graph by graph, so entry i belongs to the same graph as arc i.
+    owner = np.repeat(np.arange(len(n_nodes)), n_arcs)
+    return np.asarray(np.bincount(owner[~same], minlength=len(n_nodes)) == 0)
+
+
+def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
+    """Return which arcs to keep if each has its reverse with equal values, so that the graph is undirected.
+
+    None if it is not. Self-loops are their own reverse and are all kept.
+
+    Parameters
+    ----------
+    arcs : array of int, shape (n_arcs, 2)
+    values : array, shape (n_arcs, width)
+        What must agree.
+
+    Examples
+    --------
+    >>> undirected_once(np.array([[0, 1], [1, 0], [1, 1]]), np.empty((3, 0)))
+    array([ True, False,  True])
+    >>> undirected_once(np.array([[0, 1], [1, 0]]), np.array([[1.0], [2.0]])) is None
+    True
+    """
+    n_nodes = np.array([int(arcs.max(initial=0)) + 1])
+    undirected = _undirected(arcs, list(values.T), n_nodes, np.array([len(arcs)]))[0]
+    return np.asarray(arcs[:, 0] <= arcs[:, 1]) if undirected else None
+
+
+def batch_from_dense(matrices: Sequence[Any]) -> RawBatch:
+    """Convert dense adjacency matrices: 0 is no edge, an entry on the diagonal is a self-loop.
 
     A symmetric matrix is an undirected graph. If any entry is neither 0 nor 1, the entries are the edge
     column "weight".
+    """
+    return merged_arcs(RawBatch.of([_arcs_of_dense(matrix) for matrix in matrices]))
+
+
+def raw_from_dense(matrix: Any) -> RawGraph:
+    """Convert one dense adjacency matrix as `batch_from_dense` does.
 
     Examples
     --------
@@ -27,86 +120,58 @@ def raw_from_dense(matrix: Any) -> RawGraph:
     >>> raw, raw.edge_columns["weight"]
     (RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], undirected), array([0.5]))
     """
+    return _merged(_arcs_of_dense(matrix))
+
+
+def _arcs_of_dense(matrix: Any) -> RawGraph:
     A = as_numbers(matrix, "the adjacency matrix")
     n = _checked_square(A.shape)
-    _check_finite(A)
     rows, columns = np.nonzero(A)
-    return _raw_from_entries(n, rows, columns, A[rows, columns])
+    return _arcs_of_entries(n, rows, columns, A[rows, columns])
+
+
+def batch_from_sparse(matrices: Sequence[Any]) -> RawBatch:
+    """Convert scipy sparse adjacency matrices: every stored entry is an edge, also a stored 0.
+
+    As in scipy, an entry stored twice represents the sum. Weights and direction as for dense matrices.
+    """
+    return merged_arcs(RawBatch.of([_arcs_of_sparse(matrix) for matrix in matrices]))
 
 
 def raw_from_sparse(matrix: Any) -> RawGraph:
-    """Convert a scipy sparse adjacency matrix: every stored entry is an edge, also a stored 0.
+    """Convert one scipy sparse adjacency matrix as `batch_from_sparse` does."""
+    return _merged(_arcs_of_sparse(matrix))
 
-    As in scipy, an entry stored twice stands for the sum. Weights and direction as for dense matrices.
-    """
+
+def _arcs_of_sparse(matrix: Any) -> RawGraph:
     n = _checked_square(matrix.shape)
     A = matrix.tocsr(copy=True)
     if A.dtype.kind not in "biuf":
         raise GraphError(f"the adjacency matrix must hold real numbers; got {A.dtype}")
     A.sum_duplicates()
     A = A.tocoo()
-    if not np.isfinite(A.data).all():
-        entry = int(np.flatnonzero(~np.isfinite(A.data))[0])
-        raise GraphError(_not_finite(A.row[entry], A.col[entry], A.data[entry]))
-    return _raw_from_entries(n, A.row, A.col, A.data)
+    return _arcs_of_entries(n, A.row, A.col, A.data)
 
 
-def raw_from_tuple(arrays: tuple[Any, ...]) -> RawGraph:
-    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric.
-
-    Examples
-    --------
-    >>> raw_from_tuple(([[0, 1], [1, 0]], [[1.0], [2.0], [3.0]]))
-    RawGraph(n_nodes=3, n_edges=1, node_columns=['x'], edge_columns=[], undirected)
-    """
-    if not 1 <= len(arrays) <= 3:
-        raise GraphError(f"a tuple must be (edge_index, x, edge_attr); got {len(arrays)} entries")
-    edge_index, x, edge_attr = (*arrays, None, None)[:3]
-    return raw_from_arcs(edge_index, present(x=x), present(edge_attr=edge_attr))
-
-
-def raw_from_arcs(
-    edge_index: Any,
-    node_columns: dict[str, Any],
-    edge_columns: dict[str, Any],
-    *,
-    n_nodes: int | None = None,
-    y: Any = None,
-) -> RawGraph:
-    """Convert arcs of shape (2, n_arcs), where an undirected edge stands in both directions.
-
-    If every arc has its reverse with equal attributes, the graph is undirected and each edge is kept once;
-    otherwise it is directed. The number of nodes is by default that of the rows of node attributes, or if
-    there are none one more than the largest node of an arc.
-    """
-    arcs = _checked_arcs(edge_index)
-    nodes = {name: as_numbers(values, name) for name, values in node_columns.items()}
-    edges = {name: as_numbers(values, name) for name, values in edge_columns.items()}
-    if n_nodes is None and nodes:
-        n_nodes = len(next(iter(nodes.values())))
-    elif n_nodes is None:
-        n_nodes = int(arcs.max()) + 1 if len(arcs) else 0
-    for name, column in (*nodes.items(), *edges.items()):
-        item, count = ("node", n_nodes) if name in nodes else ("arc", len(arcs))
-        if column.ndim not in (1, 2) or len(column) != count:
-            raise GraphError(
-                f"{name} must have one row per {item}, shape ({count}, width); got shape {column.shape}"
-            )
-    keep = undirected_once(arcs, _side_by_side(edges, len(arcs)))
-    if keep is not None:
-        arcs = arcs[keep]
-        edges = {name: column[keep] for name, column in edges.items()}
-    return RawGraph(n_nodes, arcs, nodes, edges, directed=keep is None, y=y)
-
-
-def _raw_from_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:
-    arcs = np.column_stack([rows, columns]).astype(np.int64)
-    weights = np.asarray(values, dtype=np.float64)
-    keep = undirected_once(arcs, weights[:, np.newaxis])
-    edge_columns = {"weight": weights} if (weights != 1).any() else {}
+def _merged(raw: RawGraph) -> RawGraph:
+    weights = list(raw.edge_columns.values())
+    keep = undirected_once(raw.edges, np.array(weights).reshape(len(weights), len(raw.edges)).T)
     if keep is None:
-        return RawGraph(n, arcs, {}, edge_columns, directed=True)
-    return RawGraph(n, arcs[keep], {}, {name: column[keep] for name, column in edge_columns.items()})
+        return replace(raw, directed=True)
+    columns = {name: values[keep] for name, values in raw.edge_columns.items()}
+    return replace(raw, edges=raw.edges[keep], edge_columns=columns)
+
+
+def _arcs_of_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:
+    weights = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(weights).all():
+        entry = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise GraphError(
+            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix is {weights[entry]}, neither "
+            "an edge nor no edge; put 0 where there is no edge"
+        )
+    arcs = np.column_stack([rows, columns]).astype(np.int64)
+    return RawGraph(n, arcs, {}, {"weight": weights} if (weights != 1).any() else {})
 
 
 def _checked_square(shape: tuple[int, ...]) -> int:
@@ -118,20 +183,42 @@ def _checked_square(shape: tuple[int, ...]) -> int:
     return int(shape[0])
 
 
-def _check_finite(A: npt.NDArray[Any]) -> None:
-    if not np.isfinite(A).all():
-        row, column = (int(index[0]) for index in np.nonzero(~np.isfinite(A)))
-        raise GraphError(_not_finite(row, column, A[row, column]))
+def batch_from_tuples(graphs: Sequence[tuple[Any, ...]]) -> RawBatch:
+    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric.
+
+    Examples
+    --------
+    >>> batch_from_tuples([([[0, 1], [1, 0]], [[1.0], [2.0], [3.0]])])[0]
+    RawGraph(n_nodes=3, n_edges=1, node_columns=['x'], edge_columns=[], undirected)
+    """
+    for arrays in graphs:
+        if not 1 <= len(arrays) <= 3:
+            raise GraphError(f"a tuple must be (edge_index, x, edge_attr); got {len(arrays)} entries")
+    return merged_arcs(RawBatch.of([_arcs_of_tuple(*arrays) for arrays in graphs]))
 
 
-def _not_finite(row: int, column: int, value: Any) -> str:
-    return (
-        f"entry [{row}, {column}] of the adjacency matrix is {value}, neither an edge nor no edge; "
-        "put 0 where there is no edge"
-    )
+def _arcs_of_tuple(edge_index: Any, x: Any = None, edge_attr: Any = None) -> RawGraph:
+    arcs = checked_arcs(edge_index)
+    nodes = {} if x is None else {"x": as_numbers(x, "x")}
+    edges = {} if edge_attr is None else {"edge_attr": as_numbers(edge_attr, "edge_attr")}
+    n_nodes = len(nodes["x"]) if nodes and nodes["x"].ndim else int(arcs.max(initial=-1)) + 1
+    check_rows(nodes, "node", n_nodes)
+    check_rows(edges, "arc", len(arcs))
+    return RawGraph(n_nodes, arcs, nodes, edges)
 
 
-def _checked_arcs(edge_index: Any) -> IntArray:
+def check_rows(columns: Mapping[str, Any], item: str, count: int) -> None:
+    """Raise a `GraphError` if a column does not have `count` rows."""
+    for name, column in columns.items():
+        if column.ndim not in (1, 2) or len(column) != count:
+            raise GraphError(
+                f"{name} must have one row per {item}, shape ({count}, width); "
+                f"got shape {tuple(column.shape)}"
+            )
+
+
+def checked_arcs(edge_index: Any) -> IntArray:
+    """Return an edge_index of shape (2, n_arcs) as arcs, shape (n_arcs, 2)."""
     arcs = as_numbers(edge_index, "edge_index")
     if arcs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -143,25 +230,15 @@ def _checked_arcs(edge_index: Any) -> IntArray:
     return np.ascontiguousarray(arcs.T, dtype=np.int64)
 
 
-def _side_by_side(columns: dict[str, npt.NDArray[Any]], count: int) -> FloatArray:
-    flat = [column.reshape(count, -1) for column in columns.values() if column.size]
-    return np.hstack([np.empty((count, 0)), *flat])
-
-
-def present(**columns: Any) -> dict[str, Any]:
-    """Return the columns that are not None."""
-    return {name: values for name, values in columns.items() if values is not None}
-
-
-def as_numbers(values: Any, field: str) -> npt.NDArray[Any]:
-    """Return an array or tensor of real numbers as a numpy array, or say which field is none."""
+def as_numbers(values: Any, title: str) -> npt.NDArray[Any]:
+    """Return an array or tensor of real numbers as a numpy array, or raise a `GraphError` with the title."""
     if hasattr(values, "detach"):
         tensor = values.detach().cpu()
         values = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
     try:
         array = np.asarray(values)
     except ValueError:
-        raise GraphError(f"{field} must be an array of numbers, rows of one length") from None
+        raise GraphError(f"{title} must be an array of numbers, rows of one length") from None
     if array.dtype.kind not in "biuf":
-        raise GraphError(f"{field} must hold real numbers; got {type(values).__name__} of {array.dtype}")
+        raise GraphError(f"{title} must hold real numbers; got {type(values).__name__} of {array.dtype}")
     return array

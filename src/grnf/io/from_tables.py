@@ -1,19 +1,17 @@
-"""Tables of many graphs: a dataframe of edges and, for attributes and lonely nodes, one of nodes."""
+"""Tables of many graphs: a dataframe of edges and, for attributes and isolated nodes, one of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.columns import as_column, is_missing
-from grnf.io.raw import RawGraph
-from grnf.typing import IntArray
+from grnf.io.raw import RawBatch, RawColumn, column_of_values, concatenated, is_missing
+from grnf.typing import BoolArray, IntArray
 
-__all__ = ["graphs_from_tables", "raw_from_tables"]
+__all__ = ["batch_from_frames", "column_names", "graphs_from_tables"]
 
 
 def graphs_from_tables(
@@ -25,16 +23,16 @@ def graphs_from_tables(
     target: str = "target",
     node: str = "node",
     directed: bool = False,
-) -> list[RawGraph]:
+) -> RawBatch:
     """Make graphs from a table with one row per edge and, optionally, one with a row per node.
 
     All other columns are attributes. Graphs come in the order in which their ids first appear, in the table
     of nodes (if there is one) before that of edges; `RawGraph.graph_id` has the id as text. Without a table
-    of nodes, nodes are those that edges name.
+    of nodes, the nodes are those that edges name.
 
     Parameters
     ----------
-    edges, nodes : dataframe of pandas, polars or any other library that narwhals knows
+    edges, nodes : dataframe of pandas, polars, pyarrow or any other library that narwhals supports
     graph_id, source, target, node : str
         Columns with the id of the graph (in both tables; None: they are one graph), the two ends of an edge
         (in `edges`) and the id of a node (in `nodes`). Ids of nodes may repeat from graph to graph.
@@ -50,38 +48,41 @@ def graphs_from_tables(
     edge_table = _Table(edges, "edges", graph_id, (source, target))
     graphs: dict[Hashable, int] = {} if graph_id is not None else {None: 0}
     numbers: list[dict[Hashable, int]] = [{} for _ in graphs]
-    node_table = None
-    if nodes is not None:
-        node_table = _Table(nodes, "nodes", graph_id, (node,))
-        _number_nodes(node_table, graphs, numbers)
-    graph_of, ends = _number_ends(edge_table, graphs, numbers, known=node_table is not None)
-    edge_slices = _Slices(graph_of, len(graphs))
-    node_columns: list[dict[str, npt.NDArray[Any]]] = [{} for _ in graphs]
+    node_table = None if nodes is None else _Table(nodes, "nodes", graph_id, (node,))
+    node_owner = np.empty(0, np.int64)
     if node_table is not None:
-        owner = np.array([graphs[key] for key in node_table.ids[0]], dtype=np.int64)
-        slices = _Slices(owner, len(graphs))
-        node_columns = [slices.of(node_table.columns, index) for index in range(len(graphs))]
-    return [
-        RawGraph(
-            n_nodes=len(numbers[index]),
-            edges=ends[edge_slices.rows(index)],
-            node_columns=node_columns[index],
-            edge_columns=edge_slices.of(edge_table.columns, index),
-            directed=directed,
-            graph_id=None if key is None else str(key),
-        )
-        for key, index in graphs.items()
-    ]
+        node_owner = _number_nodes(node_table, graphs, numbers)
+    edge_owner, ends = _number_ends(edge_table, graphs, numbers, known=node_table is not None)
+    order, edge_ptr = _grouped(edge_owner, len(graphs))
+    sizes = [len(own) for own in numbers]
+    return RawBatch(
+        np.append(0, np.cumsum(sizes, dtype=np.int64)),
+        edge_ptr,
+        ends[order],
+        {} if node_table is None else node_table.columns(*_grouped(node_owner, len(graphs))),
+        edge_table.columns(order, edge_ptr),
+        np.full(len(graphs), directed),
+        [None if key is None else str(key) for key in graphs],
+        [None] * len(graphs),
+    )
 
 
-def raw_from_tables(edges: Any, nodes: Any = None) -> RawGraph:
-    """Make one graph from a table of its edges and, optionally, one of its nodes."""
-    (graph,) = graphs_from_tables(edges, nodes, graph_id=None)
-    return graph
+def batch_from_frames(graphs: Sequence[Any]) -> RawBatch:
+    """Convert dataframes of the edges of one graph each, alone or as (edges, nodes)."""
+    frames = [graph if isinstance(graph, tuple) else (graph,) for graph in graphs]
+    return concatenated([graphs_from_tables(*pair, graph_id=None) for pair in frames])
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Return the names of the columns of a dataframe or pyarrow Table; None for other objects."""
+    names = getattr(table, "column_names", None)  # the columns of a pyarrow Table are its data
+    if names is None and hasattr(table, "__getitem__"):
+        names = getattr(table, "columns", None)
+    return None if names is None else list(names)
 
 
 class _Table:
-    """The ids and the attributes of one dataframe: ids of graphs, None if it is one, then of nodes."""
+    """One dataframe: ids of graphs (None if it is one graph), then of nodes, and attributes."""
 
     def __init__(self, frame: Any, name: str, graph_id: str | None, keys: tuple[str, ...]) -> None:
         try:
@@ -98,13 +99,11 @@ class _Table:
             raise GraphError(
                 f"{name} has no column {absent[0]!r}; its columns are {', '.join(map(str, table.columns))}"
             )
-        self.name = name
+        self.name, self.nw = name, nw
         self.ids = [self._identifiers(key, table[key].to_list()) for key in keys]
         if graph_id is None:
             self.ids.insert(0, [None] * len(table))
-        self.columns = {
-            str(column): self._attribute(table[column], nw) for column in table.columns if column not in keys
-        }
+        self.attributes = {str(column): table[column] for column in table.columns if column not in keys}
 
     def _identifiers(self, key: str, values: list[Any]) -> list[Hashable]:
         for row, value in enumerate(values):
@@ -114,47 +113,49 @@ class _Table:
                 raise GraphError(f"{self.name}, row {row}: {key!r} is {value!r:.60}, which cannot be an id")
         return values
 
-    @staticmethod
-    def _attribute(series: Any, nw: Any) -> npt.NDArray[Any]:
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        return as_column(series.to_list())
+    def columns(self, order: IntArray, ptr: IntArray) -> dict[str, RawColumn]:
+        """Return the attributes with rows in this order, grouped by graph as in `ptr`."""
+        lacking: BoolArray = np.diff(ptr) == 0
+        columns = {}
+        for name, series in self.attributes.items():
+            if series.dtype.is_numeric() or series.dtype == self.nw.Boolean:
+                values = np.asarray(series.cast(self.nw.Float64).to_numpy(), dtype=np.float64)
+                columns[name] = RawColumn(values[order], None, lacking if lacking.any() else None)
+            else:
+                listed = series.to_list()
+                title = f"{self.name.removesuffix('s')} column {name!r}"
+                columns[name] = column_of_values([listed[row] for row in order.tolist()], ptr, lacking, title)
+        return columns
 
 
-class _Slices:
-    """Rows of a table by graph."""
-
-    def __init__(self, owner: IntArray, n_graphs: int) -> None:
-        self.order = np.argsort(owner, kind="stable")
-        self.ptr = np.searchsorted(owner[self.order], np.arange(n_graphs + 1))
-
-    def rows(self, index: int) -> IntArray:
-        return np.asarray(self.order[self.ptr[index] : self.ptr[index + 1]])
-
-    def of(self, columns: dict[str, npt.NDArray[Any]], index: int) -> dict[str, npt.NDArray[Any]]:
-        rows = self.rows(index)
-        return {name: column[rows] for name, column in columns.items()} if len(rows) else {}
+def _grouped(owner: IntArray, n_graphs: int) -> tuple[IntArray, IntArray]:
+    """Return the rows of a table sorted by graph, and where those of each graph begin."""
+    order = np.argsort(owner, kind="stable")
+    return order, np.searchsorted(owner[order], np.arange(n_graphs + 1))
 
 
-def _number_nodes(table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]]) -> None:
+def _number_nodes(table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]]) -> IntArray:
+    """Give numbers to the nodes of each graph, and return the graph of each row."""
+    owner = np.empty(len(table.ids[0]), dtype=np.int64)
     for row, (key, node) in enumerate(zip(*table.ids, strict=True)):
-        index = graphs.setdefault(key, len(graphs))
+        index = owner[row] = graphs.setdefault(key, len(graphs))
         if index == len(numbers):
             numbers.append({})
         if node in numbers[index]:
             whose = "" if key is None else f" of graph {key!r}"
             raise GraphError(f"nodes, row {row}: node {node!r}{whose} stands there twice")
         numbers[index][node] = len(numbers[index])
+    return owner
 
 
 def _number_ends(
     table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]], *, known: bool
 ) -> tuple[IntArray, IntArray]:
-    """Return the graph and the numbers of the ends of each edge; `known`: nodes must have been listed."""
-    graph_of = np.empty(len(table.ids[0]), dtype=np.int64)
-    ends = np.empty((len(graph_of), 2), dtype=np.int64)
+    """Return the graph and the numbers of the ends of each edge; if `known`, nodes must have been listed."""
+    owner = np.empty(len(table.ids[0]), dtype=np.int64)
+    ends = np.empty((len(owner), 2), dtype=np.int64)
     for row, (key, *pair) in enumerate(zip(*table.ids, strict=True)):
-        index = graphs.setdefault(key, len(graphs))
+        index = owner[row] = graphs.setdefault(key, len(graphs))
         if index == len(numbers):
             numbers.append({})
         for side, node in enumerate(pair):
@@ -162,5 +163,4 @@ def _number_ends(
                 which = "the graph" if key is None else f"graph {key!r}"
                 raise GraphError(f"edges, row {row}: {which} has no node {node!r} in the table of nodes")
             ends[row, side] = numbers[index].setdefault(node, len(numbers[index]))
-        graph_of[row] = index
-    return graph_of, ends
+    return owner, ends

@@ -1,4 +1,4 @@
-"""PyTorch Geometric objects, read through their attributes: torch is not imported here."""
+"""PyTorch Geometric graphs, read through their attributes: torch is not imported here."""
 
 from __future__ import annotations
 
@@ -8,131 +8,100 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError, GrnfWarning
-from grnf.io.batch import RawBatch, RawColumn
-from grnf.io.from_arrays import present, raw_from_arcs
-from grnf.io.raw import RawGraph
-from grnf.typing import BoolArray, IntArray
+from grnf.io.from_arrays import as_numbers, check_rows, checked_arcs, merged_arcs
+from grnf.io.raw import RawBatch, RawColumn, column_of_arrays
+from grnf.typing import IntArray
 
-__all__ = ["block_of_pyg", "raw_from_pyg"]
+__all__ = ["batch_from_pyg"]
 
 USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "batch", "ptr"}
 
 
-def raw_from_pyg(data: Any) -> RawGraph:
-    """Convert a PyTorch Geometric `Data`: x, edge_attr, edge_weight (the column "weight") and y.
+def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
+    """Convert PyTorch Geometric `Data`: x, edge_attr, edge_weight (the column "weight") and y.
 
-    An undirected graph, which PyG stores with both arcs of every edge, is recognised and stored once. Nodes
-    without edges count, also the last ones, where `num_nodes` or x tells of them. Other attributes of nodes
-    and edges are not used, and a warning says so.
+    An undirected graph, which PyG stores with both arcs of every edge, is recognized and stored once. The
+    number of nodes is `num_nodes`, if it is stored, or the number of rows of x. A warning names other
+    attributes of nodes and edges, which are not used.
     """
-    if hasattr(data, "to_data_list"):
-        raise GraphError("a Batch holds several graphs; pass it alone, or batch.to_data_list()")
-    edge_index = getattr(data, "edge_index", None)
-    if edge_index is None:
-        if hasattr(data, "node_types"):
+    for kind in set(map(type, graphs)):
+        if hasattr(kind, "to_data_list"):
+            raise GraphError("a Batch holds several graphs; pass it alone, or batch.to_data_list()")
+        if hasattr(kind, "node_types"):
             raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
-        if getattr(data, "adj_t", None) is not None:
-            raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
-        edge_index = []
-    x = getattr(data, "x", None)
-    _say_what_is_not_used(data)
-    return raw_from_arcs(
-        edge_index,
-        present(x=x),
-        present(weight=getattr(data, "edge_weight", None), edge_attr=getattr(data, "edge_attr", None)),
-        n_nodes=data.num_nodes if x is None or "num_nodes" in data else None,
-        y=_target(getattr(data, "y", None)),
-    )
-
-
-def block_of_pyg(graphs: Sequence[Any]) -> RawBatch:
-    """Convert many `Data` at once, as `raw_from_pyg` does; a `GraphError` if they must go one by one."""
     stores = [data.to_dict() for data in graphs]
-    for store in stores:
-        if not all(name in USED or name.endswith(("_mask", "_index")) for name in store):
-            raise GraphError("attributes that are not used: each graph is to say so")
-    node_columns = _together(stores, {"x": "x"})
-    edge_columns = _together(stores, {"edge_weight": "weight", "edge_attr": "edge_attr"})
-    index = [store.get("edge_index") for store in stores]
-    if any(
-        arcs is None or arcs.dim() != 2 or arcs.shape[0] != 2 or arcs.is_floating_point() for arcs in index
-    ):
-        raise GraphError("an edge_index of another shape")
-    n_arcs = np.array([arcs.shape[1] for arcs in index], dtype=np.int64)
-    n_nodes = np.array([_n_nodes(data, store) for data, store in zip(graphs, stores, strict=True)], np.int64)
-    arcs = _joined(index, axis=1).T.astype(np.int64)
-    for columns, counts in ((node_columns, n_nodes), (edge_columns, n_arcs)):
-        if any(len(column.values) != counts.sum() for column in columns.values()):
-            raise GraphError("rows that do not fit")
-    owner = np.repeat(np.arange(len(graphs)), n_arcs)
-    ends = n_nodes[owner][:, np.newaxis]
-    if len(arcs) and (arcs.min() < 0 or (arcs >= ends).any()):
-        raise GraphError("an arc that names a node outside")
-    undirected = _undirected(arcs, edge_columns, owner, n_nodes)
-    kept = np.flatnonzero(~undirected[owner] | (arcs[:, 0] <= arcs[:, 1]))
-    return RawBatch(
+    index = [_edge_index(store) for store in stores]
+    n_arcs = np.array([arcs.shape[1] for arcs in index], np.int64)
+    n_nodes = np.array(
+        [
+            data.num_nodes if store.get("x") is None or "num_nodes" in store else len(store["x"])
+            for data, store in zip(graphs, stores, strict=True)
+        ],
+        np.int64,
+    )
+    _warn_of_unused(graphs, stores)
+    batch = RawBatch(
         offsets(n_nodes),
-        offsets(np.bincount(owner[kept], minlength=len(graphs))),
-        np.ascontiguousarray(arcs[kept]),
-        node_columns,
-        {name: RawColumn(column.values[kept]) for name, column in edge_columns.items()},
-        ~undirected,
+        offsets(n_arcs),
+        np.ascontiguousarray(_stacked(index, axis=1).T, dtype=np.int64),
+        _columns(stores, {"x": "x"}, n_nodes, "node"),
+        _columns(stores, {"edge_weight": "weight", "edge_attr": "edge_attr"}, n_arcs, "arc"),
+        np.ones(len(graphs), np.bool_),
         [None] * len(graphs),
         [_target(store.get("y")) for store in stores],
     )
+    return merged_arcs(batch)
 
 
-def _n_nodes(data: Any, store: Mapping[str, Any]) -> int:
-    x = store.get("x")
-    if x is None or "num_nodes" in store:
-        return int(data.num_nodes)
-    return len(x)
+def _edge_index(store: Mapping[str, Any]) -> Any:
+    """Return the arcs of a graph, shape (2, n_arcs)."""
+    arcs = store.get("edge_index")
+    if arcs is None:
+        if store.get("adj_t") is not None:
+            raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
+        return np.empty((2, 0), np.int64)
+    if hasattr(arcs, "dim") and arcs.dim() == 2 and arcs.shape[0] == 2 and not arcs.is_floating_point():
+        return arcs
+    return checked_arcs(arcs).T
 
 
-def _together(stores: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, RawColumn]:
-    """Return attributes that all graphs have, or none; under their names as columns."""
+def _columns(
+    stores: list[dict[str, Any]], names: Mapping[str, str], counts: IntArray, item: str
+) -> dict[str, RawColumn]:
+    """Return attributes of nodes or arcs under the names of their columns."""
     columns = {}
     for name, column in names.items():
         tensors = [store.get(name) for store in stores]
         if all(tensor is None for tensor in tensors):
             continue
-        values = _joined(tensors)  # fails where one is missing, or has another width
-        if values.dtype.kind not in "biuf" or values.ndim not in (1, 2):
-            raise GraphError(f"{name} of another shape")
-        columns[column] = RawColumn(values)
+        if _is_uniform(tensors, counts):
+            columns[column] = RawColumn(_stacked(tensors))
+            continue
+        arrays = [None if tensor is None else as_numbers(tensor, name) for tensor in tensors]
+        for array, count in zip(arrays, counts.tolist(), strict=True):
+            check_rows({} if array is None else {name: array}, item, count)
+        columns[column] = column_of_arrays(arrays, counts.tolist(), f"column {column!r}")
     return columns
 
 
-def _joined(tensors: list[Any], axis: int = 0) -> Any:
-    """Put tensors one behind the other; arrays are joined by numpy."""
+def _is_uniform(tensors: list[Any], counts: IntArray) -> bool:
+    """Whether all graphs have a tensor with the right number of rows and the same width."""
+    shapes = [tuple(getattr(tensor, "shape", ())) for tensor in tensors]
+    if len({shape[1:] for shape in shapes}) > 1 or not 1 <= len(shapes[0]) <= 2 or () in shapes:
+        return False
+    return bool([shape[0] for shape in shapes] == counts.tolist())
+
+
+def _stacked(tensors: Sequence[Any], axis: int = 0) -> npt.NDArray[Any]:
+    """Concatenate tensors; numpy concatenates arrays."""
     torch = sys.modules.get("torch")
     if torch is None or not all(hasattr(tensor, "detach") for tensor in tensors):
-        return np.concatenate([np.asarray(tensor) for tensor in tensors], axis=axis)
-    whole = torch.cat(tensors, dim=axis).detach().cpu()
-    return (whole.double() if whole.is_floating_point() else whole).numpy()
-
-
-def _undirected(
-    arcs: IntArray, columns: Mapping[str, RawColumn], owner: IntArray, n_nodes: IntArray
-) -> BoolArray:
-    """Tell which graphs have each arc in both directions, with equal attributes."""
-    first = offsets(n_nodes)
-    there, back = (arcs + first[owner][:, np.newaxis]).T
-    total = int(first[-1])
-    if total >= 2**31:
-        raise GraphError("too many nodes for one block")
-    forth, reverse = there * total + back, back * total + there
-    values = [part for column in columns.values() for part in column.values.reshape(len(arcs), -1).T]
-    order, other = np.lexsort((*values, forth)), np.lexsort((*values, reverse))
-    same = forth[order] == reverse[other]
-    for part in values:
-        one, two = part[order], part[other]
-        same &= (one == two) | ((one != one) & (two != two))
-    lacking = np.bincount(owner[order][~same], minlength=len(n_nodes))
-    return np.asarray(lacking == 0)
+        return np.concatenate([as_numbers(tensor, "the array") for tensor in tensors], axis=axis)
+    return as_numbers(torch.cat(tensors, dim=axis), "the tensor")
 
 
 def _target(y: Any) -> Any:
@@ -142,12 +111,15 @@ def _target(y: Any) -> Any:
     return y.item() if y.numel() == 1 else y.detach().cpu().numpy()
 
 
-def _say_what_is_not_used(data: Any) -> None:
-    names = {*data.node_attrs(), *data.edge_attrs()} - USED
-    unused = sorted(name for name in names if not name.endswith(("_mask", "_index")))
-    if unused:
+def _warn_of_unused(graphs: Sequence[Any], stores: list[dict[str, Any]]) -> None:
+    unused: set[str] = set()
+    for data, store in zip(graphs, stores, strict=True):
+        if not store.keys() <= USED:
+            unused |= {*data.node_attrs(), *data.edge_attrs()} - USED
+    names = sorted(name for name in unused if not name.endswith(("_mask", "_index")))
+    if names:
         warnings.warn(
-            f"of the PyG data the attributes {', '.join(unused)} are not used; to use one, append it to "
+            f"of the PyG data the attributes {', '.join(names)} are not used; to use one, append it to "
             "x or edge_attr",
             GrnfWarning,
             stacklevel=2,

@@ -1,28 +1,49 @@
-"""One door for objects of every kind: `to_raw` for one graph, `iter_raw` for a collection.
+"""Graphs of every library: which kind an object is, and the converter of its kind.
 
-What an object is, is seen from the names of its class and of the modules that its class comes from, so no
-library is imported to find out.
+`to_batch` converts a list of objects, `to_raw` one object. Each kind has one converter, from a list of
+objects to a `RawBatch`; those of networkx, igraph and rustworkx are here. The kind of an object follows from
+the names of its class and of the modules of its class, so no library is imported to find out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.batch import RawBatch
-from grnf.io.columns import check_columns
-from grnf.io.from_arrays import raw_from_dense, raw_from_sparse, raw_from_tuple
-from grnf.io.from_libraries import raw_from_igraph, raw_from_networkx, raw_from_rustworkx
-from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
-from grnf.io.from_tables import graphs_from_tables, raw_from_tables
-from grnf.io.from_torch import raw_from_pyg
-from grnf.io.raw import BadGraph, RawGraph, raw_from_graph
+from grnf.io.from_arrays import (
+    batch_from_dense,
+    batch_from_sparse,
+    batch_from_tuples,
+    raw_from_dense,
+    raw_from_sparse,
+)
+from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles, raw_from_mol, raw_from_smiles
+from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables
+from grnf.io.from_torch import batch_from_pyg
+from grnf.io.raw import (
+    BadGraph,
+    RawBatch,
+    RawColumn,
+    RawGraph,
+    as_column,
+    column_of_values,
+    failures,
+    joined,
+    raw_from_graph,
+)
+from grnf.typing import IntArray
 
-__all__ = ["graph_objects", "is_edge_table", "iter_raw", "listed_graphs", "own_names", "to_raw"]
+__all__ = [
+    "batch_from_igraph", "batch_from_networkx", "batch_from_rustworkx", "graph_objects", "is_edge_table",
+    "iter_raw", "listed_graphs", "own_names", "to_batch", "to_raw",
+]  # fmt: skip
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
@@ -30,10 +51,70 @@ ACCEPTED = (
     "(source, target)"
 )
 KEYS = ("graph_id", "source", "target")
-"""Columns by which a table of edges is known."""
-
+"""Columns that make a dataframe a table of edges."""
 WITHOUT_ROWS = (bytes, dict, set, frozenset)
-Converter = Callable[[Any], RawGraph]
+CHUNK = 256
+"""Graphs that `iter_raw` converts at a time."""
+LIBRARY_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What libraries raise when an object is damaged."""
+IDS = ("_nx_name", "__networkx_node__")
+"""Attributes in which igraph and rustworkx keep the ids of nodes that come from networkx; not columns."""
+Converter = Callable[[Sequence[Any]], RawBatch]
+
+
+def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X") -> RawBatch:
+    """Convert graphs of any kinds, see `to_raw`.
+
+    Parameters
+    ----------
+    graphs : sequence
+    on_error : str, default="raise"
+        With "raise", the first object that cannot be converted raises a `GraphError` with its index. With any
+        other value such objects are bad graphs of the batch, and all others are converted.
+    caller : str
+        Name of the argument, for messages.
+
+    Examples
+    --------
+    >>> to_batch([np.zeros((2, 2)), None, Graph(3, [(0, 1)])], on_error="skip")
+    RawBatch(3 graphs, 5 nodes, 1 edges, node_columns=[], edge_columns=[])
+    """
+    bad: dict[int, str] = {}
+    places: dict[Converter, list[int]] = {}
+    for place, graph in enumerate(graphs):
+        places.setdefault(_converter(graph), []).append(place)
+    parts = []
+    for convert, own in places.items():
+
+        def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
+            return _converted(convert, [graphs[row] for row in rows])  # type: ignore[no-any-return]
+
+        try:
+            batch = attempt(own)
+        except GraphError:
+            for place, error in failures(own, attempt):
+                if on_error == "raise":
+                    raise error.located(index=place, where=caller) from error.__cause__
+                bad[place] = error.explanation
+            own = [place for place in own if place not in bad]
+            batch = attempt(own) if own else RawBatch.empty()
+        parts.append((own, batch))
+    batch = joined(parts, len(graphs), bad)
+    if batch.bad and on_error == "raise":
+        index = min(batch.bad)
+        raise GraphError(batch.bad[index], index=index, where=caller)
+    return batch
+
+
+def _converted(convert: Callable[[Any], Any], graphs: Any) -> Any:
+    """Convert graphs of one kind, or one graph; whatever their library raises becomes a `GraphError`."""
+    try:
+        return convert(graphs)
+    except GraphError:
+        raise
+    except LIBRARY_ERRORS as error:
+        first = graphs[0] if isinstance(graphs, list) else graphs
+        raise GraphError(f"{_described(first)} cannot be read: {error}") from error
 
 
 def to_raw(graph: Any) -> RawGraph:
@@ -52,25 +133,17 @@ def to_raw(graph: Any) -> RawGraph:
     >>> to_raw(([[0, 1], [1, 2]],))
     RawGraph(n_nodes=3, n_edges=2, node_columns=[], edge_columns=[], directed)
     """
-    if _is_table_of_one(graph[0] if isinstance(graph, tuple) and len(graph) == 2 else graph):
-        convert: Converter | None = _raw_from_frames
-    else:
-        convert = _converter(type(graph))
-    if convert is None:
-        found = _described(graph)
-        raise GraphError(f"no graph can be made of {found}; accepted are {ACCEPTED}{_hint(graph)}")
-    try:
-        raw = convert(graph)
-        check_columns(raw)
-    except GraphError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise GraphError(f"{_described(graph)} cannot be read: {error}") from error
-    return raw
+    convert = _converter(graph)
+    if convert in ONE_BY_ONE:
+        return _converted(ONE_BY_ONE[convert], graph)  # type: ignore[no-any-return]
+    batch = _converted(convert, [graph])
+    if batch.bad:
+        raise GraphError(batch.bad[0])
+    return graph if isinstance(graph, RawGraph) else batch[0]
 
 
 def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
-    """Convert a collection of graphs one by one; kinds may be mixed.
+    """Convert a collection of graphs one after the other; kinds may be mixed.
 
     Parameters
     ----------
@@ -84,11 +157,14 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
     >>> [raw.n_nodes for raw in iter_raw([Graph(3, [(0, 1)]), np.zeros((2, 2))])]
     [3, 2]
     """
-    for index, graph in enumerate(graph_objects(graphs, caller=caller)):
-        try:
-            yield to_raw(graph)
-        except GraphError as error:
-            raise error.located(index=index, where=caller) from None
+    objects = iter(graph_objects(graphs, caller=caller))
+    start = 0
+    while chunk := list(islice(objects, CHUNK)):
+        for place, raw in enumerate(to_batch(chunk, on_error="collect", caller=caller)):
+            if isinstance(raw, BadGraph):
+                raise GraphError(raw.reason, index=start + place, where=caller)
+            yield chunk[place] if isinstance(chunk[place], RawGraph) else raw
+        start += len(chunk)
 
 
 def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
@@ -118,9 +194,9 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         )
     if "torch_geometric" in roots and hasattr(graphs, "to_data_list"):
         return list(graphs.to_data_list())
-    if _converter(type(graphs)) is not None:
+    if not isinstance(graphs, BadGraph) and _converter_of_class(type(graphs)) is not None:
         raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}: pass [graph]")
-    if _is_frame(graphs):
+    if column_names(graphs) is not None:
         raise GraphError(
             f"{caller} is a dataframe without the columns {', '.join(KEYS)} of a table of edges; pass the "
             "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables. "
@@ -164,30 +240,217 @@ def _roots(kind: type) -> frozenset[str]:
     return frozenset(base.__module__.partition(".")[0] for base in kind.__mro__)
 
 
+def batch_from_graphs(graphs: Sequence[Graph | RawGraph]) -> RawBatch:
+    """Convert `Graph` and `RawGraph`."""
+    return RawBatch.of([raw_from_graph(graph) for graph in graphs])
+
+
+def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
+    """Convert networkx graphs, directed or not, also multigraphs.
+
+    Every attribute of nodes and of edges becomes a column; it is missing for nodes and edges that lack it.
+    Nodes are numbered in the order of ``graph.nodes``. A repeated edge is listed repeatedly.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> graph = nx.DiGraph()
+    >>> graph.add_edge("b", "a", weight=2.0)
+    >>> batch_from_networkx([graph])[0]
+    RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], directed)
+    """
+    ends: list[Any] = []
+    node_rows: list[Mapping[Any, Any]] = []
+    edge_rows: list[Mapping[Any, Any]] = []
+    n_nodes, n_edges = [], []
+    add_end, add_row = ends.append, edge_rows.append
+    for graph in graphs:
+        names, first, before = list(graph), len(ends), len(edge_rows)
+        node_rows += [row for _, row in graph.nodes(data=True)]
+        for source, target, row in graph.edges(data=True):  # not list(...), which counts the edges first
+            add_end(source)
+            add_end(target)
+            add_row(row)
+        if names != list(range(len(names))):
+            number = {node: place for place, node in enumerate(names)}
+            ends[first:] = [number[end] for end in ends[first:]]
+        n_nodes.append(len(names))
+        n_edges.append(len(edge_rows) - before)
+    node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
+    return RawBatch(
+        node_ptr,
+        edge_ptr,
+        np.array(ends, dtype=np.int64).reshape(-1, 2),
+        _columns_of_rows(node_rows, node_ptr, "node"),
+        _columns_of_rows(edge_rows, edge_ptr, "edge"),
+        np.array([graph.is_directed() for graph in graphs], np.bool_),
+        [str(graph.name) or None for graph in graphs],
+        [graph.graph.get("y") for graph in graphs],
+    )
+
+
+def _columns_of_rows(rows: list[Mapping[Any, Any]], ptr: IntArray, item: str) -> dict[str, RawColumn]:
+    """Return the columns of dictionaries, one for each key that any of them has."""
+    if not any(rows):
+        return {}
+    columns: dict[str, RawColumn] = {}
+    for key in dict.fromkeys(chain.from_iterable(rows)):
+        if key in IDS:
+            continue
+        if str(key) in columns:
+            raise GraphError(f"two attributes are both called {str(key)!r} when written as text; rename one")
+        try:
+            values, absent = [row[key] for row in rows], None
+        except KeyError:
+            values = [row.get(key) for row in rows]
+            has = np.append(0, np.cumsum([key in row for row in rows]))
+            absent = np.asarray(has[ptr[1:]] == has[ptr[:-1]])
+        columns[str(key)] = column_of_values(values, ptr, absent, f"{item} column {str(key)!r}")
+    return columns
+
+
+def batch_from_igraph(graphs: Sequence[Any]) -> RawBatch:
+    """Convert igraph graphs. Every attribute becomes a column, also the vertex attribute "name".
+
+    If the names are only ids of vertices, remove them with ``del graph.vs["name"]``.
+    """
+    node_ptr = offsets([graph.vcount() for graph in graphs])
+    edge_ptr = offsets([graph.ecount() for graph in graphs])
+    ends = chain.from_iterable(chain.from_iterable(graph.get_edgelist() for graph in graphs))
+    return RawBatch(
+        node_ptr,
+        edge_ptr,
+        np.fromiter(ends, np.int64, 2 * int(edge_ptr[-1])).reshape(-1, 2),
+        _columns_of_sequences([graph.vs for graph in graphs], node_ptr, "node"),
+        _columns_of_sequences([graph.es for graph in graphs], edge_ptr, "edge"),
+        np.array([graph.is_directed() for graph in graphs], np.bool_),
+        [None] * len(graphs),
+        [None] * len(graphs),
+    )
+
+
+def _columns_of_sequences(sequences: list[Any], ptr: IntArray, item: str) -> dict[str, RawColumn]:
+    """Return the attributes of vertices or edges of igraph."""
+    attributes = [sequence.attributes() for sequence in sequences]
+    columns = {}
+    for name in dict.fromkeys(chain.from_iterable(attributes)):
+        if name in IDS:
+            continue
+        absent = np.array([name not in own for own in attributes], np.bool_)
+        values: list[Any] = []
+        for sequence, lacks, count in zip(sequences, absent.tolist(), np.diff(ptr).tolist(), strict=True):
+            values += [None] * count if lacks else sequence[name]
+        columns[name] = column_of_values(values, ptr, absent, f"{item} column {name!r}")
+    return columns
+
+
+def batch_from_rustworkx(graphs: Sequence[Any]) -> RawBatch:
+    """Convert rustworkx graphs.
+
+    Payloads that are dictionaries give named columns. A payload that is a single number is the weight of an
+    edge; other payloads are the columns "x" of nodes and "edge_attr" of edges. None is not a payload, nor is
+    the index of the node itself, which rustworkx stores when it reads an adjacency matrix.
+    """
+    ends: list[int] = []
+    node_rows: list[Mapping[Any, Any]] = []
+    edge_rows: list[Mapping[Any, Any]] = []
+    for graph in graphs:
+        number = {index: position for position, index in enumerate(graph.node_indices())}
+        ends += [number[end] for edge in graph.edge_list() for end in edge]
+        payloads = graph.nodes()
+        node_rows += _rows_of_payloads(
+            [None] * len(number) if payloads == list(number) else payloads, "x", "x"
+        )
+        edge_rows += _rows_of_payloads(graph.edges(), "weight", "edge_attr")
+    node_ptr = offsets([graph.num_nodes() for graph in graphs])
+    edge_ptr = offsets([graph.num_edges() for graph in graphs])
+    return RawBatch(
+        node_ptr,
+        edge_ptr,
+        np.array(ends, dtype=np.int64).reshape(-1, 2),
+        _columns_of_rows(node_rows, node_ptr, "node"),
+        _columns_of_rows(edge_rows, edge_ptr, "edge"),
+        np.array([hasattr(graph, "successors") for graph in graphs], np.bool_),
+        [None] * len(graphs),
+        [None] * len(graphs),
+    )
+
+
+def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[Mapping[Any, Any]]:
+    """Return payloads of one graph as dictionaries; `number` and `other` name those that are not."""
+    if all(payload is None or isinstance(payload, Mapping) for payload in payloads):
+        return [payload or {} for payload in payloads]
+    column = as_column(payloads)
+    name = number if column.dtype != object and column.ndim == 1 else other
+    return [{name: payload} for payload in payloads]
+
+
+def _batch_from_bad(graphs: Sequence[BadGraph]) -> RawBatch:
+    return replace(RawBatch.empty(len(graphs)), bad={i: graph.reason for i, graph in enumerate(graphs)})
+
+
+def _batch_from_unknown(graphs: Sequence[Any]) -> RawBatch:
+    graph = graphs[0]
+    hint = ""
+    if graph is None:
+        hint = ". None usually stands for a molecule that could not be read"
+    elif isinstance(graph, list):
+        hint = ". Write edges as a tuple (edge_index,), an adjacency matrix as a numpy array"
+    elif column_names(graph) is not None:
+        hint = (
+            ". A dataframe is a table: see grnf.io.graphs_from_tables, or .to_numpy() for an adjacency matrix"
+        )
+    raise GraphError(f"no graph can be made of {_described(graph)}; accepted are {ACCEPTED}{hint}")
+
+
+BY_CLASS: dict[type | tuple[type, ...], Converter] = {
+    (Graph, RawGraph): batch_from_graphs,
+    BadGraph: _batch_from_bad,
+    str: batch_from_smiles,
+    np.ndarray: batch_from_dense,
+    tuple: batch_from_tuples,
+}
 BY_PACKAGE: dict[tuple[str, str], Converter] = {
-    ("networkx", "is_directed"): raw_from_networkx,
-    ("torch_geometric", "node_attrs"): raw_from_pyg,
-    ("torch_geometric", "node_types"): raw_from_pyg,
-    ("igraph", "get_edgelist"): raw_from_igraph,
-    ("rustworkx", "edge_list"): raw_from_rustworkx,
-    ("rdkit", "GetAtoms"): raw_from_mol,
-    ("scipy", "tocsr"): raw_from_sparse,
-    ("torch", "is_floating_point"): raw_from_dense,
+    ("networkx", "is_directed"): batch_from_networkx,
+    ("torch_geometric", "node_attrs"): batch_from_pyg,
+    ("torch_geometric", "node_types"): batch_from_pyg,
+    ("igraph", "get_edgelist"): batch_from_igraph,
+    ("rustworkx", "edge_list"): batch_from_rustworkx,
+    ("rdkit", "GetAtoms"): batch_from_molecules,
+    ("scipy", "tocsr"): batch_from_sparse,
+    ("torch", "is_floating_point"): batch_from_dense,
 }
 """Converters by the package of the class and a method that it must have."""
 
 
-def _converter(kind: type) -> Converter | None:
-    if issubclass(kind, (Graph, RawGraph)):
-        return raw_from_graph
-    if issubclass(kind, BadGraph):
-        return _refused
-    if issubclass(kind, str):
-        return raw_from_smiles
-    if issubclass(kind, np.ndarray):
-        return raw_from_dense
-    if issubclass(kind, tuple):
-        return raw_from_tuple
+ONE_BY_ONE: dict[Converter, Callable[[Any], RawGraph]] = {
+    batch_from_dense: raw_from_dense,
+    batch_from_sparse: raw_from_sparse,
+    batch_from_molecules: raw_from_mol,
+    batch_from_smiles: raw_from_smiles,
+}
+"""The step of a converter that makes one graph; it saves `to_raw` the batch."""
+_KNOWN: dict[type, Converter | None] = {}
+"""Converters of the classes that occurred before."""
+
+
+def _converter(graph: Any) -> Converter:
+    """Return the converter of an object."""
+    kind = type(graph)
+    if kind not in _KNOWN:
+        _KNOWN[kind] = _converter_of_class(kind)
+    convert = _KNOWN[kind]
+    if convert is None or convert is batch_from_tuples:  # perhaps dataframes
+        names = column_names(graph[0] if isinstance(graph, tuple) and len(graph) == 2 else graph)
+        if names is not None and all((key in names) == (key != KEYS[0]) for key in KEYS):
+            return batch_from_frames
+    return convert or _batch_from_unknown
+
+
+def _converter_of_class(kind: type) -> Converter | None:
+    for classes, convert in BY_CLASS.items():
+        if issubclass(kind, classes):
+            return convert
     roots = _roots(kind)
     for (package, method), convert in BY_PACKAGE.items():
         if package in roots and hasattr(kind, method):
@@ -195,41 +458,13 @@ def _converter(kind: type) -> Converter | None:
     return None
 
 
-def _raw_from_frames(graph: Any) -> RawGraph:
-    return raw_from_tables(*graph) if isinstance(graph, tuple) else raw_from_tables(graph)
-
-
-def _refused(graph: BadGraph) -> RawGraph:
-    raise GraphError(graph.reason)
-
-
 def is_edge_table(graphs: Any) -> bool:
-    """Whether this is a dataframe with the columns that `graphs_from_tables` looks for."""
-    return _is_frame(graphs) and all(key in graphs.columns for key in KEYS)
-
-
-def _is_table_of_one(graph: Any) -> bool:
-    """Whether this is a dataframe of the edges of one graph."""
-    return _is_frame(graph) and all((key in graph.columns) == (key != KEYS[0]) for key in KEYS)
-
-
-def _is_frame(graphs: Any) -> bool:
-    return hasattr(graphs, "columns") and hasattr(graphs, "__getitem__")
+    """Whether this is a dataframe with the columns that `graphs_from_tables` requires."""
+    names = column_names(graphs)
+    return names is not None and all(key in names for key in KEYS)
 
 
 def _described(graph: Any) -> str:
     kind = type(graph)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     return f"an object of type {name}"
-
-
-def _hint(graph: Any) -> str:
-    if graph is None:
-        return ". None usually stands for a molecule that could not be read"
-    if isinstance(graph, list):
-        return ". Write edges as a tuple (edge_index,), an adjacency matrix as a numpy array"
-    if _is_frame(graph):
-        return (
-            ". A dataframe is a table: see grnf.io.graphs_from_tables, or .to_numpy() for an adjacency matrix"
-        )
-    return ""

@@ -190,10 +190,12 @@ class Restricted(OrderLaw):
         return f"{self.law!r} on k in {{{inside}}}, mass {self.total:.3f}"
 
 
-def as_order_law(orders: OrderLaw | Mapping[int, float]) -> OrderLaw:
-    """Return a law as it is, and a dict {order: probability} as a `Categorical`."""
+def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> OrderLaw:
+    """Return a law unchanged; a dict {order: probability}, or a tuple for 1, 2, .., as a `Categorical`."""
     if isinstance(orders, OrderLaw):
         return orders
+    if isinstance(orders, tuple):
+        orders = dict(enumerate(orders, start=1))
     if isinstance(orders, Mapping):
         return Categorical(orders)
     raise ValueError(

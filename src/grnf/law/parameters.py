@@ -1,11 +1,9 @@
 """P: the law of w = (k, theta_F, theta_H).
 
-One seed defines an infinite sequence w_1, w_2, ... Features are drawn in pages of PAGE, each from its own
-counter-based stream, so any chunk of the sequence can be drawn alone: the first 512 features of M = 10,000
-are the features of M = 512, whatever the chunks in which they are drawn. What is drawn beside the features
-(strata, scales, further heads) has streams of its own, so it changes no number of a plain draw; and so has
-every channel, by its key (see `grnf.graphs.channels`): its coefficients are the same whatever other channels
-there are. This is the law of independent coefficients with a channel for each category that may ever come.
+One seed defines an infinite sequence w_1, w_2, ... Every number is computed from the seed, the feature and
+the key of its channel (see `grnf._utils.random`), so any features can be drawn alone: the first 512 features
+of M = 10,000 are the features of M = 512. A channel (see `grnf.graphs.channels`) has the same coefficients
+whatever other channels there are: as if there were a channel for each category that can occur.
 """
 
 from __future__ import annotations
@@ -15,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.random import channel_normals, page_generator
+from grnf._utils.random import fill_normals, uniforms
 from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
-from grnf.law.coefficients import CoefficientLaw, Gaussian
+from grnf.law.coefficients import CoefficientLaw, Gaussian, ScaleMixture
 from grnf.law.draw import Draw, OrderDraw, n_head_parameters, n_parameters
-from grnf.law.orders import OrderLaw, as_order_law
+from grnf.law.orders import Categorical, OrderLaw, Restricted, ShiftedPoisson, as_order_law
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["LAW_RULES", "Law", "ParameterLaw", "parameter_law"]
 
-PAGE = 64
-"""Features per random stream. A constant of the format: changing it changes every drawn number."""
+N_STRATA = 64
+"""Consecutive features that take their orders from different strata, if the law is stratified."""
 
-REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(PAGE)])
-"""0 .. PAGE - 1 with their bits reversed."""
+REVERSED = np.array([int(f"{i:06b}"[::-1], 2) for i in range(N_STRATA)])
+"""0 .. N_STRATA - 1 with their bits reversed."""
 
-STRATA, SCALES, HEADS, CHANNELS = 1, 2, 3, 4
-"""Streams of a page beside that of its features."""
+ORDERS, STRATA, SCALES, CHANNELS, BIASES, HEADS = range(6)
+"""Random streams, one for each kind of number that a feature has."""
 
 LARGEST_FEATURE = 100_000_000
 """Coefficients that one feature may have: 800 MB. Orders beyond are refused."""
@@ -49,16 +47,16 @@ class ParameterLaw:
     hidden_channels : int, default=4
         F_h, the number of hidden channels.
     stratified : bool, default=False
-        Spread the orders evenly: the 64 features of a page take theirs from the 64 strata of the law, one
-        each, so that every page has the same mixture of orders up to one feature per order. Each feature
-        alone has the law p(k) as before, so estimates stay unbiased, and their variance cannot grow.
+        Spread the orders evenly: 64 consecutive features take theirs from the 64 strata of the law, one each,
+        so that their mixture of orders is always the same, up to one feature per order. Each feature alone
+        has the law p(k) as before, so estimates stay unbiased, and their variance cannot grow.
 
     Examples
     --------
     >>> law = ParameterLaw({1: 2/3, 2: 1/3})
     >>> draw = law.sample(5, channels=1, seed=0)
     >>> draw.orders
-    array([1, 1, 1, 1, 2])
+    array([1, 2, 2, 2, 2])
     >>> law.log_density(draw).shape
     (5,)
     """
@@ -74,7 +72,6 @@ class ParameterLaw:
         self.coefficients = Gaussian() if coefficients is None else coefficients
         self.hidden_channels: int = checked(hidden_channels, "hidden_channels", Int(1))
         self.stratified = bool(stratified)
-        self._last_orders: tuple[tuple[int, int] | None, IntArray] = (None, np.empty(0, dtype=np.int64))
 
     @property
     def full_support(self) -> bool:
@@ -102,7 +99,7 @@ class ParameterLaw:
     def select(
         self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
     ) -> Draw:
-        """Draw the features of these numbers, which must ascend; they become start, start + 1, ...
+        """Draw the features of these numbers; they become start, start + 1, ...
 
         Examples
         --------
@@ -111,27 +108,16 @@ class ParameterLaw:
         array([2, 1])
         """
         keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
-        parts: dict[int, list[OrderDraw]] = {}
-        orders = np.empty(len(chosen), dtype=np.int64)
-        for page in np.unique(chosen // PAGE):
-            places = np.arange(*np.searchsorted(chosen, [page * PAGE, (page + 1) * PAGE]))
-            wanted = chosen[places] - page * PAGE
-            for group in self._sample_page(seed, int(page), int(wanted[-1]) + 1, keys, heads):
-                kept = np.flatnonzero(np.isin(group.features, wanted))
-                if len(kept):
-                    found = places[np.searchsorted(wanted, group.features[kept])]
-                    orders[found] = group.k
-                    parts.setdefault(group.k, []).append(group.take(kept, found))
-        return Draw(start, orders, tuple(_joined(parts[k]) for k in sorted(parts)))
+        orders = self._orders(chosen, seed)
+        groups = []
+        for k in np.unique(orders).tolist():
+            (members,) = np.nonzero(orders == k)
+            groups.append(self._sample_group(k, members, chosen[members], keys, seed, heads))
+        return Draw(start, orders, tuple(groups))
 
     def orders_of(self, n_features: int, *, seed: int) -> IntArray:
         """Return the orders k of w_1 .. w_M without drawing their coefficients."""
-        n_pages = -(-n_features // PAGE)
-        last = self._last_orders  # they are asked for with every batch of graphs
-        if last[0] != (n_pages, seed):
-            pages = [self._page_orders(page_generator(seed, b), seed, b) for b in range(n_pages)]
-            last = self._last_orders = (n_pages, seed), np.concatenate(pages)
-        return last[1][:n_features].copy()
+        return self._orders(np.arange(n_features), seed)
 
     def restricted_to(self, orders: Iterable[int]) -> ParameterLaw:
         """Return the law given that k lies in `orders`: the proposal of the bounded-order map.
@@ -171,7 +157,17 @@ class ParameterLaw:
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values."""
+        """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
+        parts: list[object] = [self, self.coefficients, self.orders]
+        while isinstance(parts[-1], Restricted):
+            parts.append(parts[-1].law)
+        for part in parts:
+            if type(part) not in READABLE:
+                names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
+                raise ValueError(
+                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
+                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
+                )
         config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
@@ -189,93 +185,55 @@ class ParameterLaw:
             bool(config.get("stratified", False)),
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last_orders": (None, np.empty(0, dtype=np.int64))}
-
     def __repr__(self) -> str:
         inside = f"{self.orders!r}, {self.coefficients!r}, hidden_channels={self.hidden_channels}"
         return f"ParameterLaw({inside}{', stratified=True' if self.stratified else ''})"
 
-    def _page_orders(self, generator: np.random.Generator, seed: int, page: int) -> IntArray:
-        """Draw the orders of a page, the first numbers of its stream.
+    def _orders(self, features: IntArray, seed: int) -> IntArray:
+        """Draw the orders of these features.
 
-        Stratified: feature i takes its order from the stratum whose number is i with its bits reversed and
-        a random shift, so that the first 2, 4, 8, .. features of a page are spread evenly too.
+        Stratified: feature i of N_STRATA takes its order from the stratum whose number is i with its bits
+        reversed and a random shift, so that the first 2, 4, 8, .. of them are spread evenly too.
         """
-        uniform = generator.random(PAGE)
+        uniform = uniforms(seed, ORDERS, features)
         if self.stratified:
-            shift = int(page_generator(seed, page, STRATA).integers(PAGE))
-            uniform = ((REVERSED ^ shift) + uniform) / PAGE
+            shift = (uniforms(seed, STRATA, features // N_STRATA) * N_STRATA).astype(np.int64)
+            uniform = ((REVERSED[features % N_STRATA] ^ shift) + uniform) / N_STRATA
         return self.orders.quantile(uniform)
 
-    def _sample_page(self, seed: int, page: int, count: int, keys: Keys, heads: int) -> list[OrderDraw]:
-        """Draw the first `count` features of a page, one group per order."""
-        generator = page_generator(seed, page)
-        all_orders = self._page_orders(generator, seed, page)
-        orders = all_orders[:count]
-        hidden, channels = self.hidden_channels, len(keys)
-        for k in np.unique(orders):
-            size = n_parameters(int(k), channels, hidden)
-            if size > LARGEST_FEATURE:
-                raise OrderTooLargeError(
-                    f"a feature of order {k} was drawn from {self.orders!r}; on {channels} channels it has "
-                    f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
-                    "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
-                )
-        scales = self.coefficients.scales(page_generator(seed, page, SCALES).random(PAGE)[:count])
-        # what is drawn for a feature follows on what is drawn for those before it, so that more change none
-        linear = _Places([bell(int(k) + 2) * hidden for k in orders])
-        rest = _Places([n_parameters(int(k), 0, hidden) for k in orders])
-        more = _Places([n_head_parameters(int(k), hidden) for k in all_orders])
-        of_channels = np.ascontiguousarray(channel_normals(seed, page, CHANNELS, keys, linear.total).T)
-        biases = generator.standard_normal(rest.total)
-        heads_drawn = page_generator(seed, page, HEADS).standard_normal((heads - 1, more.total))
-        groups = []
-        for k in np.unique(orders):
-            (members,) = np.nonzero(orders == k)
-            scale = scales[members, np.newaxis]
-            places, others = linear.of(members), rest.of(members)
-            width = places.shape[1] * channels
-            theta = np.empty((len(members), width + others.shape[1]))
-            np.multiply(of_channels[places].reshape(len(members), width), scale, out=theta[:, :width])
-            np.multiply(biases[others], scale, out=theta[:, width:])
-            drawn = heads_drawn[:, more.of(members)].swapaxes(0, 1)
-            more_heads = scale[:, np.newaxis] * drawn if heads > 1 else None
-            groups.append(OrderDraw(int(k), members, theta, channels, hidden, more_heads))
-        return groups
+    def _sample_group(
+        self, k: int, members: IntArray, features: IntArray, keys: Keys, seed: int, heads: int
+    ) -> OrderDraw:
+        """Draw the coefficients of features of order k, which stand at the places `members` of the draw."""
+        m, F, hidden = len(members), len(keys), self.hidden_channels
+        size = n_parameters(k, F, hidden)
+        if size > LARGEST_FEATURE:
+            raise OrderTooLargeError(
+                f"a feature of order {k} was drawn from {self.orders!r}; on {F} channels it has "
+                f"{size:.2g} coefficients. Draw from fewer orders and correct for it, for example "
+                "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
+            )
+        linear, biases, head = bell(k + 2) * hidden, bell(k) * hidden, n_head_parameters(k, hidden)
+        theta, more_heads = np.empty((size, m)), np.empty((head, heads - 1, m))  # as the engine reads them
+        fill_normals(seed, CHANNELS, features, keys, theta[: linear * F].reshape(linear, F, m))
+        numbers = np.arange(heads, dtype=np.uint64)
+        fill_normals(seed, BIASES, features, numbers[:1], theta[-head - biases : -head].reshape(biases, 1, m))
+        fill_normals(seed, HEADS, features, numbers[:1], theta[-head:].reshape(head, 1, m))
+        fill_normals(seed, HEADS, features, numbers[1:], more_heads)
+        if self.coefficients != Gaussian():
+            scales = self.coefficients.scales(uniforms(seed, SCALES, features))
+            theta *= scales
+            more_heads *= scales
+        return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
 
-class _Places:
-    """Where the numbers of each feature of a page stand in a stream: one after the other."""
+READABLE: set[type] = {Categorical, Restricted, ShiftedPoisson, Gaussian, ScaleMixture, ParameterLaw}
+"""Laws that `ParameterLaw.from_config` can make."""
 
-    def __init__(self, sizes: list[int]) -> None:
-        self._sizes, self._ends = sizes, np.cumsum(sizes)
-        self.total = int(self._ends[-1])
-
-    def of(self, members: IntArray) -> IntArray:
-        """Return the places of the numbers of features of one order, a row for each."""
-        size = self._sizes[members[0]]
-        return np.asarray((self._ends[members] - size)[:, np.newaxis] + np.arange(size))
-
-
-def _joined(groups: list[OrderDraw]) -> OrderDraw:
-    """Put features of one order, drawn in several pages, into one group."""
-    first = groups[0]
-    more = [group.more_heads for group in groups if group.more_heads is not None]
-    return OrderDraw(
-        first.k,
-        np.concatenate([group.features for group in groups]),
-        np.concatenate([group.theta for group in groups]),
-        first.channels,
-        first.hidden_channels,
-        np.concatenate(more) if more else None,
-    )
-
-
-Law = OrderLaw | ParameterLaw | Mapping[int, float]
+Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 
 LAW_RULES: tuple[Rule | str, ...] = (
-    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping),
+    Instance("a dict {order: probability} or a law of grnf.law", OrderLaw, ParameterLaw, Mapping, tuple),
     "For one order k alone write {k: 1.0}",
 )
 

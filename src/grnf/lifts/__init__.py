@@ -8,9 +8,8 @@
 """
 
 from grnf.lifts.base import Lift, NodeLift
-from grnf.lifts.colours import WeisfeilerLehman
 from grnf.lifts.columns import Encode, Standardize
-from grnf.lifts.individual import Individualize
+from grnf.lifts.labels import Individualize, WeisfeilerLehman
 from grnf.lifts.nodes import Degree, Pool, Propagate, Size, Triangles
 from grnf.lifts.pairs import Distance, Resistance
 from grnf.lifts.walks import ClosedWalks, RandomWalk

@@ -17,10 +17,13 @@ from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["DIRECTION", "Lift", "NodeLift", "adjacency", "arcs", "pieces"]
+__all__ = ["DIRECTION", "Lift", "NodeLift", "adjacency", "arcs", "dense_blocks", "pieces"]
 
 MOST_ITEMS = 2_000_000
 """Nodes and edges that are lifted at a time: a bound on memory."""
+
+LARGEST_DENSE = 2_000
+"""Nodes of a graph up to which its matrix is dense; it is a sparse one beyond."""
 
 DIRECTION = OneOf("any", "out", "in")
 
@@ -126,3 +129,28 @@ def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
     sources, targets, _ = arcs(batch, direction)
     n_nodes = int(batch.node_ptr[-1])
     return sp.csr_array((np.ones(len(sources)), (sources, targets)), shape=(n_nodes, n_nodes))
+
+
+def dense_blocks(
+    batch: GraphBatch, *, simple: bool = False, direction: str = "any"
+) -> Iterator[tuple[slice, Any]]:
+    """Yield the nodes and the adjacency of each graph that has nodes; `simple`: 0 and 1, no self-loops."""
+    everything = adjacency(batch, direction)
+    if simple:
+        everything.setdiag(0)
+        everything.eliminate_zeros()
+        everything.data[:] = 1
+    for start, stop in zip(batch.node_ptr[:-1], batch.node_ptr[1:], strict=True):
+        if stop == start:
+            continue
+        rows = slice(int(start), int(stop))
+        entries = slice(everything.indptr[start], everything.indptr[stop])
+        size = int(stop - start)
+        indptr = everything.indptr[start : stop + 1] - everything.indptr[start]
+        columns = everything.indices[entries] - start
+        if size > LARGEST_DENSE:
+            yield rows, type(everything)((everything.data[entries], columns, indptr), shape=(size, size))
+        else:
+            A = np.zeros((size, size))
+            A[np.repeat(np.arange(size), np.diff(indptr)), columns] = everything.data[entries]
+            yield rows, A

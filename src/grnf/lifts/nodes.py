@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from grnf._utils.rules import Bool, Int, OneOf, Table
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import DIRECTION, NodeLift, adjacency
-from grnf.lifts.dense import dense_blocks
+from grnf.lifts.base import DIRECTION, NodeLift, adjacency, dense_blocks
 from grnf.typing import FloatArray
 
 __all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles", "degrees_and_triangles"]

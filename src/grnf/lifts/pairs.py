@@ -11,8 +11,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from grnf._utils.rules import Int, OneOf, Table
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import Lift, pieces
-from grnf.lifts.dense import dense_blocks
+from grnf.lifts.base import Lift, dense_blocks, pieces
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Distance", "PairLift", "Resistance"]

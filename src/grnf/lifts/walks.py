@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from grnf._utils.jit import compiled
 from grnf._utils.rules import Int, OneOf, Table
 from grnf.graphs import GraphBatch, number_keys
-from grnf.lifts.base import DIRECTION, NodeLift
-from grnf.lifts.dense import dense_blocks
+from grnf.lifts.base import DIRECTION, NodeLift, dense_blocks
 from grnf.lifts.pairs import PairLift
-from grnf.lifts.walk_loops import closed_walks
 from grnf.typing import FloatArray
 
 __all__ = ["ClosedWalks", "RandomWalk"]
@@ -119,7 +118,7 @@ class ClosedWalks(PairLift):
         columns = np.zeros((batch.node_ptr[-1], self.steps - 1))
         for rows, A in dense_blocks(batch, simple=True):
             everyone = np.arange(A.shape[0])
-            columns[rows] = np.log1p(closed_walks(_matrix(A), everyone, everyone, True, self.steps))
+            columns[rows] = np.log1p(_closed_walks(_matrix(A), everyone, everyone, True, self.steps))
         keys = number_keys("node", columns.shape[1], f"{type(self).__name__} after {batch.node_width}")
         return replace(
             super()._lifted(batch),
@@ -134,7 +133,7 @@ class ClosedWalks(PairLift):
         dense = _matrix(A)
         between = np.zeros((*dense.shape, self._n_columns()))
         u, v = np.triu_indices(len(dense), 1) if self.pairs == "all" else np.nonzero(np.triu(dense, 1))
-        walks = np.hstack([closed_walks(dense, u, v, both, self.steps) for both in (True, False)])
+        walks = np.hstack([_closed_walks(dense, u, v, both, self.steps) for both in (True, False)])
         between[u, v] = between[v, u] = np.log1p(walks)
         return between
 
@@ -144,3 +143,50 @@ class ClosedWalks(PairLift):
 
 def _matrix(A: Any) -> FloatArray:
     return A if isinstance(A, np.ndarray) else np.asarray(A.toarray())
+
+
+@compiled
+def _closed_walks(A: Any, u: Any, v: Any, both: bool, steps: int) -> FloatArray:
+    """Count closed walks of 2, 3, .. steps among the neighbors of both u[i] and v[i], or of one only.
+
+    Neither u[i] nor v[i] counts as one of those nodes. With u = v and `both` these are the neighbors of a
+    node.
+    """
+    n = A.shape[0]
+    counts = np.zeros((len(u), steps - 1))
+    members = np.empty(n, np.int64)
+    for i in range(len(u)):
+        size = 0
+        for w in range(n):
+            if w != u[i] and w != v[i]:
+                one, other = A[u[i], w] > 0, A[v[i], w] > 0
+                if (one and other) if both else (one != other):
+                    members[size] = w
+                    size += 1
+        step = np.empty((size, size))
+        for p in range(size):
+            for q in range(size):
+                step[p, q] = A[members[p], members[q]]
+        low, high = step, step
+        for t in range(2, steps + 1):  # tr P^(s + t) needs P^s and P^t only
+            if t % 2 == 1:
+                low, high = high, _product(high, step)
+            else:
+                low = high
+            for p in range(size):
+                for q in range(size):
+                    counts[i, t - 2] += low[p, q] * high[q, p]
+    return counts
+
+
+@compiled
+def _product(one: Any, sparse: Any) -> Any:
+    """Multiply by a matrix of zeros and ones from the right."""
+    size = one.shape[0]
+    found = np.zeros((size, size))
+    for q in range(size):
+        for r in range(size):
+            if sparse[q, r] != 0:
+                for p in range(size):
+                    found[r, p] += one[q, p]
+    return found

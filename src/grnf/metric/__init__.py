@@ -5,7 +5,6 @@ from grnf.metric.estimate import DistanceEstimate, KernelEstimate, distance, ker
 from grnf.metric.marginal import marginal_distance, marginal_kernel
 from grnf.metric.pairwise import (
     distances_from_kernel,
-    kernel,
     kernel_from_distances,
     pairwise_distances,
     pairwise_kernels,
@@ -18,7 +17,6 @@ __all__ = [
     "distances_from_kernel",
     "error_bound",
     "failure_probability",
-    "kernel",
     "kernel_estimate",
     "kernel_from_distances",
     "marginal_distance",

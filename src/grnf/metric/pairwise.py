@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.deprecation import renamed
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["distances_from_kernel", "kernel_from_distances", "pairwise_distances", "pairwise_kernels"]
@@ -153,9 +152,6 @@ def pairwise_kernels(
     for rows in _some_rows(len(X), Y.shape[0] + Y.shape[1]):
         out[rows] = _product(np.asarray(X[rows], dtype=np.float64), Y)
     return out
-
-
-kernel = renamed("grnf.metric.kernel", "grnf.metric.pairwise_kernels", pairwise_kernels)
 
 
 def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:

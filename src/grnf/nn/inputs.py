@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -22,13 +22,20 @@ class Inputs(NamedTuple):
     n_graphs: int
 
 
+def refuse(reason: str) -> NoReturn:
+    """Raise a `GraphError`; under torch.compile, which cannot trace its class, an `AssertionError`."""
+    if torch.compiler.is_compiling():
+        torch._assert(False, reason)  # type: ignore[no-untyped-call]  # shown while the layer is traced
+    raise GraphError(reason)
+
+
 def is_data(x: Any) -> bool:
     """Whether this is a PyTorch Geometric `Data` or `Batch`, and not a tensor of node attributes."""
     if x is None or isinstance(x, Tensor):
         return False
     if hasattr(x, "num_nodes"):
         return True
-    raise GraphError(
+    refuse(
         f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. "
         "Other graphs go through grnf.GRNF"
     )
@@ -37,9 +44,9 @@ def is_data(x: Any) -> bool:
 def parts_of_data(data: Any) -> dict[str, Any]:
     """Return the tensors of a PyTorch Geometric `Data` or `Batch`; edge_weight comes before edge_attr."""
     if hasattr(data, "node_types"):
-        raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
+        refuse("a graph with several types of nodes must be made one by to_homogeneous()")
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
-        raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
+        refuse("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
     x, batch = getattr(data, "x", None), getattr(data, "batch", None)
     given = [getattr(data, name, None) for name in ("edge_weight", "edge_attr")]
     columns = [_two_axes(column, "edge_attr") for column in given if column is not None]
@@ -76,13 +83,11 @@ def checked_inputs(
     values = _attributes(edge_attr, arcs.shape[1], widths[1], "edge_attr", "edge", like)
     if batch is None:
         if batch_size not in (None, 1):
-            raise GraphError(f"batch_size is {batch_size}, but without batch all nodes are of one graph")
+            refuse(f"batch_size is {batch_size}, but without batch all nodes are of one graph")
         batch, n_graphs = torch.zeros(n, dtype=torch.long, device=device), 1
     else:
         if batch.shape != (n,) or batch.is_floating_point():
-            raise GraphError(
-                f"batch must hold the number of its graph for each of {n} nodes; got {_of(batch)}"
-            )
+            refuse(f"batch must hold the number of its graph for each of {int(n)} nodes; got {_of(batch)}")
         batch = batch.long()
         n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
     return Inputs(x, arcs, values, batch, n_graphs)
@@ -109,7 +114,7 @@ def _checked_arcs(edge_index: Tensor) -> Tensor:
             if edge_index.dim() == 2 and edge_index.shape[1] == 2 and edge_index.shape[0] != 2
             else ""
         )
-        raise GraphError(f"edge_index must hold integers, shape (2, n_edges); got {_of(edge_index)}{hint}")
+        refuse(f"edge_index must hold integers, shape (2, n_edges); got {_of(edge_index)}{hint}")
     return edge_index.long()
 
 
@@ -117,22 +122,20 @@ def _two_axes(values: Tensor, name: str) -> Tensor:
     if values.dim() == 1:
         return values[:, None]
     if values.dim() != 2:
-        raise GraphError(f"{name} must have one or two axes; got {_of(values)}")
+        refuse(f"{name} must have one or two axes; got {_of(values)}")
     return values
 
 
 def _attributes(values: Tensor | None, count: int, width: int, name: str, item: str, like: Tensor) -> Tensor:
     if values is None:
         if width and count:
-            raise GraphError(
-                f"{name} is None, but the layer was made for {item}_channels={width}; pass {name}"
-            )
+            refuse(f"{name} is None, but the layer was made for {item}_channels={width}; pass {name}")
         return like.new_zeros(count, width)
     values = _two_axes(values, name)
     if values.shape[0] != count:
-        raise GraphError(f"{name} must have one row per {item}: {count}; got {_of(values)}")
+        refuse(f"{name} must have one row per {item}: {int(count)}; got {_of(values)}")
     if values.shape[1] != width:
-        raise GraphError(
+        refuse(
             f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; "
             f"make it with {item}_channels={values.shape[1]}"
             + ("" if width else f", or pass {name}=None to leave them out")
@@ -141,4 +144,4 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
 
 
 def _of(values: Tensor) -> str:
-    return f"{values.dtype} of shape {tuple(values.shape)}"
+    return f"{values.dtype} of shape {tuple(int(length) for length in values.shape)}"

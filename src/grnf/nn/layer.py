@@ -154,7 +154,7 @@ class GRNFLayer(nn.Module):
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(16, random_state=0).fit([Graph(2, [(0, 1)])])
         >>> GRNFLayer.from_transformer(grnf, trainable=True)
-        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 11, 2: 5}, seed=0, trainable=True)
+        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 10, 2: 6}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
@@ -339,6 +339,16 @@ class GRNFLayer(nn.Module):
         """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
         found = [("theta", self.theta(k))]
         return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
+
+    def get_extra_state(self) -> Tensor:
+        """Return the seed, which belongs to the state since it defines the coefficients."""
+        return torch.tensor(
+            list(self.seed.to_bytes(self.seed.bit_length() // 8 + 1, "little")), dtype=torch.uint8
+        )
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore the seed of a saved layer."""
+        self.seed = int.from_bytes(state.tolist(), "little")
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """Make room for the features of another seed, which has more of one order and fewer of another."""

@@ -13,13 +13,13 @@ from grnf._utils.rules import OneOf, checked
 from grnf.collection import ON_ERROR, warn_skipped
 from grnf.errors import GraphError
 from grnf.estimators import GRNF, fit_stream
-from grnf.io.batch import RawBatch
 from grnf.io.files.molecules import block_of_texts
 from grnf.io.files.parquet import FIELDS, block_of_rows
 from grnf.io.files.row_blocks import Layouts
 from grnf.io.files.streams import Source
 from grnf.io.files.survey import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
+from grnf.io.raw import RawBatch
 from grnf.io.vectors.blocks import arrow, vectors_array
 from grnf.typing import FloatArray, OnError
 

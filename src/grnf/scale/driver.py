@@ -15,12 +15,12 @@ from typing import Any
 from joblib import effective_n_jobs, parallel_config
 from sklearn.base import clone
 
-from grnf import __version__
 from grnf._utils.rules import Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
-from grnf.estimators.state import plain_params
+from grnf.estimators.base import plain_params
 from grnf.io.files.inputs import Inputs
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.read import FORMAT, MANIFEST, VERSION

@@ -12,13 +12,13 @@ from typing import IO, Any, cast
 
 from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch, sized
 from grnf.io.files.blocks import blocks_of, read_blocks
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.inputs import Inputs, input_paths, is_several
 from grnf.io.files.registry import format_of
 from grnf.io.files.streams import Source
 from grnf.io.files.tu import is_tu_folder
+from grnf.io.raw import RawBatch, sized
 
 __all__ = ["RunInputs"]
 

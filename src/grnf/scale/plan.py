@@ -12,16 +12,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from grnf import __version__
+from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
-from grnf.io.batch import RawBatch, sized
-from grnf.io.cells import Cell
 from grnf.io.files.inputs import named_block, titles
 from grnf.io.files.ranges import Range, ranges_of, read_range
 from grnf.io.files.registry import format_of
 from grnf.io.files.streams import Source
 from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
+from grnf.io.raw import Cell, RawBatch, sized
 from grnf.io.vectors.blocks import Kind, Layout
 from grnf.io.vectors.writer import shard_file
 

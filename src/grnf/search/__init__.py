@@ -4,11 +4,9 @@ from grnf.search.duplicates import Pair, duplicate_groups, leaked, near_duplicat
 from grnf.search.hits import Hits
 from grnf.search.index import GraphIndex
 from grnf.search.isomorphism import compare_raw
-from grnf.search.views import GraphViews
 
 __all__ = [
     "GraphIndex",
-    "GraphViews",
     "Hits",
     "Pair",
     "compare_raw",

@@ -16,18 +16,17 @@ are farther. Who is neither at the largest M is tied.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import rel_entr
 
 from grnf._utils.jit import compiled
-from grnf._utils.rules import Int, Real, checked
 from grnf.io.raw import RawGraph
-from grnf.search.segments import Segments
+from grnf.search.segments import Found, Segments
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Certified", "CertifiedAnswer", "certify"]
+__all__ = ["CertifiedAnswer", "certify"]
 
 CHUNK = 4096
 """Features that are evaluated at a time."""
@@ -42,23 +41,8 @@ EQUAL = 1e-12
 """Mean difference of terms below which two graphs are taken for equal, so that more features are in vain."""
 
 
-@dataclass(frozen=True)
-class Certified:
-    """What is asked for: how many, with which risk, with how many features at most, others than itself."""
-
-    k: int
-    delta: float
-    max_components: int
-    others: bool
-
-    def __post_init__(self) -> None:
-        checked(self.delta, "delta", Real(1))
-        checked(self.max_components, "max_components", Int(1))
-
-
-@dataclass(frozen=True, eq=False)
-class CertifiedAnswer:
-    """Graphs that are, or may be, among the k nearest, and the features that it took to know."""
+class CertifiedAnswer(NamedTuple):
+    """Graphs that are, or may be, among the k nearest, and the number of features that it took to know."""
 
     ids: list[str]
     distances: FloatArray
@@ -67,27 +51,32 @@ class CertifiedAnswer:
 
 
 def certify(
-    segments: Segments, grnf: Any, asked: Certified, z: FloatArray, graph: RawGraph, name: str
+    segments: Segments, grnf: Any, z: FloatArray, graph: RawGraph, k: int, delta: float, most: int, own: int
 ) -> CertifiedAnswer:
-    """Answer one query."""
-    own = int(segments.places([name])[0]) if asked.others else -1
+    """Answer one query with at most `most` features; `own` is a place that is left out, or -1."""
     n_rows = len(segments) - (own >= 0)
-    k = min(asked.k, n_rows)
+    k = min(k, n_rows)
     if k == 0:
         return CertifiedAnswer([], np.empty(0), [], grnf.n_components_)
-    race = _Race(grnf, k, n_rows, asked.delta)
-    places, squares = _nearest(segments, z, own, k)
+    race = _Race(grnf, k, n_rows, delta)
+    places, squares = _others(segments.nearest(z[np.newaxis], min(k + (own >= 0), len(segments)), 1), own)
+    places, squares = places[:k], squares[:k]
     if n_rows > k:
-        square = race.screen(squares, grnf.n_components_ // grnf.heads, 1)
-        places, squares = _within(segments, z, own, max(square, float(squares[-1])))
-    race.start(places, squares)
+        screen = race.screen(squares, grnf.n_components_ // grnf.heads, 1)
+        radius = math.sqrt(max(screen, float(squares[-1]))) * (1 + 1e-9)
+        places, squares = _others(segments.within(z[np.newaxis], radius, 1), own)
+    race.places, race.squares = places, squares
     M, turn = grnf.n_components_, 1
-    while not race.decided and asked.max_components >= 2 * M:
+    while not race.decided and most >= 2 * M:
         M, turn = 2 * M, turn + 1
-        graphs = [graph, *(_graph(segments, int(place)) for place in race.places)]
-        race.run(graphs, M, turn)
-    names = [segments.name(int(place)) for place in race.places]
-    return CertifiedAnswer(names, np.sqrt(race.squares), race.status(), M)
+        race.run([graph, *(segments.graph(int(place)) for place in race.places)], M, turn)
+    return CertifiedAnswer(segments.names_at(race.places), np.sqrt(race.squares), race.status(), M)
+
+
+def _others(found: list[Found], own: int) -> tuple[IntArray, FloatArray]:
+    """Return the places other than `own` that were found for one query, and their squared distances."""
+    (places, far) = found[0]
+    return places[places != own], np.square(far[places != own])
 
 
 class _Race:
@@ -100,10 +89,6 @@ class _Race:
         self.squares: FloatArray = np.empty(0)
         self.farther: set[tuple[int, int]] = set()
         self.in_vain = False
-
-    def start(self, places: IntArray, squares: FloatArray) -> None:
-        """Take the candidates that the index has left."""
-        self.places, self.squares = places, squares
 
     def risk(self, turn: int) -> float:
         """Return a third of what a round may fail with."""
@@ -192,36 +177,8 @@ def _farthest(mean: float, evidence: float, *, upwards: bool) -> float:
     for _ in range(60):
         middle = (low + high) / 2
         p, q = (mean, middle) if upwards else (middle, mean)
-        if _divergence(p, q) <= evidence:
+        if rel_entr(p, q) + rel_entr(1 - p, 1 - q) <= evidence:
             low = middle
         else:
             high = middle
     return high
-
-
-def _divergence(p: float, q: float) -> float:
-    """Return kl(p, q) of Bernoulli variables."""
-    if q <= 0 or q >= 1:
-        return 0.0 if p == q else math.inf
-    first = p * math.log(p / q) if p > 0 else 0.0
-    second = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
-    return first + second
-
-
-def _nearest(segments: Segments, z: FloatArray, own: int, k: int) -> tuple[IntArray, FloatArray]:
-    places, far = segments.nearest(z[np.newaxis], min(k + (own >= 0), len(segments)), 1)[0]
-    keep = np.flatnonzero(places != own)[:k]
-    return places[keep], np.square(far[keep])
-
-
-def _within(segments: Segments, z: FloatArray, own: int, square: float) -> tuple[IntArray, FloatArray]:
-    places, far = segments.within(z[np.newaxis], math.sqrt(square) * (1 + 1e-9), 1)[0]
-    keep = np.flatnonzero(places != own)
-    return places[keep], np.square(far[keep])
-
-
-def _graph(segments: Segments, place: int) -> RawGraph:
-    segment, own = segments.at(place)
-    if segment.graphs is None:
-        raise ValueError("the index keeps no graphs")
-    return segment.graphs[own]

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from grnf.errors import GraphError
-from grnf.io.objects import iter_raw
-from grnf.io.raw import RawGraph
+from grnf.collection import Collection, vectors_of
 from grnf.search.index import GraphIndex
-from grnf.search.isomorphism import compare_raw
+from grnf.search.isomorphism import raw_certificates
 from grnf.symmetry import Answer
-from grnf.typing import FloatArray
 
 __all__ = ["Pair", "duplicate_groups", "leaked", "near_duplicates"]
 
@@ -54,24 +51,18 @@ def duplicate_groups(
     >>> duplicate_groups(graphs, GRNF(64, random_state=0))
     ([['0', '2']], [])
     """
-    index, raws, names = _indexed(graphs, transformer, ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    leader, undecided = list(range(len(names))), []
-    members: dict[int, list[int]] = {row: [row] for row in range(len(names))}
-    for row, (name, found, far) in enumerate(_close(index, raws, names)):
-        for other, distance in zip(found, far, strict=True):
-            first = leader[place[other]]
-            if place[other] >= row or first == leader[row]:
-                continue
-            answer = compare_raw(raws[first], raws[row])
-            if answer == "isomorphic":
-                members[first] += members.pop(leader[row])
-                for member in members[first]:
-                    leader[member] = first
-            elif answer == "undecided":
-                undecided.append(Pair(names[first], name, float(distance), answer))
-    groups = [sorted(group) for group in members.values() if len(group) > 1]
-    return [[names[row] for row in group] for group in sorted(groups)], undecided
+    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    pairs = _compared(given, given, _rounding(given), n_jobs)
+    group = {name: [name] for name in given.unique_ids}
+    for pair in pairs:
+        one, two = group[pair.first], group[pair.second]
+        if pair.answer == "isomorphic" and one is not two:
+            one += two
+            group |= dict.fromkeys(two, one)
+    order = {name: row for row, name in enumerate(group)}
+    groups = {id(names): sorted(names, key=order.__getitem__) for names in group.values() if len(names) > 1}
+    undecided = [p for p in pairs if p.answer == "undecided" and group[p.first] is not group[p.second]]
+    return list(groups.values()), undecided
 
 
 def near_duplicates(
@@ -86,15 +77,8 @@ def near_duplicates(
 
     Parameters are those of `duplicate_groups`.
     """
-    index, raws, names = _indexed(graphs, transformer, ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    hits = index.within(_vectors(index, raws), eps, ids=names)
-    pairs = []
-    for row, (found, far) in enumerate(zip(hits.ids, hits.distances, strict=True)):
-        for other, distance in zip(found, far, strict=True):
-            if place[other] < row:
-                pairs.append(_pair(raws[place[other]], raws[row], other, names[row], float(distance)))
-    return sorted(pairs, key=lambda pair: pair.distance)
+    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    return sorted(_compared(given, given, eps, n_jobs), key=lambda pair: pair.distance)
 
 
 def leaked(
@@ -119,54 +103,30 @@ def leaked(
     >>> [(pair.first, pair.second) for pair in leaked(train, test, GRNF(64, random_state=0))]
     [('0', '1')]
     """
-    index, raws, names = _indexed(train, transformer, train_ids, n_jobs)
-    place = {name: row for row, name in enumerate(names)}
-    others = list(iter_raw(test, caller="test"))
-    if not others:
-        raise GraphError("test is empty: at least one graph is wanted")
-    called = _names(others, test_ids)
-    if eps is None:
-        close = _close(index, others, called)
-    else:
-        hits = index.within(_vectors(index, others), eps, ids=called)
-        close = list(zip(called, hits.ids, hits.distances, strict=True))
-    pairs = []
-    for row, (name, found, far) in enumerate(close):
-        for other, distance in zip(found, far, strict=True):
-            pairs.append(_pair(raws[place[other]], others[row], other, name, float(distance)))
+    first = vectors_of(train, transformer, name="train", ids=train_ids, keep_graphs=True)
+    second = vectors_of(test, first.transformer, name="test", ids=test_ids, keep_graphs=True)
+    pairs = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
     return [pair for pair in pairs if eps is not None or pair.answer != "different"]
 
 
-def _pair(g: RawGraph, h: RawGraph, first: str, second: str, distance: float) -> Pair:
-    return Pair(first, second, distance, compare_raw(g, h))
+def _rounding(given: Collection) -> float:
+    """Return the distance up to which vectors count as equal."""
+    return ROUNDING * float(np.linalg.norm(np.asarray(given.vectors, dtype=np.float64), axis=1).max())
 
 
-def _indexed(
-    graphs: Any, transformer: Any, ids: Sequence[str] | None, n_jobs: int | None
-) -> tuple[GraphIndex, list[RawGraph], list[str]]:
-    raws = list(iter_raw(graphs))
-    if not raws:
-        raise GraphError("X is empty: at least one graph is wanted")
-    names = _names(raws, ids)
-    return GraphIndex(transformer, n_jobs=n_jobs).add(raws, names), raws, names
-
-
-def _names(raws: list[RawGraph], ids: Sequence[str] | None) -> list[str]:
-    own = [raw.graph_id for raw in raws] if ids is None else list(ids)
-    if ids is None and (None in own or len(set(own)) < len(own)):
-        return [str(row) for row in range(len(raws))]
-    return [str(name) for name in own]
-
-
-def _vectors(index: GraphIndex, raws: list[RawGraph]) -> FloatArray:
-    return np.asarray(index.transformer.transform(raws))
-
-
-def _close(
-    index: GraphIndex, raws: list[RawGraph], names: list[str]
-) -> list[tuple[str, list[str], FloatArray]]:
-    """Return for each graph those whose vectors are equal but for rounding."""
-    Z = _vectors(index, raws)
-    largest = float(np.linalg.norm(np.asarray(Z, dtype=np.float64), axis=1).max())
-    hits = index.within(Z, ROUNDING * largest, ids=names)
-    return list(zip(names, hits.ids, hits.distances, strict=True))
+def _compared(first: Collection, second: Collection, radius: float, n_jobs: int | None) -> list[Pair]:
+    """Return the pairs of graphs up to a distance, once each, by rows of the second collection."""
+    hits = GraphIndex(n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
+    near = [
+        (int(other), row, distance)
+        for row, (names, distances) in enumerate(zip(hits.ids, hits.distances, strict=True))
+        for other, distance in zip(names, distances.tolist(), strict=True)
+        if first is not second or int(other) < row
+    ]
+    one, two = first.unique_ids, second.unique_ids
+    graphs = {id(graph): graph for i, j, _ in near for graph in (first.graphs[i], second.graphs[j])}
+    known = dict(zip(graphs, raw_certificates(graphs.values()), strict=True))
+    return [
+        Pair(one[i], two[j], distance, known[id(first.graphs[i])].compare(known[id(second.graphs[j])]))
+        for i, j, distance in near
+    ]

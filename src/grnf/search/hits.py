@@ -16,6 +16,10 @@ from grnf.typing import FloatArray
 __all__ = ["TABLES", "Hits", "write_table", "write_text_table"]
 
 TABLES = (".csv", ".json", ".parquet")
+NUMBERS = ("distance", "low", "high", "score", "p_value", "adjusted", "adds", "standard_error")
+TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
+TYPES["outlier"] = "bool"
+"""Types of columns in Parquet files, other than text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,14 @@ def write_table(path: str | os.PathLike[str], columns: list[str], records: Itera
     if suffix not in TABLES:
         raise ValueError(f"{path}: the name of a table must end in {', '.join(TABLES)}")
     if suffix == ".parquet":
-        _write_parquet(path, columns, list(records))
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
+        schema = pa.schema([(name, TYPES.get(name, "string")) for name in columns])
+        with atomic_write(path, "wb") as file:
+            pq.write_table(pa.Table.from_pylist(list(records), schema=schema), file)
         return
     with atomic_write(path) as file:
         write_text_table(file, columns, records, as_json=suffix == ".json")
@@ -106,33 +117,13 @@ def write_table(path: str | os.PathLike[str], columns: list[str], records: Itera
 def write_text_table(
     file: IO[str], columns: list[str], records: Iterable[dict[str, Any]], as_json: bool
 ) -> None:
-    """Write records to an open file, as CSV or as a JSON list with an object a line."""
-    if not as_json:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(columns)
-        for record in records:
-            table.writerow([_text(record[name]) for name in columns])
+    """Write records to an open file, as CSV or as a JSON list with one object per line."""
+    if as_json:
+        lines = ",\n".join(map(json.dumps, records))
+        file.write(f"[\n{lines}\n]\n" if lines else "[]\n")
         return
-    before = "[\n"
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(columns)
     for record in records:
-        file.write(before + json.dumps(record))
-        before = ",\n"
-    file.write("[]\n" if before == "[\n" else "\n]\n")
-
-
-def _text(value: Any) -> Any:
-    return f"{value:.9g}" if isinstance(value, float) else value
-
-
-def _write_parquet(path: str | os.PathLike[str], columns: list[str], records: list[dict[str, Any]]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
-    kinds = {"rank": pa.int64(), "group": pa.int64(), "distance": pa.float64()}
-    kinds |= dict.fromkeys(("low", "high", "score", "p_value", "adjusted"), pa.float64())
-    kinds |= {"outlier": pa.bool_()}
-    arrays = [pa.array([r[name] for r in records], kinds.get(name, pa.string())) for name in columns]
-    with atomic_write(path, "wb") as file:
-        pq.write_table(pa.Table.from_arrays(arrays, names=columns), file)
+        values = [record[name] for name in columns]
+        table.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in values])

@@ -15,12 +15,11 @@ from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
-from grnf.search.certified import Certified, certify
+from grnf.search.certified import certify
 from grnf.search.hits import Hits
-from grnf.search.kept import KeptGraphs
-from grnf.search.maps import MAPS, Plain, Whitened, make_map
 from grnf.search.segments import Found, Segments
-from grnf.search.store import IndexState, opened, stored
+from grnf.search.store import IndexState, load_index, save_index
+from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["GraphIndex"]
@@ -69,17 +68,17 @@ class GraphIndex:
         transformer: Any = None,
         *,
         space: str = "plain",
-        shrinkage: float = 1e-2,
+        shrinkage: float = SHRINKAGE,
         keep_graphs: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.transformer = transformer
-        self.space = checked(space, "space", OneOf(*MAPS), owner="GraphIndex")
+        self.space = checked(space, "space", OneOf(*SPACES), owner="GraphIndex")
         self.shrinkage = checked(shrinkage, "shrinkage", Real(), owner="GraphIndex")
         self.keep_graphs = checked(keep_graphs, "keep_graphs", Bool(), owner="GraphIndex")
         self.n_jobs = n_jobs
         self.n_components_ = 0
-        self._rows: Plain | Whitened = Plain()
+        self._space_map: SpaceMap = unchanged
         self._segments = Segments()
         self._path: Path | None = None
         self._checksum = ""
@@ -97,26 +96,29 @@ class GraphIndex:
         """
         given = vectors_of(X, self.transformer, ids=ids, keep_graphs=self.keep_graphs)
         if self.keep_graphs and given.graphs is None:
-            raise GraphError("keep_graphs=True needs graphs; got vectors")
-        self.transformer = given.transformer if self.transformer is not None else None
-        Z, names = given.vectors, replace(given, start=self._segments.next_number).ids
-        self._check_width(Z)
-        if self.space == "plain" and self._segments.parts:
-            Z = Z.astype(self._segments.parts[0].rows.dtype, copy=False)
-        taken = self._segments.places(names)
+            raise GraphError("keep_graphs=True needs graphs, got vectors")
+        self._check_width(given)
+        names = replace(given, start=self._segments.next_number).ids
+        taken = self._segments.find(names)
         if (taken >= 0).any():
-            name = names[int(np.flatnonzero(taken >= 0)[0])]
-            raise GraphError(f"{name!r} is in the index already; remove it first, or give another id")
+            name = names[int(np.argmax(taken >= 0))]
+            raise GraphError(
+                f"the id {name!r} is in the index already", cure="Remove it first, or pass another id"
+            )
         if not self.n_components_:
-            self._rows, self.n_components_ = make_map(self.space, Z, self.shrinkage), Z.shape[1]
-        graphs = KeptGraphs(given.graphs) if self.keep_graphs else None
-        self._segments.add(self._rows(Z), names, graphs)
+            self.transformer = self.transformer if given.transformer is None else given.transformer
+            self._space_map = space_map(self.space, given.vectors, self.shrinkage)
+            self.n_components_ = given.vectors.shape[1]
+        rows = self._space_map(given.vectors)
+        if self._segments.parts:
+            rows = rows.astype(self._segments.parts[0].rows.dtype, copy=False)
+        self._segments.add(rows, names, given.graphs if self.keep_graphs else None)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
         """Remove graphs by their ids; all or none, if one is not there."""
         if isinstance(ids, str):
-            raise GraphError(f"a list of ids is wanted; got the text {ids!r}")
+            raise GraphError(f"ids must be a list of str, got {ids!r}")
         self._segments.remove(list(ids))
         return self
 
@@ -129,7 +131,7 @@ class GraphIndex:
         return len(self._segments)
 
     def __contains__(self, name: str) -> bool:
-        return bool(self._segments.places([name])[0] >= 0)
+        return bool(self._segments.find([name])[0] >= 0)
 
     @property
     def ids(self) -> list[str]:
@@ -138,15 +140,11 @@ class GraphIndex:
 
     def graph(self, name: str) -> RawGraph:
         """Return a graph by its id, if graphs are kept."""
-        segment, place = self._segments.home(name)
-        if segment.graphs is None:
-            raise GraphError("this index keeps no graphs; build it with keep_graphs=True")
-        return segment.graphs[place]
+        return self._segments.graph(int(self._segments.places([name])[0]))
 
     def row(self, name: str) -> FloatArray:
         """Return the row of a graph by its id: its vector, after the map of the index."""
-        segment, place = self._segments.home(name)
-        return np.asarray(segment.rows[place])
+        return self._segments.row(int(self._segments.places([name])[0]))
 
     def __repr__(self) -> str:
         made = type(self.transformer).__name__ if self.transformer is not None else "vectors"
@@ -192,9 +190,11 @@ class GraphIndex:
         k = checked(k, "k", Int(1))
         given = self._queries(X, ids, interval, certified)
         if certified:
-            return self._certified(given, Certified(k, delta, max_components, others))
+            checked(delta, "delta", Real(1))
+            checked(max_components, "max_components", Int(1))
+            return self._certified(given, k, delta, max_components, others)
         wanted = min(k + others, len(self))
-        found = self._segments.nearest(self._rows(given.vectors), wanted, self.n_jobs)
+        found = self._segments.nearest(self._space_map(given.vectors), wanted, self.n_jobs)
         return self._hits(given, found, others, interval, k)
 
     def within(
@@ -213,7 +213,7 @@ class GraphIndex:
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0; got {radius!r}")
         given = self._queries(X, ids, interval)
-        found = self._segments.within(self._rows(given.vectors), float(radius), self.n_jobs)
+        found = self._segments.within(self._space_map(given.vectors), float(radius), self.n_jobs)
         return self._hits(given, found, others, interval, None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -223,10 +223,16 @@ class GraphIndex:
         is not written over, nor are changes that another program has made since.
         """
         if not len(self):
-            raise GraphError("the index is empty: there is nothing to save")
-        state = IndexState(self._head(), self._rows, self._segments, self.transformer, self._checksum)
-        there = stored(state, Path(path), self._path)
-        self._segments, self._checksum, self._path = there.segments, there.checksum, Path(path).resolve()
+            raise GraphError("the index is empty", cure="Add graphs before you save it")
+        settings = {
+            "space": self.space,
+            "shrinkage": self.shrinkage,
+            "n_components": self.n_components_,
+            "keep_graphs": self.keep_graphs,
+        }
+        state = IndexState(settings, self._space_map, self._segments, self.transformer, self._checksum)
+        saved = save_index(state, Path(path), self._path)
+        self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 
     @classmethod
     def open(
@@ -248,55 +254,40 @@ class GraphIndex:
         verify : bool, default=False
             Check the rows and graphs against their checksums too, which reads all of them.
         """
-        found = opened(Path(path), verify)
-        head = found.head
-        index = cls(
-            found.transformer if transformer is None else transformer,
-            space=head["map"]["name"],
-            shrinkage=head["map"].get("shrinkage", 1e-2),
-            keep_graphs=head["graphs"],
-            n_jobs=n_jobs,
-        )
-        index.n_components_ = head["n_components"]
-        index._rows, index._segments, index._path = found.rows, found.segments, Path(path).resolve()
-        index._checksum = found.checksum
+        found = load_index(Path(path), verify)
+        settings = dict(found.settings)
+        width = settings.pop("n_components")
+        index = cls(found.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
+        index.n_components_, index._space_map, index._segments = width, found.space_map, found.segments
+        index._path, index._checksum = Path(path).resolve(), found.checksum
         return index
-
-    def _head(self) -> dict[str, Any]:
-        return {
-            "map": self._rows.settings(),
-            "n_components": self.n_components_,
-            "graphs": self.keep_graphs,
-            "transformer": None if self.transformer is None else repr(self.transformer),
-        }
 
     # ---- within
 
     def _queries(
-        self, X: Any, ids: Sequence[str] | None, interval: float | None, keep: bool = False
+        self, X: Any, ids: Sequence[str] | None, interval: float | None, keep_graphs: bool = False
     ) -> Collection:
         if not len(self):
-            raise GraphError("the index is empty: add graphs first")
-        given = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep)
-        self._check_width(given.vectors)
+            raise GraphError("the index is empty", cure="Add graphs first")
         if interval is not None:
             checked(interval, "interval", Real(1))
             self._precision()
+        given = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep_graphs)
+        self._check_width(given)
         return given
 
     def _hits(
         self, given: Collection, found: list[Found], others: bool, interval: float | None, most: int | None
     ) -> Hits:
-        names, distances, bars = [], [], []
-        queries = given.ids
+        queries, ids, distances, bars = given.ids, [], [], []
         for row, (places, far) in enumerate(found):
-            called = self._segments.names_at(places)
-            keep = [i for i, name in enumerate(called) if not (others and name == queries[row])][:most]
-            names.append([called[i] for i in keep])
+            names = self._segments.names_at(places)
+            keep = [i for i, name in enumerate(names) if not (others and name == queries[row])][:most]
+            ids.append([names[i] for i in keep])
             distances.append(far[keep])
             if interval is not None:
                 bars.append(self._intervals(given.vectors[row], places[keep], interval))
-        return Hits(queries, names, distances, bars if interval is not None else None)
+        return Hits(queries, ids, distances, bars if interval is not None else None)
 
     def _intervals(self, z: FloatArray, places: IntArray, delta: float) -> FloatArray:
         precision = self._precision()
@@ -305,38 +296,36 @@ class GraphIndex:
 
     def _precision(self) -> dict[str, Any]:
         """Return what intervals must know of the features."""
-        if self.space != "plain" or not hasattr(self.transformer, "largest_term_"):
+        if self.space != "plain" or not hasattr(self.transformer, "_precision"):
             raise GraphError(
                 f"intervals are about d_P, and this index ({self.space}) does not estimate it or does not "
-                "know its GRNF: use space='plain' with the transformer that made the vectors"
+                "know its GRNF",
+                cure="Use space='plain' with the transformer that made the vectors",
             )
-        grnf = self.transformer
-        return {"activation": grnf.activation, "largest_term": grnf.largest_term_, "heads": grnf.heads}
+        return dict(self.transformer._precision())
 
-    def _certified(self, given: Collection, asked: Certified) -> Hits:
+    def _certified(self, given: Collection, k: int, delta: float, most: int, others: bool) -> Hits:
         if not self.keep_graphs or given.graphs is None:
             raise GraphError(
-                "certified answers draw more features, for which graphs are wanted: build the index with "
-                "keep_graphs=True, and pass graphs as queries"
+                "certified results need the graphs, since more features are drawn for them",
+                cure="Build the index with keep_graphs=True, and pass graphs as queries",
             )
         if not np.isfinite(self._precision()["largest_term"]):
-            raise GraphError("certified answers need bounded terms: a bounded activation and weights")
+            raise GraphError("certified results need bounded terms: a bounded activation and weights")
+        names = given.ids
+        own = self._segments.find(names) if others else np.full(len(names), -1)
         found = [
-            certify(self._segments, self.transformer, asked, z, graph, name)
-            for z, graph, name in zip(given.vectors, given.graphs, given.ids, strict=True)
+            certify(self._segments, self.transformer, z, graph, k, delta, most, int(place))
+            for z, graph, place in zip(given.vectors, given.graphs, own, strict=True)
         ]
-        return Hits(
-            given.ids,
-            [answer.ids for answer in found],
-            [answer.distances for answer in found],
-            None,
-            [answer.status for answer in found],
-            [answer.components for answer in found],
-        )
+        ids, distances, status, components = (list(column) for column in zip(*found, strict=True))
+        return Hits(names, ids, distances, None, status, components)
 
-    def _check_width(self, Z: FloatArray) -> None:
-        if self.n_components_ and Z.shape[1] != self.n_components_:
+    def _check_width(self, given: Collection) -> None:
+        width = given.vectors.shape[1]
+        if self.n_components_ and width != self.n_components_:
             raise GraphError(
-                f"vectors of length {Z.shape[1]}, and the index has vectors of length {self.n_components_}: "
-                "all must come from one transformer"
+                f"vectors have length {width}, and those of the index have length {self.n_components_}",
+                where=given.title,
+                cure="Make all vectors with the same transformer",
             )

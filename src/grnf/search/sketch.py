@@ -1,6 +1,6 @@
-"""Short vectors whose distances are never larger than those of the rows they stand for.
+"""Short vectors whose distances are never larger than those of the rows, and an order of them in blocks.
 
-With orthonormal axes V (M x p) and a centre c, the sketch of x is
+With orthonormal axes V (M x p) and a center c, the sketch of x is
 
     s(x) = (V' (x - c),  |x - c - V V' (x - c)|),    |s(x) - s(y)| <= |x - y|,
 
@@ -23,13 +23,17 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.axes import principal_axes
-from grnf.typing import FloatArray
+from grnf.search.scan import WIDTH
+from grnf.search.whitening import BLOCK
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Sketcher"]
+__all__ = ["Sketcher", "blocks_of", "boxes_of", "tree_order"]
+
+Sketches = npt.NDArray[np.float32]
 
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53
-ROWS = 8192
-"""Rows that are converted to double precision at a time."""
+BLOCKS = 1024
+"""Blocks that are filled at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Sketcher:
 
     Parameters
     ----------
-    centre : array, shape (M,)
+    center : array, shape (M,)
     axes : array, shape (M, p)
         Orthonormal columns, to rounding; what they lack of it is measured.
 
@@ -49,14 +53,14 @@ class Sketcher:
     array([[2., 5.]], dtype=float32)
     """
 
-    centre: FloatArray
+    center: FloatArray
     axes: FloatArray
 
     @classmethod
     def of(cls, X: FloatArray, width: int) -> Sketcher:
         """Return sketches of that width whose axes are the principal ones of some of the rows of X."""
-        centre, _, axes = principal_axes(X)
-        return cls(centre, np.ascontiguousarray(axes[:, : max(width - 1, 0)]))
+        center, _, axes = principal_axes(X)
+        return cls(center, np.ascontiguousarray(axes[:, : max(width - 1, 0)]))
 
     @property
     def width(self) -> int:
@@ -72,22 +76,68 @@ class Sketcher:
 
     def slack(self, *norms: float) -> float:
         """Return the sum of e(x) over vectors of these lengths."""
-        M = len(self.centre)
+        M = len(self.center)
         each = SINGLE * (1 + 2.0**-20) + 16 * M * self.width * DOUBLE
-        return float(each * (sum(norms) + len(norms) * self._centre_norm) * (1 + 2.0**-20))
+        return float(each * (sum(norms) + len(norms) * self._center_norm) * (1 + 2.0**-20))
 
     @cached_property
-    def _centre_norm(self) -> float:
-        return float(np.linalg.norm(self.centre))
+    def _center_norm(self) -> float:
+        return float(np.linalg.norm(self.center))
 
     def __call__(self, X: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the sketches of rows, shape (n, d)."""
         X = np.asarray(X)
         out = np.empty((len(X), self.width), np.float32)
-        for start in range(0, len(X), ROWS):
-            rest = np.asarray(X[start : start + ROWS], dtype=np.float64) - self.centre
+        for start in range(0, len(X), BLOCK):
+            rest = np.asarray(X[start : start + BLOCK], dtype=np.float64) - self.center
             along = rest @ self.axes
             rest -= along @ self.axes.T
-            out[start : start + ROWS, :-1] = along
-            out[start : start + ROWS, -1] = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+            out[start : start + BLOCK, :-1] = along
+            out[start : start + BLOCK, -1] = np.sqrt(np.einsum("ij,ij->i", rest, rest))
         return out
+
+
+def tree_order(S: Sketches) -> IntArray:
+    """Return an order of rows: halved repeatedly along the axis of the largest variance.
+
+    All blocks of WIDTH rows but the last are full.
+
+    Examples
+    --------
+    >>> tree_order(np.array([[3.0], [1.0], [2.0]], dtype=np.float32))
+    array([0, 1, 2])
+    """
+    order = np.arange(len(S))
+    waiting = [(0, len(S))]
+    while waiting:
+        start, stop = waiting.pop()
+        n_blocks = -(-(stop - start) // WIDTH)
+        if n_blocks < 2:
+            order[start:stop].sort()
+            continue
+        part = order[start:stop]
+        rows = S[part]
+        axis = int(np.argmax(rows.var(axis=0, dtype=np.float64)))
+        middle = (n_blocks // 2) * WIDTH
+        order[start:stop] = part[np.argpartition(rows[:, axis], middle)]
+        waiting += [(start, start + middle), (start + middle, stop)]
+    return order
+
+
+def blocks_of(S: Sketches, order: IntArray) -> Sketches:
+    """Return sketches in blocks, axis by axis: shape (n_blocks, d, WIDTH), padded with infinity."""
+    n_full, rest = divmod(len(order), WIDTH)
+    blocks = np.full((n_full + (rest > 0), S.shape[1], WIDTH), np.inf, np.float32)
+    for start in range(0, n_full, BLOCKS):
+        some = order[start * WIDTH : min(start + BLOCKS, n_full) * WIDTH]
+        blocks[start : start + len(some) // WIDTH] = S[some].reshape(-1, WIDTH, S.shape[1]).transpose(0, 2, 1)
+    if rest:
+        blocks[-1, :, :rest] = S[order[n_full * WIDTH :]].T
+    return blocks
+
+
+def boxes_of(blocks: Sketches) -> tuple[Sketches, Sketches]:
+    """Return the least and the largest value of each axis in each block, shapes (d, n_blocks)."""
+    low = blocks.min(axis=2)
+    high = np.where(np.isinf(blocks), -np.inf, blocks).max(axis=2)
+    return np.ascontiguousarray(low.T), np.ascontiguousarray(high.T.astype(np.float32))

@@ -9,8 +9,7 @@ True
 from grnf.stats.change_points import ChangePoint, change_points
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.evaluate import Evaluation, Score, evaluate
-from grnf.stats.location import Alarm, Driver
-from grnf.stats.monitor import ChangeDetector, Update
+from grnf.stats.monitor import Alarm, ChangeDetector, Driver, Update
 from grnf.stats.outliers import GRNFOutlierDetector, Judgement
 from grnf.stats.two_sample import KSampleResult, TwoSampleResult, k_sample_test, two_sample_test
 

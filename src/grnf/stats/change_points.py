@@ -24,6 +24,7 @@ from grnf._utils.random import draw_seed, page_generator
 from grnf._utils.rules import Int, Real, checked
 from grnf.collection import vectors_of
 from grnf.estimators import GRNF
+from grnf.stats.betting import TEMPER, likely_interval
 from grnf.stats.conformal import rounded_scores
 from grnf.stats.stream_scores import GRAPHS_PER_AXIS, SMALLEST
 from grnf.typing import FloatArray, IntArray
@@ -31,8 +32,7 @@ from grnf.typing import FloatArray, IntArray
 __all__ = ["ChangePoint", "change_points"]
 
 FEW, MOST_AXES = 8, 32
-COVERAGE, TEMPER = 0.95, 0.5
-"""As in `grnf.stats.location`."""
+COVERAGE = 0.95
 
 BYTES = 2**26
 """Of the permuted rows that are held at a time."""
@@ -154,11 +154,8 @@ def _scan(
     smallest = p_of_groups.min(axis=1)
     p = float((smallest <= smallest[0]).mean())
     best = statistics[int(np.lexsort((-statistics.max(axis=1), p_of_groups[0]))[0])]
-    weight = np.exp(TEMPER * (best - best.max()) / 2)
-    order = np.argsort(-weight, kind="stable")
-    inside = order[: int(np.searchsorted(np.cumsum(weight[order]) / weight.sum(), COVERAGE)) + 1]
-    low, high = int(inside.min()), int(inside.max())
-    return p, min_size + int(order[0]), min_size + low, min_size + high
+    split, low, high = likely_interval(TEMPER * best / 2, COVERAGE)
+    return p, min_size + split, min_size + low, min_size + high
 
 
 def _statistics(rows: FloatArray, groups: list[slice], min_size: int) -> FloatArray:

@@ -1,26 +1,21 @@
-"""Graphs to vectors for tests and scores: several views of each graph, chosen to see every kind of change.
+"""Feature views for tests and scores, chosen so that every kind of change shows in one of them.
 
-No one view is best at all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their attributes.
-Degrees as categories, with triangles beside them, are about as sharp as histograms of either. Where there are
-attributes, so is what stands around each node. All of these are means over nodes, so sizes are a view too;
-and numbers of pairs and triangles of edges, two numbers, of which few graphs tell the most.
+No single view is best for all changes. Orders 1, 2 and 3 see patterns of up to three nodes with their
+attributes. Degrees as categories, with triangles, are about as sharp as histograms of either. If there are
+attributes, so is the neighborhood of each node. All of these are means over nodes, so sizes are a view too.
+Numbers of pairs and triangles of edges are the most informative view of few graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from grnf.collection import encode, fit_encode
-from grnf.errors import GraphError
-from grnf.estimators import GRNF
+from grnf.estimators import GRNF, FeatureViews
 from grnf.graphs import Codes, GraphBatch, category_key
-from grnf.io import AttributeEncoder
 from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, WeisfeilerLehman
 from grnf.lifts.base import adjacency
 from grnf.lifts.columns import indicator_columns
@@ -32,16 +27,12 @@ __all__ = ["GraphDescriptor", "Patterns", "Sizes", "with_degrees"]
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
 
-
 SCALE_OF_SIZES = 0.1
-"""Of logarithms beside GRNF vectors, whose entries are means of bounded numbers over the root of M."""
+"""Factor of logarithms: entries of GRNF vectors are means of bounded numbers over the root of M."""
 
 
-class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
-    """Vectors of graphs in several views, as `two_sample_test` and `evaluate` use them.
-
-    Calling it gives one array, as descriptors of libraries for generative models do: ``descriptor(graphs)``.
-    The first call (or `fit`) learns which attributes there are; where numbers are attributes, their scales.
+class GraphDescriptor(FeatureViews):
+    """Feature views whose default is made for tests: `two_sample_test` and `evaluate` use it.
 
     Parameters
     ----------
@@ -50,18 +41,14 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     views : "auto", transformer, or dict of transformers, default="auto"
         "auto": "plain" (GRNF of orders 1, 2 and 3); "roles" (of order 1, structure alone: degrees as
         categories, and triangles); "size" (numbers of nodes and edges); "patterns" (numbers of pairs of edges
-        that meet, and of triangles); and "around" where there are attributes (of order 1: categories as
-        Weisfeiler-Lehman colours of depth 1, numbers with their means over neighbours). A transformer has
-        `fit` and `transform` from graphs to an array.
+        that meet, and of triangles); and "around" if there are attributes (of order 1: categories as
+        Weisfeiler-Lehman labels of depth 1, numbers with their means over neighbors).
     random_state : int, default=0
 
     Attributes
     ----------
     views_ : dict
         Fitted transformers by the names of their views.
-    axes_only_ : set of str
-        Views that tests look at along whitened axes only: as they are, the first axis (density) hides all
-        others.
 
     Examples
     --------
@@ -72,132 +59,63 @@ class GraphDescriptor(BaseEstimator):  # type: ignore[misc]
     ((10, 132), ['plain', 'roles', 'size', 'patterns'])
     """
 
-    def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
-        self.n_components = n_components
-        self.views = views
-        self.random_state = random_state
+    @property
+    def axes_only_(self) -> set[str]:
+        """Views that tests use along whitened axes only: the first axis (density) would hide the others."""
+        default = hasattr(self, "views_") and isinstance(self.views, str) and self.views == "auto"
+        return {"plain", "size", "patterns"} if default else set()
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn from graphs which attributes there are, and what the views learn."""
-        return self._fit(X)[0]
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side, each divided by the root of their number."""
-        return _side_by_side(self.transform_views(X))
-
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
-        """Fit, then return the vectors of the same graphs."""
-        return _side_by_side(self.fit_transform_views(X))
-
-    def __call__(self, graphs: Any) -> FloatArray:
-        """Return an array with a row for each graph; the first call fits."""
-        return self.transform(graphs) if hasattr(self, "views_") else self.fit_transform(graphs)
-
-    def transform_views(self, X: Any) -> dict[str, FloatArray]:
-        """Return the vectors of each view by its name."""
-        check_is_fitted(self)
-        return self._embedded(encode(X, self.encoder_).batch)
-
-    def fit_transform_views(self, X: Any) -> dict[str, FloatArray]:
-        """Fit, then return the vectors of the same graphs in each view."""
-        fitted, batch = self._fit(X)
-        return fitted._embedded(batch)
-
-    def protocol(self) -> dict[str, Any]:
-        """Return what made the vectors, as JSON can hold it: the transformers of the views, in words."""
-        check_is_fitted(self)
-        return {
-            "views": {name: _described(made) for name, made in self.views_.items()},
-            "n_components": self.n_components,
-            "seed": self.random_state,
-        }
-
-    def _fit(self, X: Any) -> tuple[Self, GraphBatch]:
-        blank = AttributeEncoder(unseen="open", missing="error")
-        self.encoder_, samples = fit_encode(X, blank)
-        batch = samples.batch
-        self.of_structure_: set[str] = set()
-        self.axes_only_: set[str] = set()
-        made = self._default(batch) if isinstance(self.views, str) and self.views == "auto" else self._given()
-        for name, transformer in made.items():
-            transformer.fit(self._seen(name, batch))
-        self.views_ = made
-        return self, batch
-
-    def _default(self, batch: GraphBatch) -> dict[str, Any]:
+    def default_views(self, batch: GraphBatch) -> dict[str, Any]:
         """Return the views that suit the attributes of these graphs."""
         marks = {item: indicator_columns(getattr(batch, f"{item}_attr")) for item in ("node", "edge")}
         coded = any(getattr(batch, f"{item}_codes").values.shape[1] for item in marks)
         categories = coded or any(columns.any() for columns in marks.values())
         numbers = not all(columns.all() for columns in marks.values())
-        high = {"orders": {1: 1 / 3, 2: 1 / 3, 3: 1 / 3}, "max_seconds_per_graph": SECONDS_PER_GRAPH}
-        low = {"orders": {1: 1.0}}
         scaled: list[Lift] = [Standardize()] if numbers else []
-        made: dict[str, Any] = {
+        high = {"orders": (1 / 3, 1 / 3, 1 / 3), "max_seconds_per_graph": SECONDS_PER_GRAPH}
+        views: dict[str, Any] = {
             "plain": make_pipeline(*scaled, self._grnf(**high)),
-            "roles": make_pipeline(Triangles(), self._grnf(**low)),
+            "roles": make_pipeline(_DegreesOnly(), Triangles(), self._grnf(orders=(1.0,))),
             "size": Sizes(),
             "patterns": Patterns(),
         }
-        self.of_structure_, self.axes_only_ = {"roles"}, {"plain", "size", "patterns"}
         if numbers or categories:
             around: list[Lift] = [*scaled]
             if categories:
                 around.append(WeisfeilerLehman(1))
             if not marks["node"].all():
                 around += [Degree(), Propagate(2)]
-            made["around"] = make_pipeline(*around, self._grnf(**low, hidden_channels=1 if categories else 4))
-        return made
+            grnf = self._grnf(orders=(1.0,), hidden_channels=1 if categories else 4)
+            views["around"] = make_pipeline(*around, grnf)
+        return views
 
     def _grnf(self, **settings: Any) -> GRNF:
         return GRNF(self.n_components, random_state=self.random_state, **settings)
 
-    def _given(self) -> dict[str, Any]:
-        views = dict(self.views) if isinstance(self.views, Mapping) else {"given": self.views}
-        for name, transformer in views.items():
-            if not hasattr(transformer, "fit") or not hasattr(transformer, "transform"):
-                raise ValueError(
-                    "views must be 'auto', a transformer of graphs with fit and transform (such as "
-                    f"GRNF(random_state=0)), or a dict of them; got {transformer!r} for {name!r}"
-                )
-        if not views:
-            raise ValueError("views is empty: at least one transformer is wanted")
-        return {str(name): clone(transformer) for name, transformer in views.items()}
 
-    def _seen(self, name: str, batch: GraphBatch) -> GraphBatch:
-        return with_degrees(batch) if name in self.of_structure_ else batch
-
-    def _embedded(self, batch: GraphBatch) -> dict[str, FloatArray]:
-        found = {}
-        for name, transformer in self.views_.items():
-            Z = np.asarray(transformer.transform(self._seen(name, batch)))
-            if Z.ndim != 2 or len(Z) != len(batch):
-                raise GraphError(f"view {name!r} made an array of shape {Z.shape} of {len(batch)} graphs")
-            found[name] = Z
-        return found
-
-
-class _Counts(BaseEstimator):  # type: ignore[misc]
-    """Logarithms of numbers that are counted, on the scale of vectors of GRNF."""
+class _Stateless(BaseEstimator):  # type: ignore[misc]
+    """A transformer that learns nothing."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn nothing."""
         return self
 
-    def transform(self, X: Any) -> FloatArray:
-        """Return two numbers for each graph."""
-        batch = X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X)
-        return np.asarray(SCALE_OF_SIZES * np.log1p(np.column_stack(self._counted(batch))))
+    def transform(self, X: Any) -> Any:
+        """Return what it makes of the graphs."""
+        return self._made(X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X))
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
-        """Return two numbers for each graph."""
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
+        """Return what it makes of the graphs."""
         return self.transform(X)
 
-    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
+    def _made(self, batch: GraphBatch) -> Any:
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
-class Sizes(_Counts):
+
+class Sizes(_Stateless):
     """Logarithms of the numbers of nodes and edges, on the scale of vectors of GRNF.
 
     Examples
@@ -207,11 +125,11 @@ class Sizes(_Counts):
     array([[0.11 , 0.069]])
     """
 
-    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
-        return batch.sizes, np.diff(batch.edge_ptr)
+    def _made(self, batch: GraphBatch) -> FloatArray:
+        return _logarithms(batch.sizes, np.diff(batch.edge_ptr))
 
 
-class Patterns(_Counts):
+class Patterns(_Stateless):
     """Logarithms of the numbers of pairs of edges that meet in a node, and of triangles.
 
     Examples
@@ -222,17 +140,24 @@ class Patterns(_Counts):
            [0.   , 0.   ]])
     """
 
-    def _counted(self, batch: GraphBatch) -> tuple[Any, ...]:
+    def _made(self, batch: GraphBatch) -> FloatArray:
         degree, triangles = degrees_and_triangles(batch)
         of_nodes = np.stack([degree * (degree - 1) / 2, triangles / 3])
         running = np.concatenate([np.zeros((2, 1)), np.cumsum(of_nodes, axis=1)], axis=1)
-        return tuple(np.round(np.diff(running[:, batch.node_ptr], axis=1)))
+        return _logarithms(*np.round(np.diff(running[:, batch.node_ptr], axis=1)))
+
+
+class _DegreesOnly(_Stateless):
+    """Replaces the attributes of graphs by degrees, see `with_degrees`."""
+
+    def _made(self, batch: GraphBatch) -> GraphBatch:
+        return with_degrees(batch)
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:
-    """Return the same graphs with the degree of each node as a category in place of all attributes.
+    """Return the same graphs with the degree of each node as a category instead of all attributes.
 
-    Degrees above 16 are told apart to a fifth.
+    Degrees above 16 are distinguished to a fifth.
 
     Examples
     --------
@@ -251,10 +176,5 @@ def with_degrees(batch: GraphBatch) -> GraphBatch:
     return GraphBatch(*shape, np.empty((nodes, 0)), np.empty((edges, 0)), batch.directed, node_codes=codes)
 
 
-def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:
-    return np.asarray(np.hstack(list(views.values())) / np.sqrt(len(views)), dtype=np.float32)
-
-
-def _described(transformer: Any) -> str:
-    steps: Sequence[Any] = [step for _, step in getattr(transformer, "steps", [("", transformer)])]
-    return " -> ".join(" ".join(repr(step).split()) for step in steps)
+def _logarithms(*counts: Any) -> FloatArray:
+    return np.asarray(SCALE_OF_SIZES * np.log1p(np.column_stack(counts)))

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf import __version__
 from grnf._utils.axes import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError
-from grnf.stats.axes import rounding_variance
-from grnf.stats.copies import copies_among
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.intervals import Interval, wilson
-from grnf.stats.pooling import pooled_views
-from grnf.stats.scores import halves, neighbour_scores, sample_distances
-from grnf.stats.tables import Row, table
+from grnf.stats.effect import Interval, wilson
+from grnf.stats.pooling import pooled_views, rounding_variance
+from grnf.stats.scores import copies_among, halves, neighbour_scores, sample_distances
 from grnf.stats.two_sample import TwoSampleResult, pooled_test
 from grnf.typing import FloatArray
 
 __all__ = ["Evaluation", "Score", "evaluate", "in_space"]
 
-SIDES = ("generated", "reference")
 AXES = 64
 SHRINKAGE = 0.01
 
@@ -35,6 +32,8 @@ BETTER = {
     "precision": "higher", "recall": "higher", "density": "higher", "coverage": "higher",
     "uniqueness": "higher", "novelty": "higher", "validity": "higher",
 }  # fmt: skip
+FORMATS = ("text", "markdown", "latex", "html", "csv")
+HEADER = ("score", "better", "value", "95 % interval", "reference halves")
 TITLES = {"energy": "energy distance", "mmd2": "MMD^2", "frechet": "Frechet distance"}
 
 
@@ -132,7 +131,6 @@ def evaluate(
     resamples: int = 400,
     n_components: int = 512,
     random_state: int = 0,
-    names: tuple[str, str] = SIDES,
 ) -> Evaluation:
     """Compare generated with reference graphs.
 
@@ -143,7 +141,8 @@ def evaluate(
     valid : function of a generated graph, as it was given, to bool, optional
         For the share of valid graphs. The other scores are of all graphs that were given.
     n_unusable : int, default=0
-        Generated graphs that could not even be read: they count as invalid.
+        Generated graphs that could not be read, and are not in `generated`: they count as invalid, as the
+        errors of a `Collection` do.
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     space : "whitened" or "plain", default="whitened"
@@ -155,8 +154,6 @@ def evaluate(
     n_components : int, default=512
         Features of each view.
     random_state : int, default=0
-    names : pair of str, default=("generated", "reference")
-        What messages call the collections.
 
     Examples
     --------
@@ -172,8 +169,9 @@ def evaluate(
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k, resamples = checked(k, "k", Int(1)), checked(resamples, "resamples", Int(10))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    samples, pooled = pooled_views([generated, reference], names, descriptor)
+    samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
     _check_neighbours(samples, k)
+    n_unusable += len(samples[0].errors)
     test = pooled_test(samples, pooled, descriptor, permutations=permutations, random_state=random_state)
     m = len(samples[0])
     sides = [{name: Z[rows] for name, Z in pooled.items()} for rows in (slice(m), slice(m, None))]
@@ -268,3 +266,98 @@ def _validity(graphs: Any, valid: Callable[[Any], bool] | None, n_unusable: int)
 
 def _number(value: float | None) -> float | None:
     return None if value is None or isnan(value) else float(value)
+
+
+class Row(NamedTuple):
+    """A score by its name."""
+
+    name: str
+    better: str
+    value: float
+    low: float
+    high: float
+    baseline: float | None
+
+
+def table(rows: Sequence[Row], notes: Sequence[str], format: str = "text") -> str:
+    r"""Return the scores as a table, notes below it.
+
+    Examples
+    --------
+    >>> print(table([Row("novelty", "higher", 0.5, 0.4, 0.6, None)], ["10 graphs"], "markdown"))
+    | score | better | value | 95 % interval | reference halves |
+    |---|---|---|---|---|
+    | novelty | higher | 0.500 | 0.400 to 0.600 |  |
+    <BLANKLINE>
+    10 graphs
+    """
+    checked(format, "format", OneOf(*FORMATS))
+    if format == "csv":
+        lines = ["score,better,value,low,high,reference_halves"]
+        for row in rows:
+            numbers = ["" if value is None else f"{value:.9g}" for value in row[2:]]
+            lines.append(",".join([row.name, row.better, *numbers]))
+        return "\n".join(lines) + "\n"
+    cells = [
+        [
+            row.name,
+            row.better,
+            _text(row.value),
+            f"{_text(row.low)} to {_text(row.high)}",
+            "" if row.baseline is None else _text(row.baseline),
+        ]
+        for row in rows
+    ]
+    return {"text": _plain, "markdown": _markdown, "latex": _latex, "html": _html}[format](cells, notes)
+
+
+def _text(value: float) -> str:
+    return f"{value:.3f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
+
+
+def _plain(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = [list(HEADER), *cells]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
+    shown = [
+        "  ".join(
+            text.ljust(width) if column < 2 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([*shown, "", *notes])
+
+
+def _markdown(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
+    lines += ["| " + " | ".join(line) + " |" for line in cells]
+    return "\n".join([*lines, "", *notes])
+
+
+def _latex(cells: list[list[str]], notes: Sequence[str]) -> str:
+    lines = [r"\begin{tabular}{llrrr}", r"\hline", _latex_line(HEADER), r"\hline"]
+    lines += [_latex_line(line) for line in cells]
+    lines += [r"\hline", r"\end{tabular}", *("% " + note for note in notes)]
+    return "\n".join(lines)
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    marks = {"MMD^2": "MMD$^2$", "Frechet distance": r"Fr\'echet distance"}
+    return " & ".join(marks.get(text, text.replace("%", r"\%")) for text in cells) + r" \\"
+
+
+def _html(cells: list[list[str]], notes: Sequence[str]) -> str:
+    def line(texts: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+    body = "\n".join(line(texts, "td") for texts in cells)
+    below = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
+    style = "table{border-collapse:collapse;font-family:sans-serif}td,th{padding:2px 10px;text-align:left}"
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Evaluation</title>',
+            f"<style>{style}</style></head>\n<body><table>",
+            f"<thead>{line(HEADER, 'th')}</thead>\n<tbody>\n{body}\n</tbody></table>",
+            f"{below}\n</body></html>",
+        ]
+    )

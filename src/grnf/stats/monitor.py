@@ -1,32 +1,109 @@
-"""Has a stream of graphs changed? An alarm whose rate of false ones is promised, for any law and any M."""
+"""Change detection in a stream of graphs, with a bound on the probability of any false alarm.
+
+A detector is saved as one .npz file of plain arrays, of which one is JSON; there is no pickle in it:
+
+    head                 UTF-8 text: format, version, parameters, seed, counts, alarm, ids, transformer, notes
+    scores_*             learned from the reference: mean, axes, deviations, known, units
+    calibration          scores of the held-out graphs
+    rows, numbers        scores of the last graphs of the stream, and their numbers in it
+
+Rows since the last epoch but one are enough: the wealth of every betting strategy follows from them. The file
+is written under another name and renamed, so a crash leaves either the old state or the new one.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked_parameters
 from grnf.collection import vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.stats.location import MOST_DRIVERS, Alarm, Driver, located
+from grnf.stats.betting import EPOCH, Strategies, Strategy
 from grnf.stats.stream_scores import Scores
-from grnf.stats.watch import EPOCH, Bank, Watcher
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["ChangeDetector", "Update"]
+__all__ = ["Alarm", "ChangeDetector", "Driver", "Update"]
 
 COVERAGE = 0.95
+MOST_DRIVERS = 10
 LAST_IDS = 2 * EPOCH
-"""Names that are kept: no fewer than rows."""
+"""Names that are kept: at least as many as rows."""
+
+FORMAT, VERSION = "grnf-monitor", 1
+SAVED = ("alpha", "mean_time", "n_axes", "n_neighbors", "on_error")
+"""Parameters that are saved."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A graph after the change that raised the evidence: its number and id, by what factor, and its score.
+
+    `distance` is the mean distance to the nearest graphs of the reference; 1 is typical.
+    """
+
+    graph: int
+    id: str
+    factor: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A change of the stream.
+
+    Parameters
+    ----------
+    graph, id : int, str
+        The graph after which the alarm was raised.
+    change : int
+        Estimate of the first graph after the change.
+    interval : (int, int)
+        First and last graph that may be it, with a probability of about `coverage`.
+    coverage : float
+    evidence : float
+        Logarithm of the evidence; the alarm is raised at `threshold`.
+    threshold : float
+    score : str
+        What changed: see `grnf.stats.stream_scores`, or a direction that earlier graphs showed.
+    drivers : list of Driver
+        The graphs that raised the evidence most, strongest first.
+    """
+
+    graph: int
+    id: str
+    change: int
+    interval: tuple[int, int]
+    coverage: float
+    evidence: float
+    threshold: float
+    score: str
+    drivers: list[Driver]
+
+    def record(self) -> dict[str, Any]:
+        """Return the alarm as plain values."""
+        return {**asdict(self), "interval": list(self.interval)}
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> Alarm:
+        """Return the alarm that a record was made of."""
+        low, high = record["interval"]
+        drivers = [Driver(**driver) for driver in record["drivers"]]
+        return cls(**{**record, "interval": (int(low), int(high)), "drivers": drivers})
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +139,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
 
     Half of the reference shows axes and neighbours, the other half is held out. As long as the graphs of the
     stream come from the same law as the reference (and are exchangeable with it), each bet against that has
-    no gain to expect (`grnf.stats.martingale`, `grnf.stats.watch`), for any M and any number of graphs.
+    no gain to expect (`grnf.stats.betting`), for any M and any number of graphs.
 
     Parameters
     ----------
@@ -106,7 +183,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     >>> detector.update(usual[300:]).alarm is None
     True
     >>> alarm = detector.update(other[:50]).alarm
-    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 120
+    >>> alarm.interval[0] <= 100 <= alarm.interval[1], alarm.graph < 130
     (True, True)
     """
 
@@ -114,7 +191,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
     evidence_: float
     alarm_: Alarm | None
     notes_: dict[str, Any]
-    _bank: Bank
+    _strategies: Strategies
     _numbers: IntArray
     _ids: list[str]
     _rules: ClassVar[Table] = {
@@ -168,7 +245,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         order = page_generator(self.seed_, 0, stream=2).permutation(len(Z))
         half = -(-len(order) // 2)
         shown, held_out = np.sort(order[:half]), np.sort(order[half:])
-        scores = Scores.learnt(Z[shown], settings["n_axes"], settings["n_neighbors"])
+        scores = Scores.learned(Z[shown], settings["n_axes"], settings["n_neighbors"])
         self.notes_ = {}
         self._begin(scores, scores(Z[held_out]), Z.shape[1])
         return self
@@ -184,7 +261,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
             The number of the next graph.
         """
         check_is_fitted(self, "scores_")
-        self._begin(self.scores_, self._bank.calibration, self.n_features_in_)
+        self._begin(self.scores_, self._strategies.calibration, self.n_features_in_)
         self.n_seen_ = seen
         return self
 
@@ -210,15 +287,15 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
                 f"vectors of length {Z.shape[1]}, and the reference has length {self.n_features_in_}: "
                 "all must come from one transformer"
             )
-        rows = self.scores_(Z) if len(Z) else np.zeros((0, self._bank.rows.shape[1]))
+        rows = self.scores_(Z) if len(Z) else np.zeros((0, self._strategies.rows.shape[1]))
         numbers = first + given.rows
         evidence, alarm = np.empty(len(rows)), None
         for start in range(0, len(rows), EPOCH):
             stop = min(start + EPOCH, len(rows))
             self._numbers = np.append(self._numbers, numbers[start:stop])[-LAST_IDS:]
             self._ids = [*self._ids, *names[start:stop]][-LAST_IDS:]
-            held = self._bank.rows
-            evidence[start:stop], by = self._bank.advance(rows[start:stop])
+            held = self._strategies.rows
+            evidence[start:stop], by = self._strategies.advance(rows[start:stop])
             over = np.flatnonzero(evidence[start:stop] >= self.threshold_)
             if len(over) and self.alarm_ is None:
                 place = int(over[0])
@@ -233,42 +310,82 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         return Update(numbers, names, evidence, p, alarm, errors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write reference and stream to one file (its format: `grnf.stats.monitor_state`), all or nothing."""
-        from grnf.stats.monitor_state import saved
-
+        """Write reference and stream to one file (its format: `grnf.stats.monitor`), all or nothing."""
         check_is_fitted(self, "scores_")
-        saved(self, path)
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "parameters": {name: getattr(self, name) for name in SAVED},
+            "seed": self.seed_,
+            "width": self.n_features_in_,
+            "count": self._strategies.count,
+            "n_seen": self.n_seen_,
+            "evidence": self.evidence_ if math.isfinite(self.evidence_) else None,
+            "alarm": None if self.alarm_ is None else self.alarm_.record(),
+            "ids": self._ids,
+            "transformer": self.transformer_.to_json() if isinstance(self.transformer_, GRNF) else None,
+            "notes": self.notes_,
+        }
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "head": np.frombuffer(json.dumps(head, default=_plain).encode(), dtype=np.uint8),
+            "calibration": self._strategies.calibration,
+            "rows": self._strategies.rows,
+            "numbers": self._numbers,
+            **{f"scores_{name}": array for name, array in self.scores_.arrays().items()},
+        }
+        with atomic_write(path, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, transformer: Any = None) -> Self:
-        """Open what `save` wrote; the next `update` goes on where the last one ended.
+        """Open what `save` wrote; the next `update` continues after the last one.
 
         Parameters
         ----------
         path : path
         transformer : optional
-            In place of the saved one; wanted where it could not be saved (it is no GRNF).
+            Instead of the saved one; needed if that could not be saved (it is not a GRNF).
         """
-        from grnf.stats.monitor_state import opened
-
+        head, arrays = _read(path)
         detector = cls()
-        opened(detector, path, transformer)
+        try:
+            detector._restore(head, arrays, transformer)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise GraphError(f"{path} is damaged: {error!r}") from None
         return detector
+
+    def _restore(self, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], transformer: Any) -> None:
+        self.set_params(**head["parameters"], random_state=int(head["seed"]))
+        self.seed_, self.errors_ = int(head["seed"]), []
+        if transformer is None and head["transformer"] is not None:
+            transformer = GRNF.from_json(head["transformer"])
+        self.transformer = self.transformer_ = transformer
+        learned = {name.removeprefix("scores_"): array for name, array in arrays.items()}
+        scores = Scores.restored(learned, int(head["parameters"]["n_neighbors"]))
+        self._begin(scores, arrays["calibration"], int(head["width"]))
+        whole = self.mean_time is None
+        self._strategies = Strategies.resumed(
+            arrays["calibration"], self.seed_, whole, arrays["rows"], int(head["count"])
+        )
+        self._numbers, self._ids = arrays["numbers"], [str(name) for name in head["ids"]]
+        self.n_seen_, self.notes_ = int(head["n_seen"]), dict(head["notes"])
+        self.evidence_ = -math.inf if head["evidence"] is None else float(head["evidence"])
+        self.alarm_ = None if head["alarm"] is None else Alarm.of_record(head["alarm"])
 
     def _begin(self, scores: Scores, calibration: FloatArray, width: int) -> None:
         whole = self.mean_time is None
         self.scores_, self.n_features_in_ = scores, width
         self.threshold_ = math.log(1 / self.alpha if self.mean_time is None else 2 * self.mean_time)
-        self._bank = Bank(calibration, self.seed_, whole, np.zeros((0, calibration.shape[1])))
+        self._strategies = Strategies(calibration, self.seed_, whole, calibration[:0])
         self._numbers = np.zeros(0, dtype=np.int64)
         self._ids = []
         self.n_seen_, self.evidence_, self.alarm_ = 0, -math.inf, None
 
-    def _alarm(self, evidence: float, watcher: Watcher, kind: int, rows: FloatArray, back: int) -> Alarm:
+    def _alarm(self, evidence: float, strategy: Strategy, kind: int, rows: FloatArray, back: int) -> Alarm:
         """Look back from an alarm over rows of scores, whose last is that of the graph that raised it."""
         end = len(self._ids) - back
         rows = rows[-end:]
-        change, low, high, gains = located(watcher, kind, rows, COVERAGE)
+        change, low, high, gains = strategy.located(kind, rows, COVERAGE)
         offset = end - len(rows)
         after = np.arange(change, len(rows))
         strongest = after[np.argsort(-gains[after], kind="stable")][:MOST_DRIVERS]
@@ -289,7 +406,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
             COVERAGE,
             evidence,
             self.threshold_,
-            watcher.names[kind],
+            strategy.names[kind],
             drivers,
         )
 
@@ -297,3 +414,29 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(bytes(arrays.pop("head")).decode())
+    except FileNotFoundError:
+        raise GraphError(f"{path} does not exist") from None
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+        raise GraphError(f"{path} is not the state of a detector, or damaged: {error}") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise GraphError(f"{path} is not the state of a detector: its 'format' is not {FORMAT!r}")
+    if head.get("version") != VERSION:
+        raise GraphError(
+            f"{path} has version {head.get('version')!r} of the format; this release reads {VERSION}: "
+            "fit again"
+        )
+    return head, arrays
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy numbers into what JSON can hold."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"cannot save a value of type {type(value).__name__}")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
@@ -17,12 +18,17 @@ from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_paramete
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.search.maps import MAPS, make_map
+from grnf.search.whitening import SPACES, space_map
 from grnf.stats.conformal import adjusted_p_values, conformal_p_values, discoveries, rounded_scores
-from grnf.stats.neighbours import NearestNormal
-from grnf.typing import BoolArray, FloatArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GRNFOutlierDetector", "Judgement"]
+
+EQUAL = 1e-6
+"""Rows are equal if their distance is below this share of their lengths."""
+
+ROWS = 4096
+"""Rows whose distances to all others are held at a time."""
 
 USUAL = 0.05
 """Share of normal graphs that are called outliers where contamination is "auto"."""
@@ -127,7 +133,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     _rules: ClassVar[Table] = {
         "n_neighbors": [Int(1)],
-        "space": [OneOf(*MAPS)],
+        "space": [OneOf(*SPACES)],
         "shrinkage": [Real()],
         "held_out": [Real(1)],
         "on_error": [OneOf("raise", "nan")],
@@ -169,14 +175,14 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         settings = self._settings()
         seed = draw_seed(self.random_state)
-        given = self._first_vectors(X, ids)
+        given = self._first_vectors(X, ids, seed)
         self.transformer_, self.errors_, Z = given.transformer, given.errors, given.vectors
         order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
         if not len(held_out):
             raise GraphError(f"{len(order)} graph that can be used: some must be held out, so give more")
-        self._map = make_map(settings["space"], Z[shown], settings["shrinkage"])
+        self._map = space_map(settings["space"], Z[shown], settings["shrinkage"])
         self.n_features_in_ = Z.shape[1]
         self.detector_ = self._fitted_detector(self._map(Z[shown]))
         unit = float(np.median(np.abs(self._strange(Z[shown]))))
@@ -184,7 +190,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.held_out_scores_ = np.sort(self._scores(Z[held_out]))
         self.offset_ = self._offset(Z)
         normal = -self._scores(Z) >= self.offset_
-        self._normal = NearestNormal(self._map(Z[normal]))
+        self._normal = _brute(self._map(Z[normal]))
         self._normal_ids = given.take(normal).ids
         return self
 
@@ -235,11 +241,12 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
-        given = self._first_vectors(X, ids)
+        seed = draw_seed(self.random_state)
+        given = self._first_vectors(X, ids, seed)
         self.fit(given)
         if len(given) < n_folds:
             raise GraphError(f"{len(given)} graphs that can be used, and {n_folds} folds: take fewer folds")
-        folds = page_generator(draw_seed(self.random_state), 1, stream=4).permutation(len(given)) % n_folds
+        folds = page_generator(seed, 1, stream=4).permutation(len(given)) % n_folds
         found = np.full((len(given), 3), np.nan)
         nearest: list[str | None] = [None] * len(given)
         for fold in range(n_folds):
@@ -275,7 +282,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{len(rows)} graphs show what is normal (the others are held out), and n_neighbors="
                     f"{self.n_neighbors} wants more: give more graphs, or a smaller n_neighbors or held_out"
                 )
-            return NearestNormal(rows)
+            self._longest = float(np.linalg.norm(rows, axis=1).max())
+            return _brute(rows)
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
@@ -285,8 +293,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _strange(self, Z: FloatArray) -> FloatArray:
         rows = self._map(Z)
-        if isinstance(self.detector_, NearestNormal):
-            return self.detector_.mean_distance(rows, self.n_neighbors)
+        if isinstance(self.detector, str):
+            return _mean_distance(self.detector_, rows, self.n_neighbors, self._longest)
         method = "score_samples" if hasattr(self.detector_, "score_samples") else "decision_function"
         return -np.asarray(getattr(self.detector_, method)(rows), dtype=np.float64)
 
@@ -304,9 +312,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         above = int(USUAL * (1 + len(held_out))) - 1  # so many held-out scores may be as strange
         return -float(held_out[-1 - max(above, 0)])
 
-    def _first_vectors(self, X: Any, ids: Sequence[str] | None) -> Collection:
+    def _first_vectors(self, X: Any, ids: Sequence[str] | None, seed: int) -> Collection:
         """Return the vectors of the graphs of `fit`, in double precision."""
-        seed = draw_seed(self.random_state)
         transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
         given = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
         return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
@@ -332,9 +339,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, Z: FloatArray) -> tuple[FloatArray, list[str | None]]:
         """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
         scores = self._scores(Z)
-        places, far = self._normal.nearest(self._map(Z))
+        near = list(_nearest(self._normal, self._map(Z), 1))
+        far = np.concatenate([distances[:, 0] for distances, _ in near])
         found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
-        return found, [self._normal_ids[place] for place in places]
+        return found, [self._normal_ids[place] for _, places in near for place in places[:, 0]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -355,3 +363,28 @@ def _judgement(given: Collection, found: tuple[FloatArray, list[str | None]], fd
         names[place] = name
     scores, p, far, adjusted = full.T
     return Judgement(given.all_ids, scores, p, adjusted, flagged, names, far, given.errors)
+
+
+def _brute(rows: FloatArray) -> NearestNeighbors:
+    return NearestNeighbors(algorithm="brute").fit(np.asarray(rows, dtype=np.float64))
+
+
+def _nearest(index: NearestNeighbors, rows: FloatArray, k: int) -> Iterator[tuple[FloatArray, IntArray]]:
+    """Yield distances and places of the k nearest of some rows at a time."""
+    for start in range(0, len(rows), ROWS):
+        yield index.kneighbors(np.asarray(rows[start : start + ROWS], dtype=np.float64), k)
+
+
+def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
+    """Return the mean distance to the k nearest; a row that is equal does not count.
+
+    `longest` is the largest length of the rows of the index.
+
+    Examples
+    --------
+    >>> _mean_distance(_brute(np.array([[0.0], [1.0], [5.0]])), np.array([[0.0], [2.0]]), 2, 5.0)
+    array([3. , 1.5])
+    """
+    distances = np.concatenate([far for far, _ in _nearest(index, rows, k + 1)])
+    equal = distances[:, :1] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
+    return np.asarray(np.where(equal, distances[:, 1:], distances[:, :-1]).mean(axis=1))

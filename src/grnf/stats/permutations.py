@@ -1,26 +1,242 @@
-"""Which graph stands on which side, as it was and shuffled; p-values by counting, of several statistics.
+"""The permutation test: statistics of all shuffles at once, and p-values by counting.
 
-Given the graphs, all ways to share them out among the samples are equally likely if the samples come from
-one law (in pairs: all ways to swap partners). What was observed stands in the first column beside B ways
-that are drawn, so (1 + #{T_b >= T}) / (1 + B) is below alpha with probability alpha at most: whatever T is,
-for any number of graphs and of features.
+Given the graphs, all ways to divide them among the samples are equally likely if the samples have the same
+distribution (in pairs: all ways to swap partners). The observed division is in the first column next to B
+that are drawn, so (1 + #{T_b >= T}) / (1 + B) is below alpha with probability at most alpha: for any
+statistic T, any number of graphs and of features.
+
+For weights w that sum to 0, such as 1 / m on one sample and -1 / n on the other,
+
+    energy distance   2 mean d(x, y) - mean d(x, x') - mean d(y, y') = - w' D w,
+    MMD^2             mean k(x, x') + mean k(y, y') - 2 mean k(x, y) = w' K w,
+    means             |mean x - mean y|^2 = |w' Z|^2,
+
+so the values of all shuffles are one product of a matrix of distances with a matrix of weights. Distances are
+made in tiles, and only for pairs i <= j: each tile stays in the cache until it is multiplied, and memory
+stays small for any number of graphs. All statistics are at least 0, and 0 if both samples hold the same
+graphs equally often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import comb, prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincc, logsumexp
 
+from grnf.stats.pooling import PooledRows
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["PValues", "Shuffled", "p_values_of", "smallest_possible"]
+__all__ = [
+    "STATISTICS",
+    "Member",
+    "PValues",
+    "Shuffled",
+    "distances",
+    "members",
+    "p_values_of",
+    "pooled_statistics",
+    "smallest_possible",
+]
+
+STATISTICS = ("energy", "mmd", "linear")
+WIDTHS = (0.5, 1.0, 2.0)
+"""Widths of Gaussian kernels, in medians of the distances."""
+
+TILE = 384
+"""Rows and columns of distances that are held at a time."""
+
+MANY = 1024
+"""Graphs from which products are made in single precision: rounding is then 1e-3 of what shuffles change."""
+
+SAMPLE = 512
+"""Rows that show the typical distance."""
 
 COLUMNS = 1024
-"""Ways to share out the graphs that are held at a time."""
+"""Divisions of the graphs that are held at a time."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the statistics that a test looks at.
+
+    Parameters
+    ----------
+    view : str
+    axes : int, optional
+        How many whitened axes; None for the vectors as they are.
+    width : float, optional
+        Of the Gaussian kernel, in medians of the distances.
+    """
+
+    view: str
+    axes: int | None
+    width: float | None = None
+
+    def __str__(self) -> str:
+        text = "as it is" if self.axes is None else f"{self.axes} axes"
+        return f"{self.view}, {text}" + ("" if self.width is None else f", width {self.width:g}")
+
+
+def members(view: str, rows: PooledRows, statistic: str) -> list[Member]:
+    """Return the statistics of a view, in the order in which `pooled_statistics` has them."""
+    widths: tuple[float | None, ...] = WIDTHS if statistic == "mmd" else (None,)
+    sets = (*((None,) if rows.as_it_is else ()), *rows.numbers)
+    return [Member(view, axes, width) for axes in sets for width in widths]
+
+
+def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the values of all members for all weights, and by how much equal ones may differ by rounding.
+
+    Parameters
+    ----------
+    rows : PooledRows
+    statistic : "energy", "mmd" or "linear"
+    weights : array, shape (contrasts, N, ways)
+        Each sums to 0 over the N graphs; values are summed over contrasts.
+
+    Examples
+    --------
+    >>> rows = PooledRows(np.array([[0.0], [0.0], [3.0]]), np.empty((3, 0)), ())
+    >>> weights = np.array([[[0.5], [0.5], [-1.0]]])
+    >>> pooled_statistics(rows, "energy", weights)[0], pooled_statistics(rows, "linear", weights)[0]
+    (array([[6.]]), array([[9.]]))
+    """
+    if statistic == "linear":
+        values = []
+        if rows.as_it_is:
+            values.append(_means(rows.coordinates, (rows.coordinates.shape[1],), weights))
+        if rows.numbers:
+            values.append(_means(rows.whitened, rows.numbers, weights))
+        T = np.concatenate(values)
+        return T, 1e-11 * np.maximum(T.max(axis=1), 1e-300)
+    maps = _maps(rows, statistic)
+    dtype: Any = np.float64 if len(rows.coordinates) <= MANY else np.float32
+    T = np.zeros((len(maps), weights.shape[2]))
+    turned = [np.ascontiguousarray(weight, dtype) for weight in weights]
+    made = _Squares(rows)
+    for start, others in _upper_tiles(len(rows.coordinates)):
+        some = slice(start, start + TILE)
+        both = 1 if others.start == start else 2  # the pairs (j, i) beside (i, j)
+        blocks = [squares.astype(dtype) for squares in made.tile(some, others)]
+        for place, found in enumerate(maps):
+            block = found.transform(blocks[found.kind])
+            block -= dtype(found.level)
+            for weight in turned:
+                product = block @ weight[others]
+                T[place] += both * np.einsum("ij,ij->j", weight[some], product, dtype=np.float64)
+    size = float((np.abs(weights[:, :, 0]).sum(axis=1) ** 2).sum())
+    spread = np.array([found.spread for found in maps])
+    return T, 4 * float(np.finfo(dtype).eps) * spread * size
+
+
+def _means(Z: FloatArray, numbers: tuple[int, ...], weights: FloatArray) -> FloatArray:
+    """Return |w' Z|^2 over the first so many columns of Z, for all weights."""
+    squares = sum((weight.T @ Z) ** 2 for weight in weights)
+    running = np.cumsum(squares, axis=1)
+    if not Z.shape[1]:
+        return np.zeros((len(numbers), weights.shape[2]))
+    return np.ascontiguousarray(running[:, [number - 1 for number in numbers]].T)
+
+
+class _Map(NamedTuple):
+    """What a member makes of squared distances.
+
+    The typical value (`level`) is subtracted, which changes nothing but rounding, since weights sum to 0.
+    """
+
+    kind: int
+    transform: Callable[[FloatArray], FloatArray]
+    level: float
+    spread: float
+
+
+def _maps(rows: PooledRows, statistic: str) -> list[_Map]:
+    """Return for each member which squared distances it takes, and what it makes of them."""
+    some = np.unique(np.linspace(0, len(rows.coordinates) - 1, SAMPLE).astype(np.int64))
+    shown = PooledRows(rows.coordinates[some], rows.whitened[some], rows.numbers, rows.as_it_is)
+    found: list[_Map] = []
+    for kind, squares in enumerate(_Squares(shown).tile(slice(None), slice(None))):
+        apart = squares[np.triu_indices(len(squares), 1)]
+        apart = apart if len(apart) else np.zeros(1)
+        made: list[Callable[[FloatArray], FloatArray]] = [_energy]
+        if statistic == "mmd":
+            median = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
+            made = [_gaussian(-0.5 / (width**2 * median)) for width in WIDTHS]
+        for transform in made:
+            values = transform(apart)
+            level = float(values.mean())
+            found.append(_Map(kind, transform, level, float(np.abs(values - level).mean())))
+    return found
+
+
+def _energy(squares: FloatArray) -> FloatArray:
+    return np.asarray(-np.sqrt(squares))
+
+
+def _gaussian(scale: float) -> Callable[[FloatArray], FloatArray]:
+    return lambda squares: np.asarray(np.exp(scale * squares))
+
+
+def _upper_tiles(N: int) -> list[tuple[int, slice]]:
+    """Return the tiles i <= j of a matrix of N rows: where its rows start, and its columns."""
+    starts = range(0, N, TILE)
+    return [(start, slice(other, other + TILE)) for start in starts for other in starts if other >= start]
+
+
+class _Product(NamedTuple):
+    """Squared distances between rows of X and of Y: left @ right, where at least `least`, else 0."""
+
+    left: FloatArray
+    right: FloatArray
+    least: float
+
+
+def _product(X: FloatArray, Y: FloatArray) -> _Product:
+    """Return (-2 x, |x|^2, 1) and (y, 1, |y|^2), whose product is |x - y|^2."""
+    centre = Y.mean(axis=0) if len(Y) else 0.0  # what is far from 0 is rounded more
+    X, Y = X - centre, Y - centre
+    x, y = (np.einsum("ij,ij->i", Z, Z) for Z in (X, Y))
+    left = np.column_stack([-2 * X, x, np.ones(len(X))])
+    right = np.vstack([Y.T, np.ones(len(Y)), y])
+    # equal rows are 0 apart, not the root of a rounding error
+    return _Product(left, right, 1e-13 * float(x.max(initial=0) + y.max(initial=0)))
+
+
+class _Squares:
+    """Squared distances of a pooled sample: of the vectors as they are, and along the first whitened axes."""
+
+    def __init__(self, rows: PooledRows) -> None:
+        self.plain = [_product(rows.coordinates, rows.coordinates)] if rows.as_it_is else []
+        cuts = zip((0, *rows.numbers), rows.numbers, strict=False)
+        more = [rows.whitened[:, before:number] for before, number in cuts]
+        self.added = [_product(axes, axes) for axes in more]
+
+    def tile(self, some: slice, others: slice) -> list[FloatArray]:
+        """Return those of some rows to others, one matrix for each set of axes."""
+        added = (_between(product, some, others) for product in self.added)
+        return [_between(product, some, others) for product in self.plain] + list(accumulate(added, np.add))
+
+
+def _between(product: _Product, some: slice, others: slice) -> FloatArray:
+    squares = product.left[some] @ product.right[:, others]
+    squares *= squares >= product.least
+    return squares
+
+
+def distances(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Return the Euclidean distances between rows.
+
+    Examples
+    --------
+    >>> distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
+    array([[5.]])
+    """
+    return np.asarray(np.sqrt(_between(_product(X, Y), slice(None), slice(None))))
 
 
 @dataclass(frozen=True)

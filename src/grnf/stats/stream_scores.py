@@ -70,13 +70,13 @@ class Scores:
     n_neighbors: int
 
     @classmethod
-    def learnt(cls, Z: FloatArray, n_axes: int, n_neighbors: int) -> Scores:
+    def learned(cls, Z: FloatArray, n_axes: int, n_neighbors: int) -> Scores:
         """Learn axes and neighbours from vectors.
 
         Examples
         --------
         >>> Z = np.arange(40.0).reshape(20, 2) % 7
-        >>> Scores.learnt(Z, n_axes=8, n_neighbors=3)(Z[:5]).shape
+        >>> Scores.learned(Z, n_axes=8, n_neighbors=3)(Z[:5]).shape
         (5, 6)
         """
         if len(Z) < n_neighbors:

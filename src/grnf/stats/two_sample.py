@@ -9,16 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from grnf import __version__
 from grnf._utils.rules import Bool, Int, OneOf, checked
+from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
-from grnf.stats.axes import AXES, PooledRows, pooled_rows
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.effect import Effect, Witness, effect_of, witnesses
-from grnf.stats.permutations import PValues, Shuffled, p_values_of, smallest_possible
-from grnf.stats.pooling import pooled_views
-from grnf.stats.statistics import STATISTICS, Member, members, pooled_statistics
+from grnf.stats.permutations import (
+    STATISTICS,
+    Member,
+    PValues,
+    Shuffled,
+    members,
+    p_values_of,
+    pooled_statistics,
+    smallest_possible,
+)
+from grnf.stats.pooling import AXES, PooledRows, pooled_rows, pooled_views
 from grnf.typing import FloatArray
 
 __all__ = [
@@ -129,7 +136,6 @@ def two_sample_test(
     n_witnesses: int = 5,
     ids: tuple[Sequence[str], Sequence[str]] | None = None,
     random_state: int = 0,
-    names: tuple[str, str] = ("X", "Y"),
 ) -> TwoSampleResult:
     """Test whether two collections come from one law.
 
@@ -138,7 +144,7 @@ def two_sample_test(
 
     Parameters
     ----------
-    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts of arrays, one a view
+    X, Y : collections of graphs of any kind; arrays of vectors, shape (n, M); or dicts from view to array
     views : "auto", transformer, or dict of transformers, default="auto"
         What makes vectors of graphs, as in `GraphDescriptor`.
     statistic : "energy", "mmd" or "linear", default="energy"
@@ -157,8 +163,6 @@ def two_sample_test(
         What the graphs are called; by default as they call themselves, or by their numbers.
     random_state : int, default=0
         Of features, permutations and resamples.
-    names : pair of str, default=("X", "Y")
-        What messages call the collections.
 
     Examples
     --------
@@ -173,7 +177,7 @@ def two_sample_test(
     """
     n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
-    samples, pooled = pooled_views([X, Y], names, descriptor, ids)
+    samples, pooled = pooled_views([X, Y], ("X", "Y"), descriptor, ids)
     return pooled_test(
         samples,
         pooled,

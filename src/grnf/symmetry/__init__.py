@@ -1,4 +1,4 @@
-"""Symmetries of graphs: refined colours, trees of individualised nodes, automorphisms, certificates."""
+"""Symmetries of graphs: refined colors, trees of individualized nodes, automorphisms, certificates."""
 
 from grnf.symmetry.certificate import LIMIT, Answer, Certificate, certificates, compare_graphs, node_codes
 

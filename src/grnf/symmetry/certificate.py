@@ -11,9 +11,8 @@ import numpy as np
 from grnf._utils.rules import Int, OneOf, checked
 from grnf.graphs import Graph, GraphBatch
 from grnf.symmetry.encoded import EncodedGraphs, encoded
-from grnf.symmetry.parts import Found, search_parts
-from grnf.symmetry.trees import MOST_DEPTH
-from grnf.symmetry.twigs import folded
+from grnf.symmetry.pendant_trees import without_pendant_trees
+from grnf.symmetry.trees import MOST_DEPTH, Found, search_parts
 from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
@@ -75,8 +74,8 @@ def certificates(
 ) -> list[Certificate]:
     """Return the certificate of each graph.
 
-    Nodes are told apart by attributes and neighbours until that ends; then each node of the first of the
-    largest cells is individualised in turn, and so on. Where all leaves below are the same graph, by
+    Nodes are told apart by attributes and neighbors until that ends; then each node of the first of the
+    largest cells is individualized in turn, and so on. Where all leaves below are the same graph, by
     automorphisms that are checked arc by arc, one of them is enough.
 
     Parameters
@@ -95,10 +94,15 @@ def certificates(
     >>> one.compare(two), one.compare(other)
     ('isomorphic', 'different')
     """
-    found = encoded(_batch(graphs))
+    batch = graphs if isinstance(graphs, GraphBatch) else GraphBatch.from_graphs(list(graphs))
+    arrays = encoded(batch)
     return [
-        _certificate(found, index, one)
-        for index, one in enumerate(_searched(found, depth, limit, every=False))
+        Certificate(
+            found.value, found.finished and clear, arrays.form(index, found.order), found.order, clear
+        )
+        for index, (found, clear) in enumerate(
+            zip(_search(arrays, depth, limit, every=False), arrays.clear.tolist(), strict=True)
+        )
     ]
 
 
@@ -125,32 +129,15 @@ def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMI
 
     Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.
     """
-    found = _searched(encoded(batch), depth, limit, every=True)
+    found = _search(encoded(batch), depth, limit, every=True)
     codes = np.concatenate([np.empty(0, np.uint64), *(one.codes for one in found)])
     return NodeCodes(codes, np.array([one.finished for one in found], np.bool_))
 
 
-def _searched(graphs: EncodedGraphs, depth: int | None, limit: int, every: bool) -> list[Found]:
-    """Search all graphs, without the twigs that hang on them."""
-    levels = _levels(depth)
-    rest = folded(graphs.stacked)
-    return rest.unfolded(
-        [
-            search_parts(rest.cores.graph(index), levels, limit, BUDGET, every)
-            for index in range(len(graphs.clear))
-        ]
-    )
-
-
-def _certificate(graphs: EncodedGraphs, index: int, found: Found) -> Certificate:
-    clear, form = bool(graphs.clear[index]), graphs.form(index, found.order)
-    return Certificate(found.value, found.finished and clear, form, found.order, clear)
-
-
-def _batch(graphs: GraphBatch | Iterable[Graph]) -> GraphBatch:
-    return graphs if isinstance(graphs, GraphBatch) else GraphBatch.from_graphs(list(graphs))
-
-
-def _levels(depth: int | None) -> int:
+def _search(graphs: EncodedGraphs, depth: int | None, limit: int, every: bool) -> list[Found]:
+    """Search all graphs, without the trees that hang on them."""
     depth = checked(depth, "depth", Int(0), OneOf(None))
-    return MOST_DEPTH if depth is None else depth
+    cores = without_pendant_trees(graphs.stacked)
+    levels = MOST_DEPTH if depth is None else depth
+    each = range(len(graphs.clear))
+    return cores.restored([search_parts(cores.rest.graph(i), levels, limit, BUDGET, every) for i in each])

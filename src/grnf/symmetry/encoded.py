@@ -1,8 +1,8 @@
-"""Graphs as the search sees them: entries of A by channel, hashed to colours of nodes and labels of pairs.
+"""Graphs as the search sees them: entries of A by channel, hashed to colors of nodes and labels of pairs.
 
 Two graphs are the same if their tensors A are, up to the order of the nodes: repeated edges are summed, an
 undirected edge is an arc each way, what is 0 is not there, and -0.0 is 0.0. Channels are known by their
-keys, so it does not matter through which door a graph came, nor which channels other graphs have.
+keys, so it does not matter which reader made a graph, nor which channels other graphs have.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stacked:
     ----------
     node_ptr : array of int
         Nodes of each graph.
-    ptr, nbr, label, colour : arrays
+    ptr, nbr, label, color : arrays
         Neighbours of all nodes, see `partitions`; `ptr` runs over all graphs, `nbr` in own numbering.
     """
 
@@ -48,14 +48,14 @@ class Stacked:
     ptr: IntArray
     nbr: Any
     label: Keys
-    colour: Keys
+    color: Keys
 
     def graph(self, index: int) -> tuple[Any, Any, Keys, Keys]:
-        """Return ptr, nbr, label, colour of one graph."""
+        """Return ptr, nbr, label, color of one graph."""
         start, stop = self.node_ptr[index], self.node_ptr[index + 1]
         ptr = self.ptr[start : stop + 1]
         pairs = slice(ptr[0], ptr[-1])
-        return ptr - ptr[0], self.nbr[pairs], self.label[pairs], self.colour[start:stop]
+        return ptr - ptr[0], self.nbr[pairs], self.label[pairs], self.color[start:stop]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +103,8 @@ def encoded(batch: GraphBatch) -> EncodedGraphs:
     ends = batch.edges + first[:, np.newaxis]
     back = ~np.repeat(batch.directed, n_edges) & (ends[:, 0] != ends[:, 1])
     listed = np.concatenate([np.arange(len(ends)), np.flatnonzero(back)])
-    pairs, row = np.unique(
-        np.concatenate([_pair(ends, n_nodes), _pair(ends[back, ::-1], n_nodes)]), return_inverse=True
-    )
+    both = np.concatenate([ends, ends[back, ::-1]])
+    pairs, row = np.unique(both[:, 0] * n_nodes + both[:, 1], return_inverse=True)
     between = _entries(
         len(pairs), row, batch.edge_attr[listed], batch.edge_keys, batch.edge_codes.take(listed), ADJACENCY
     )
@@ -114,29 +113,25 @@ def encoded(batch: GraphBatch) -> EncodedGraphs:
     loop = arcs[:, 0] == arcs[:, 1]
     at_node = np.zeros(n_nodes, np.uint64)
     at_node[arcs[loop, 0]] = between.hashes[loop]
-    colour, clear_colour = _joined(nodes.hashes, at_node)
-    ptr, nbr, label, clear_label = _neighbours(pairs[~loop], between.hashes[~loop], n_nodes)
+    color, clear_color = _joined(nodes.hashes, at_node)
+    ptr, nbr, label, clear_label = _neighbors(pairs[~loop], between.hashes[~loop], n_nodes)
     clear = np.ones(len(batch), np.bool_)
     owner = np.repeat(np.arange(n_nodes), np.diff(ptr))
     for ok, where in (
-        (nodes.clear & clear_colour, graph),
+        (nodes.clear & clear_color, graph),
         (between.clear, graph[arcs[:, 0]]),
         (clear_label, graph[owner]),
     ):
         clear[where[~ok]] = False
     origin = batch.node_ptr[graph]
     return EncodedGraphs(
-        Stacked(batch.node_ptr, ptr, (nbr - origin[owner]).astype(np.int32), label, colour),
+        Stacked(batch.node_ptr, ptr, (nbr - origin[owner]).astype(np.int32), label, color),
         offsets(np.bincount(graph[arcs[:, 0]], minlength=len(batch))),
         arcs - origin[arcs[:, :1]],
         nodes,
         between,
         clear,
     )
-
-
-def _pair(ends: IntArray, n_nodes: int) -> IntArray:
-    return np.asarray(ends[:, 0] * n_nodes + ends[:, 1])
 
 
 def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
@@ -146,7 +141,7 @@ def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
     return hashes, (one == one[first][group]) & (other == other[first][group])
 
 
-def _neighbours(pairs: IntArray, hashes: Keys, n_nodes: int) -> tuple[IntArray, IntArray, Keys, BoolArray]:
+def _neighbors(pairs: IntArray, hashes: Keys, n_nodes: int) -> tuple[IntArray, IntArray, Keys, BoolArray]:
     """Return the pairs that have an arc in either direction, by their first node, with hashes of both."""
     size = max(n_nodes, 1)
     turned = pairs % size * size + pairs // size

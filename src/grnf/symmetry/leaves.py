@@ -23,8 +23,8 @@ __all__ = ["all_leaves_equal", "is_automorphism", "leaf_hash", "root_of", "unite
 
 @inner
 def leaf_hash(graph: GraphArrays, order: Places, place: Places) -> Any:
-    """Hash the whole graph, colours and labels, with its nodes in this order."""
-    ptr, nbr, label, colour = graph
+    """Hash the whole graph, colors and labels, with its nodes in this order."""
+    ptr, nbr, label, color = graph
     for i in range(len(order)):
         place[order[i]] = i
     total = mixed(np.uint64(len(order)))
@@ -32,24 +32,24 @@ def leaf_hash(graph: GraphArrays, order: Places, place: Places) -> Any:
         row = np.uint64(0)
         for arc in range(ptr[u], ptr[u + 1]):
             row += mixed(joined(label[arc], np.uint64(place[nbr[arc]])))
-        total += mixed(joined(row + colour[u], np.uint64(place[u])))
+        total += mixed(joined(row + color[u], np.uint64(place[u])))
     return total
 
 
 @inner
 def is_automorphism(graph: GraphArrays, one: Places, other: Places, scratch: Scratch) -> bool:
-    """Tell whether one[i] -> other[i] keeps colours and the labels of all pairs: each is looked at.
+    """Tell whether one[i] -> other[i] keeps colors and the labels of all pairs: each is looked at.
 
     The map is left in the scratch array `place`.
     """
-    ptr, nbr, label, colour = graph
+    ptr, nbr, label, color = graph
     key, image = scratch[2], scratch[6]
     for i in range(len(one)):
         image[one[i]] = other[i]
     right = True
     for u in range(len(one)):
         w = image[u]
-        if colour[u] != colour[w] or ptr[u + 1] - ptr[u] != ptr[w + 1] - ptr[w]:
+        if color[u] != color[w] or ptr[u + 1] - ptr[u] != ptr[w + 1] - ptr[w]:
             return False
         for arc in range(ptr[w], ptr[w + 1]):
             key[nbr[arc]] = label[arc]
@@ -135,7 +135,7 @@ def leads_to(
     targets: Any,
     scratch: Scratch,
 ) -> bool:
-    """Individualise a node, go down by first nodes; tell whether all looks as on the way to the known leaf.
+    """Individualize a node, go down by first nodes; tell whether all looks as on the way to the known leaf.
 
     `work` holds the partition of the level, and then that of the leaf.
     """

@@ -1,12 +1,12 @@
-"""Ordered partitions of the nodes of a graph into cells, refined until neighbours tell no more apart.
+"""Ordered partitions of the nodes of a graph into cells, refined until neighbors tell no more apart.
 
 A partition is three arrays: `lab` lists the nodes cell by cell, `cell[v]` is the place in `lab` where the
 cell of v begins, `length[s]` the size of the cell that begins at s. Every decision follows from places,
 sizes and sums of labels, never from the number of a node: another numbering gives the same partition,
 renumbered.
 
-A graph is four arrays: the neighbours `nbr[ptr[v]:ptr[v + 1]]` of v, the label of each such pair as seen
-from v (never 0), and the colours of the nodes.
+A graph is four arrays: the neighbors `nbr[ptr[v]:ptr[v + 1]]` of v, the label of each such pair as seen
+from v (never 0), and the colors of the nodes.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def split(
 
 @inlined
 def reached(graph: GraphArrays, part: Partition, nodes: Places, scratch: Scratch) -> int:
-    """Add the labels of some nodes to the keys of their neighbours; return how many cells these are in.
+    """Add the labels of some nodes to the keys of their neighbors; return how many cells these are in.
 
-    The cells are left in `touched`, in order; in each of them the neighbours are moved to the end, `hits` is
+    The cells are left in `touched`, in order; in each of them the neighbors are moved to the end, `hits` is
     their number. So what is done next takes no longer than they are many, whatever the size of the cell.
     """
     ptr, nbr, label, _ = graph
@@ -170,7 +170,7 @@ def refine(graph: GraphArrays, part: Partition, tail: int, scratch: Scratch) -> 
 
 @inner
 def first_partition(graph: GraphArrays, part: Partition, scratch: Scratch) -> tuple[Any, int]:
-    """Make cells of equal colours, in the order of colours, and refine; return trace and number of cells."""
+    """Make cells of equal colors, in the order of colors, and refine; return trace and number of cells."""
     lab, cell, length = part
     queue, waiting = scratch[0], scratch[1]
     n = len(lab)

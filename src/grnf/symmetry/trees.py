@@ -1,11 +1,19 @@
-"""The tree of individualised nodes of a graph, one level after the other, pruned by automorphisms."""
+"""The tree of individualized nodes of a graph, one level after the other, pruned by automorphisms.
+
+A graph is searched by its connected parts: their trees add up, in one tree they would multiply.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
+from grnf._utils.arrays import offsets, ragged_indices
+from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.symmetry.leaves import all_leaves_equal, is_automorphism, leaf_hash, root_of, unite
 from grnf.symmetry.partitions import (
@@ -18,9 +26,9 @@ from grnf.symmetry.partitions import (
     joined,
     mixed,
 )
-from grnf.typing import Keys
+from grnf.typing import IntArray, Keys
 
-__all__ = ["MOST_DEPTH", "search"]
+__all__ = ["MOST_DEPTH", "Found", "search_parts"]
 
 MOST_DEPTH = 32
 """Levels that are ever looked at in full: with two nodes in each cell they would have 2^32 nodes."""
@@ -150,7 +158,7 @@ def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, valu
 def go_down(
     graph: GraphArrays, parts: Partition, level: int, node: int, memory: Memory, scratch: Scratch
 ) -> None:
-    """Make the partition of the level below by individualising a node."""
+    """Make the partition of the level below by individualizing a node."""
     labs, cell, length = parts
     cells, path, traces = memory[0], memory[1], memory[2]
     below = level + 1
@@ -206,7 +214,7 @@ def tree(
 def node_trees(
     graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
 ) -> Any:
-    """Evaluate the tree of each node, the first to be individualised; return the size of the next level."""
+    """Evaluate the tree of each node, the first to be individualized; return the size of the next level."""
     parents, values = memory[4], memory[5]
     rest = np.uint64(0)
     for v in range(len(graph[3])):
@@ -233,13 +241,13 @@ def orbit_codes(value: Any, order: Places, parent: Places, codes: Keys) -> None:
 
 @compiled
 def search(
-    ptr: Any, nbr: Places, label: Keys, colour: Keys, depth: int, limit: int, budget: int, every: bool
+    ptr: Any, nbr: Places, label: Keys, color: Keys, depth: int, limit: int, budget: int, every: bool
 ) -> tuple[Keys, Any, Places, bool]:
     """Search one graph.
 
     Parameters
     ----------
-    ptr, nbr, label, colour : arrays
+    ptr, nbr, label, color : arrays
         The graph, see `partitions`.
     depth : int
         Levels of the tree that are looked at in full, at most.
@@ -262,8 +270,8 @@ def search(
     finished : bool
         Whether codes and value are those of finished trees.
     """
-    n = len(colour)
-    graph = (ptr, nbr, label, colour)
+    n = len(color)
+    graph = (ptr, nbr, label, color)
     codes = np.empty(n, np.uint64)
     if n == 0:
         return codes, mixed(OPEN), np.empty(0, np.int32), True
@@ -318,3 +326,58 @@ def search(
             if rest == 0 or rest > limit:
                 break
     return codes, value, memory[7][0], rest == 0 and memory[9][1] == 0
+
+
+class Found(NamedTuple):
+    """What `search` gives."""
+
+    codes: Keys
+    value: int
+    order: IntArray
+    finished: bool
+
+
+def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every: bool) -> Found:
+    """Search a graph: the arguments are those of `search`, `limit` holds for each connected part."""
+    ptr, nbr, label, color = arrays
+    n_nodes = len(color)
+    links = sp.csr_array((np.ones(len(nbr), np.int8), nbr, ptr), shape=(n_nodes, n_nodes))
+    n_parts, part = connected_components(links, directed=False)
+    if n_parts <= 1:
+        return _one(*arrays, depth, limit, budget, every)
+    nodes = np.argsort(part, kind="stable")
+    place = np.empty(n_nodes, np.int64)
+    place[nodes] = np.arange(n_nodes)
+    arcs = ragged_indices(ptr, nodes)
+    ptr, label, color = offsets(np.diff(ptr)[nodes]), label[arcs], color[nodes]
+    nbr = place[nbr[arcs]].astype(np.int32)
+    bounds = offsets(np.bincount(part))
+    each = []
+    for start, stop in pairwise(bounds):
+        own = slice(ptr[start], ptr[stop])
+        piece = ptr[start : stop + 1] - ptr[start], nbr[own] - np.int32(start), label[own], color[start:stop]
+        found = _one(*piece, depth, limit, budget, every)
+        each.append((found.value, _form(piece, found.order), nodes[start:stop], found))
+    each.sort(key=lambda entry: entry[:2])  # forms break ties of hashes
+    values = np.array([value for value, *_ in each], np.uint64)
+    total = mix(mix(values).sum(keepdims=True) + np.uint64(n_parts))
+    codes = np.empty(n_nodes, np.uint64)
+    for _, _, own_nodes, found in each:
+        codes[own_nodes] = mix(found.codes + total)
+    order = np.concatenate([own_nodes[found.order] for _, _, own_nodes, found in each])
+    return Found(codes, int(total[0]), order, all(found.finished for *_, found in each))
+
+
+def _one(*arguments: Any) -> Found:
+    codes, value, order, finished = search(*arguments)
+    return Found(codes, int(value), order.astype(np.int64), finished)
+
+
+def _form(arrays: GraphArrays, order: IntArray) -> Any:
+    """Return a part in this order as bytes."""
+    ptr, nbr, label, color = arrays
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    first, second = place[np.repeat(np.arange(len(order)), np.diff(ptr))], place[nbr]
+    ranks = np.lexsort((second, first))
+    return b"".join(array.tobytes() for array in (color[order], first[ranks], second[ranks], label[ranks]))

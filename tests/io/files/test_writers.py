@@ -214,8 +214,8 @@ SINGLE = {"type": texts("SINGLE")}
         (RawGraph(2, EDGE, {"symbol": texts("C", "Qq")}, SINGLE), "node 1 has the symbol 'Qq'"),
         (RawGraph(2, EDGE, {"symbol": texts("C", None)}, SINGLE), "symbol of node 1 is None"),
         (RawGraph(2, EDGE, {"symbol": texts("C", "O")}, {"type": texts("strong")}), "edge 0 has the type"),
-        (RawGraph(2, EDGE, {"symbol": texts("F", "F")}, {"type": texts("TRIPLE")}), "no valid molecule"),
-        (RawGraph(2, EDGE[:, [0, 0]], {"symbol": texts("C", "C")}, SINGLE), "no valid molecule"),
+        (RawGraph(2, EDGE, {"symbol": texts("F", "F")}, {"type": texts("TRIPLE")}), "not a valid molecule"),
+        (RawGraph(2, EDGE[:, [0, 0]], {"symbol": texts("C", "C")}, SINGLE), "not a valid molecule"),
         (RawGraph(2, EDGE, {"symbol": texts("C", "H")}, SINGLE), "hydrogen atoms that are nodes"),
         (
             RawGraph(2, EDGE, {"symbol": texts("C", "C"), "charge": np.array([0.5, 0])}, SINGLE),

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grnf import GraphError
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell
 from grnf.io.vectors import (
     VECTOR_FORMATS,
     ShardWriter,

@@ -18,14 +18,13 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch
 from grnf.io.files.archives import Member, new_member, open_archive
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.files.streams import Source
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["read_npz", "read_npz_blocks", "write_npz"]
 

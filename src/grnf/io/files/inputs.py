@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["Inputs", "input_paths", "is_several", "name_in_file", "named_block", "named_graphs", "titles"]
 

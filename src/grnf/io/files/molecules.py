@@ -18,8 +18,6 @@ import numpy as np
 
 from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch
-from grnf.io.cells import Cell
 from grnf.io.files.edge_table_write import Waiting, write_rows
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
 from grnf.io.files.records import Block, OnError, each_record, line_records
@@ -27,9 +25,8 @@ from grnf.io.files.streams import Source, decoded
 from grnf.io.files.survey import HEAD, named_smiles, smiles_by_content
 from grnf.io.files.tables import Row, cell, find_column, is_parquet, read_table
 from grnf.io.files.values import scalar_y
-from grnf.io.from_molecules import raw_from_smiles, smiles_from_raw
-from grnf.io.molecule_blocks import block_of_smiles
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
+from grnf.io.raw import BadGraph, Cell, RawBatch, RawGraph
 
 __all__ = [
     "block_of_texts",
@@ -148,7 +145,7 @@ def block_of_texts(values: Iterable[Any]) -> RawBatch:
         except GraphError as error:
             texts.append("")
             bad[place] = str(error)
-    batch = block_of_smiles(texts)
+    batch = batch_from_smiles(texts)
     return replace(batch, bad={**batch.bad, **bad}) if bad else batch
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias, TypeVar
 
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch
 from grnf.io.files.streams import Source
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["Block", "OnError", "each_record", "line_records", "to_the_end"]
 

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.files.rows import typed_numbers, unpacked_y
-from grnf.io.raw import LARGEST_GRAPH
+from grnf.io.raw import LARGEST_GRAPH, RawBatch, RawColumn
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Layouts", "RowBlock", "Texts"]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.columns import undirected_once
+from grnf.io.from_arrays import undirected_once
 from grnf.io.raw import RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 

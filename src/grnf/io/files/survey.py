@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from grnf.errors import GraphError
-from grnf.io.cells import ABSENT
 from grnf.io.files.streams import Source
 from grnf.io.files.tables import cell, find_column, read_table
+from grnf.io.raw import ABSENT
 
 __all__ = [
     "HEAD",

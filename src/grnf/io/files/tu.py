@@ -19,12 +19,11 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
-from grnf.io.batch import RawBatch, RawColumn
 from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.streams import Source
 from grnf.io.files.tu_arcs import OF_EDGES, Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
-from grnf.io.raw import BadGraph, RawGraph, checked_raw
+from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["TUData", "is_tu_folder", "read_tu", "read_tu_graphs"]

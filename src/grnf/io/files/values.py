@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.columns import as_column
+from grnf.io.raw import as_column
 
 __all__ = [
     "check_names",

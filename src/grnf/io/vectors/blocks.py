@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
 __all__ = [

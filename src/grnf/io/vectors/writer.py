@@ -30,7 +30,7 @@ import numpy as np
 from grnf._utils.files import atomic_write, check_free, room_for, sealed, sync, unsealed, write_json
 from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
-from grnf.io.cells import Cell
+from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
 from grnf.io.vectors.formats import FORMATS, ShardedFile, appended, parquet_vectors, vector_format
 from grnf.io.vectors.read import MANIFEST, is_shard_folder

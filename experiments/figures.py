@@ -1,0 +1,36 @@
+"""Figures of the experiments, in the style of the command line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grnf._utils.files import atomic_write
+from grnf.cli.figures import COLORS, new_figure
+
+__all__ = ["COLORS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes"]
+
+MARKERS = ["o", "^", "s", "D", "v", "P"]
+
+
+def scatter_classes(axes: Any, points: Any, y: Any, names: Sequence[str]) -> None:
+    """Draw a map of graphs, one point each, in the colors and markers of their classes."""
+    for label, name in enumerate(names):
+        look = {"color": COLORS[label], "marker": MARKERS[label], "alpha": 0.75, "linewidths": 0}
+        axes.scatter(*points[y == label].T, s=18, label=name, **look)
+
+
+def save_figure(figure: Any, stem: Path) -> None:
+    """Write the figure as stem.png and stem.pdf."""
+    for suffix, options in ((".png", {"dpi": 130}), (".pdf", {"metadata": {"CreationDate": None}})):
+        with atomic_write(stem.with_suffix(suffix), "wb") as file:
+            figure.savefig(file, format=suffix[1:], **options)
+
+
+def png_bytes(figure: Any) -> bytes:
+    """Return the figure as the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    return buffer.getvalue()

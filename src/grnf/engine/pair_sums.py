@@ -1,0 +1,445 @@
+"""U_2 = sum over ordered pairs of distinct nodes of rho_e( t(v_1, v_2) ), and its derivative.
+
+t(i, j) = a_i + b_j + e, where e depends on the value of the edge between i and j, and is 0 without one.
+
+Pair by pair: for each i first all j without an edge, then a run of neighbours for each value, so that every
+pair costs one step whether it carries an edge or not. By sorting, for large graphs and relu or ramp, in
+O(n log n + |E|) per channel: all pairs as if there were no edges, less those of a node with itself; then
+those with an edge are corrected.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grnf._utils.jit import compiled, inner
+from grnf.engine.coefficients import Coefficients
+from grnf.engine.counting import counted
+from grnf.engine.neighbours import Neighbours, neighbours
+from grnf.engine.node_sums import add_node_sums
+from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape
+from grnf.engine.rows import (
+    RAMP,
+    RELU,
+    Activation,
+    activate,
+    add_heads,
+    add_slope,
+    evaluate,
+    project,
+)
+from grnf.engine.schedule import GRAPHS, TILE, fitting_tile
+from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
+from grnf.engine.statistics import Statistics
+from grnf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["node_and_pair_sums", "pair_sum_slopes", "sorted_pair_sum_slopes", "sorted_pair_sums"]
+
+
+def node_and_pair_sums(
+    s: Statistics,
+    c1: Coefficients,
+    c2: Coefficients | None,
+    rho: Activation,
+    large: BoolArray,
+    scale: FloatArray,
+    bias: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2; scale[g] = u.
+
+    U_2 of `large` graphs is left out, and of all of them where it has no channels.
+    """
+    nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
+    edges = None if c2 is None else neighbours(s, left_out=large)
+    left_out, tile = large | (s.sizes < 2), TILE
+    if not large.all():
+        tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
+    for first in range(0, len(scale), GRAPHS):  # so few that their sums stay in the cache
+        last = min(first + GRAPHS, len(scale))
+        out[first:last] = bias
+        add_node_sums(
+            rho, *nodes, c1.nodes, c1.totals, c1.bias, c1.head, c1.segments,
+            TILE, scale, first, last, U, out,
+        )  # fmt: skip
+        if c2 is not None and edges is not None:
+            _add_pair_sums(
+                rho, *nodes, edges.ptr, edges.node, edges.weight, edges.value, edges.value_ptr, edges.values,
+                left_out, c2.nodes, c2.pairs, c2.totals, c2.bias, c2.head, c2.segments,
+                tile, scale, first, last, U, out,
+            )  # fmt: skip
+
+
+@compiled
+def _add_pair_sums(
+    rho: Activation,
+    rows: FloatArray,
+    node_ptr: IntArray,
+    node_weight: FloatArray,
+    row_totals: FloatArray,
+    ptr: IntArray,
+    others: IntArray,
+    weights: FloatArray,
+    value: IntArray,
+    value_ptr: IntArray,
+    values: FloatArray,
+    left_out: BoolArray,
+    c_nodes: FloatArray,
+    c_pairs: FloatArray,
+    c_totals: FloatArray,
+    bias: FloatArray,
+    head: FloatArray,
+    segments: IntArray,
+    tile: int,
+    scale: FloatArray,
+    first_graph: int,
+    last_graph: int,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+
+    `sums` is scratch.
+    """
+    # not 0 and 1 themselves: each would be compiled as a type of its own
+    dtype, zero, one = bias.dtype, tile - tile, tile // tile
+    largest = zero
+    for g in range(first_graph, last_graph):
+        if not left_out[g]:
+            largest = max(largest, node_ptr[g + 1] - node_ptr[g])
+    for start in range(0, len(bias), tile):
+        stop = min(start + tile, len(bias))
+        width = stop - start
+        a, b = np.empty((largest, width), dtype), np.empty((largest, width), dtype)
+        constant, scratch = np.empty((one, width), dtype), np.empty((one + one, width), dtype)
+        zeros, shared, U, known = np.zeros(width, dtype), bias[start:stop], sums[:width], np.nan
+        for g in range(first_graph, last_graph):
+            if left_out[g]:
+                continue
+            if scale[g] != known:
+                known = scale[g]
+                first_nodes = evaluate(c_nodes, zero, known, start, stop)
+                second_nodes = evaluate(c_nodes, one, known, start, stop)
+                if len(rho) == RELU:
+                    for f in range(len(second_nodes)):
+                        for h in range(width):
+                            second_nodes[f, h] = -second_nodes[f, h]
+                pairs = evaluate(c_pairs, zero, known, start, stop)
+                totals = evaluate(c_totals, zero, known, start, stop)
+            first, count = node_ptr[g], node_ptr[g + 1] - node_ptr[g]
+            project(row_totals, g, one, totals, shared, constant)
+            project(rows, first, count, first_nodes, constant[0], a)
+            project(rows, first, count, second_nodes, zeros, b)
+            n_values = value_ptr[g + 1] - value_ptr[g]
+            edge = np.empty((n_values, width), dtype)
+            project(values, value_ptr[g], n_values, pairs, zeros, edge)
+            U[:] = 0
+            weight = node_weight[first : first + count]
+            _add_pairs(rho, a, b, weight, ptr, others, weights, value, first, edge, zeros, scratch, U)
+            add_heads(U, known * known, head, segments, start, out[g])
+
+
+@inner
+def _add_pairs(
+    rho: Activation,
+    a: FloatArray,
+    b: FloatArray,
+    weight: FloatArray,
+    ptr: IntArray,
+    node: IntArray,
+    entry_weight: FloatArray,
+    value: IntArray,
+    first: int,
+    edge: FloatArray,
+    zeros: FloatArray,
+    scratch: FloatArray,
+    U: FloatArray,
+) -> None:
+    """U += sum over ordered pairs of rho(a_i + b_j + e(i, j)). For the ReLU b holds -b_j.
+
+    relu(a_i + e + b_j) = max(a_i + e, -b_j) + b_j takes one operation less in the loop over pairs.
+    """
+    n, width = len(weight), len(U)
+    partial, row = scratch[0], scratch[1]
+    everyone = counted(n)
+    free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
+    total = 0.0
+    for i in range(n):
+        total += weight[i]
+    others = a.dtype.type(total - 1)
+    for i in range(n):
+        for j in range(n):
+            free[i, j] = weight[i] * weight[j]
+        free[i, i] -= weight[i]
+        for entry in range(ptr[first + i], ptr[first + i + 1]):
+            free[i, node[entry]] -= entry_weight[entry]
+    for i in range(0, n, 2):
+        if len(rho) == RELU:
+            k = min(i + 1, n - 1)
+            once = a.dtype.type(k - i)  # 0 where there is no second row
+            w0, w1 = -weight[i] * others, -once * weight[k] * others
+            for h in range(width):
+                partial[h] = w0 * b[i, h] + w1 * b[k, h]
+            _add_rows_relu(a, b, free, i, partial)
+        else:
+            partial[:] = 0
+        for k in range(i, min(i + 2, n)):
+            if len(rho) != RELU:
+                _add_run(rho, a[k], zeros, b, everyone, free[k], row, partial)
+            entry, last = ptr[first + k], ptr[first + k + 1]
+            while entry < last:
+                end = entry + 1
+                while end < last and value[end] == value[entry]:
+                    end += 1
+                e = edge[value[entry]]
+                _add_run(rho, a[k], e, b, node[entry:end], entry_weight[entry:end], row, partial)
+                entry = end
+        for h in range(width):
+            U[h] += partial[h]
+
+
+@inner
+def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
+    """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
+    n, k = len(weight), min(i + 1, len(weight) - 1)
+    once = weight.dtype.type(k - i)  # 0 where there is no second row
+    j = 0
+    while j + 4 <= n:
+        w0, w1, w2, w3 = weight[i, j], weight[i, j + 1], weight[i, j + 2], weight[i, j + 3]
+        v0, v1 = once * weight[k, j], once * weight[k, j + 1]
+        v2, v3 = once * weight[k, j + 2], once * weight[k, j + 3]
+        for h in range(len(partial)):
+            x, y = a[i, h], a[k, h]
+            b0, b1, b2, b3 = b[j, h], b[j + 1, h], b[j + 2, h], b[j + 3, h]
+            low = ((partial[h] + w0 * max(x, b0)) + w1 * max(x, b1)) + w2 * max(x, b2)
+            high = ((low + w3 * max(x, b3)) + v0 * max(y, b0)) + v1 * max(y, b1)
+            partial[h] = (high + v2 * max(y, b2)) + v3 * max(y, b3)
+        j += 4
+    while j < n:
+        w0, v0 = weight[i, j], once * weight[k, j]
+        for h in range(len(partial)):
+            b0 = b[j, h]
+            partial[h] = (partial[h] + w0 * max(a[i, h], b0)) + v0 * max(a[k, h], b0)
+        j += 1
+
+
+@inner
+def _add_run(
+    rho: Activation,
+    a: FloatArray,
+    e: FloatArray,
+    b: FloatArray,
+    js: IntArray,
+    ws: FloatArray,
+    row: FloatArray,
+    partial: FloatArray,
+) -> None:
+    """Partial += sum over the run of w_j rho(a + e + b_j); for the ReLU max(a + e, b_j). `row` is scratch."""
+    width, count = len(partial), len(js)
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    item = 0
+    if len(rho) == RELU:
+        while item + 4 <= count:
+            j0, j1, j2, j3 = js[item], js[item + 1], js[item + 2], js[item + 3]
+            w0, w1, w2, w3 = ws[item], ws[item + 1], ws[item + 2], ws[item + 3]
+            for h in range(width):
+                x = a[h] + e[h]
+                low = (partial[h] + w0 * max(x, b[j0, h])) + w1 * max(x, b[j1, h])
+                partial[h] = (low + w2 * max(x, b[j2, h])) + w3 * max(x, b[j3, h])
+            item += 4
+    while item < count:
+        j0, w0 = js[item], ws[item]
+        j1, w1 = (js[item + 1], ws[item + 1]) if item + 1 < count else (j0, zero)
+        item += 2
+        if w0 == 0 and w1 == 0:
+            continue
+        if len(rho) == RELU:
+            for h in range(width):
+                x = a[h] + e[h]
+                partial[h] = (partial[h] + w0 * max(x, b[j0, h])) + w1 * max(x, b[j1, h])
+        elif len(rho) == RAMP:
+            for h in range(width):
+                x = a[h] + e[h]
+                first = w0 * min(max(x + b[j0, h], zero), one)
+                partial[h] = (partial[h] + first) + w1 * min(max(x + b[j1, h], zero), one)
+        else:
+            for j, w in ((j0, w0), (j1, w1)):
+                if w != 0:
+                    for h in range(width):
+                        row[h] = a[h] + e[h] + b[j, h]
+                    activate(rho, row)
+                    for h in range(width):
+                        partial[h] += w * row[h]
+
+
+@compiled
+def pair_sum_slopes(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    rho: Activation,
+    tile: int,
+    scale: FloatArray,
+    graphs: IntArray,
+    d_out: FloatArray,
+    out: Slopes,
+) -> None:
+    """Add the derivatives of u^2 U_2 of these graphs, given those of all features, d_out[g]."""
+    for g in graphs:
+        if s.sizes[g] < 2:
+            continue
+        weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
+        for start in range(0, len(c.bias), tile):
+            tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
+            _add_pair_slopes(rho, near, s.node_ptr[g], weight, tape)
+            finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
+
+
+@compiled
+def _add_pair_slopes(
+    rho: Activation, near: Neighbours, first: int, weight: FloatArray, tape: Tape, corrects: bool = False
+) -> None:
+    """Add U_2 and the derivatives of its rows: pairs without an edge, then those with one.
+
+    Where it `corrects`, all pairs are there as if there were no edges: then those of a node with itself and
+    those with an edge are taken away first.
+    """
+    n, width = len(weight), len(tape.U)
+    a, b, db = tape.nodes[0], tape.nodes[1], tape.d_nodes[1]
+    row, slope = np.empty(width, a.dtype), np.empty(width, a.dtype)
+    partial, none = np.zeros(width, a.dtype), np.zeros(width, a.dtype)
+    free = np.zeros(n, a.dtype)  # numbers of pairs without an edge
+    for i in range(n):
+        da = tape.d_nodes[0, i]
+        if corrects:
+            add_slope(rho, -weight[i], a[i], b[i], none, tape.dU, row, slope, partial, da, db[i])
+        else:
+            for j in range(n):
+                free[j] = weight[i] * weight[j]
+            free[i] -= weight[i]
+            for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+                free[near.node[entry]] -= near.weight[entry]
+            for j in range(n):
+                if free[j] != 0:
+                    add_slope(rho, free[j], a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
+        for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
+            j, value, w = near.node[entry], near.value[entry], near.weight[entry]
+            edge, d_edge = tape.edges[0, value], tape.d_edges[0, value]
+            if corrects:
+                add_slope(rho, -w, a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
+            add_slope(rho, w, a[i], b[j], edge, tape.dU, row, slope, partial, da, db[j])
+            for h in range(width):
+                d_edge[h] += slope[h]
+        for h in range(width):
+            tape.U[h] += partial[h]
+            partial[h] = 0
+
+
+def sorted_pair_sums(
+    s: Statistics, c: Coefficients, rho: Activation, tile: int, scale: FloatArray, graph: int, out: FloatArray
+) -> None:
+    """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
+    weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
+    ab, columns = np.empty((0, 0), c.bias.dtype), np.empty((0, 0), c.bias.dtype)
+    for start in range(0, len(c.bias), tile):
+        stop = min(start + tile, len(c.bias))
+        if ab.shape[1] != 2 * (stop - start):  # kept from tile to tile: fresh memory is slow
+            ab = np.empty((len(weight), 2 * (stop - start)), c.bias.dtype)
+            columns = np.empty(ab.shape[::-1], c.bias.dtype)
+        pairs = _tile(s, c, scale[graph], graph, start, ab)
+        transpose(ab, columns)
+        U = pair_sums_of_columns(rho, columns, weight)
+        _correct(rho, s, graph, ab, pairs, U)
+        add_heads(U, scale[graph] ** 2, c.head, c.segments, start, out[graph])
+
+
+@compiled
+def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: FloatArray) -> FloatArray:
+    """Write rows [a_i | b_i] of some channels to ab; return the coefficients of edges."""
+    width = ab.shape[1] // 2
+    stop = start + width
+    shared, constant = np.empty((1, width), c.bias.dtype), np.zeros(2 * width, c.bias.dtype)
+    both = np.empty((c.nodes.shape[2], 2 * width), c.bias.dtype)
+    both[:, :width] = evaluate(c.nodes, 0, u, start, stop)
+    both[:, width:] = evaluate(c.nodes, 1, u, start, stop)
+    project(s.totals, g, len(shared), evaluate(c.totals, 0, u, start, stop), c.bias[start:stop], shared)
+    constant[:width] = shared[0]
+    project(s.nodes, s.node_ptr[g], len(ab), both, constant, ab)
+    return evaluate(c.pairs, 0, u, start, stop)
+
+
+@compiled
+def _correct(
+    rho: Activation, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray
+) -> None:
+    """U += sum over edges of rho(a_i + b_j + e) - rho(a_i + b_j), less sum_i rho(a_i + b_i).
+
+    A pair {i, j} is met once, for both of its orders, so that far rows are fetched once.
+    """
+    width, columns = len(U), s.pairs.shape[1]
+    half = columns // 2 if s.directed else 0
+    zeros, values = np.zeros(width, ab.dtype), np.zeros((2, columns), ab.dtype)
+    edge, partial = np.zeros((2, width), ab.dtype), np.zeros(width, ab.dtype)
+    zero, top = ab.dtype.type(0), ab.dtype.type(1 if len(rho) == RAMP else np.inf)
+    for i in range(len(ab)):
+        mine = ab[i]
+        a, b = mine[:width], mine[width:]
+        for h in range(width):
+            partial[h] = a[h] + b[h]
+        activate(rho, partial)
+        for h in range(width):
+            U[h] -= s.node_weight[s.node_ptr[g] + i] * partial[h]
+    partial[:] = 0
+    last = known = np.int64(-1)
+    for pair in range(s.pair_ptr[g], s.pair_ptr[g + 1]):
+        i = s.pair_nodes[pair, 0]
+        if i != last:  # short sums in single precision, long ones in double
+            last = i
+            for h in range(width):
+                U[h] += partial[h]
+            partial[:] = 0
+        if known < 0 or not _same(s.pairs[pair], s.pairs[known]):
+            known = np.int64(pair)
+            for f in range(columns):
+                values[0, f], values[1, f] = s.pairs[pair, f], s.pairs[pair, (f + half) % columns]
+            project(values, 0, 2, pairs, zeros, edge)
+        w, mine, other = s.pair_weight[pair], ab[i], ab[s.pair_nodes[pair, 1]]
+        a, b, c, d = mine[:width], mine[width:], other[:width], other[width:]
+        for h in range(width):
+            x, y = a[h] + d[h], c[h] + b[h]
+            there = min(max(x + edge[0, h], zero), top) - min(max(x, zero), top)
+            back = min(max(y + edge[1, h], zero), top) - min(max(y, zero), top)
+            partial[h] += w * (there + back)
+    for h in range(width):
+        U[h] += partial[h]
+
+
+@compiled
+def _same(a: FloatArray, b: FloatArray) -> bool:
+    for f in range(len(a)):  # noqa: SIM110 numba knows no generators
+        if a[f] != b[f]:
+            return False
+    return True
+
+
+def sorted_pair_sum_slopes(
+    s: Statistics,
+    near: Neighbours,
+    c: Coefficients,
+    rho: Activation,
+    tile: int,
+    scale: FloatArray,
+    graph: int,
+    d_out: FloatArray,
+    out: Slopes,
+) -> None:
+    """Add the derivatives of u^2 U_2 of one graph, given those of all features, d_out[graph]."""
+    weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
+    for start in range(0, len(c.bias), tile):
+        tape = start_tape(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)
+        tape.U[:] += pair_sums(rho, tape.nodes[0], tape.nodes[1], weight)
+        masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
+        for d, mass in zip(tape.d_nodes, masses, strict=True):
+            d += weight[:, np.newaxis] * mass * tape.dU
+        _add_pair_slopes(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
+        finish_tape(s, near, c, scale[graph], graph, start, tape, d_out, out)

@@ -1,0 +1,247 @@
+"""Lifts that label nodes by hashes: Weisfeiler-Lehman (WL) labels, and codes of individualized nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from grnf._utils.hashing import GOLDEN, mix
+from grnf._utils.rules import Int, OneOf, Table
+from grnf.collection import encode
+from grnf.graphs import Codes, GraphBatch, number_keys
+from grnf.io.encode import AttributeEncoder
+from grnf.lifts.base import DIRECTION, Lift, arcs, pieces
+from grnf.lifts.columns import indicator_columns
+from grnf.symmetry import LIMIT, node_codes
+from grnf.typing import BoolArray, FloatArray, Keys
+
+__all__ = ["Individualize", "WeisfeilerLehman", "hashed_rows", "refined_labels"]
+
+
+class LabelLift(Lift):
+    """A lift that gives each node labels: 64-bit numbers that can only be compared for equality."""
+
+    dim: int | None
+    seed: int
+
+    def _labels(self, batch: GraphBatch) -> list[Keys]:
+        """Return some labels of all nodes."""
+        raise NotImplementedError
+
+    def _blank_encoder(self) -> AttributeEncoder:
+        return AttributeEncoder(unseen="open")
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        found = [self._labels(piece) for piece in pieces(batch)]
+        labels = [np.concatenate(some) for some in zip(*found, strict=True)]
+        width = batch.node_width + batch.node_codes.values.shape[1]
+        name = f"{type(self).__name__} after {width}"  # a lift may come twice in a chain
+        if self.dim is not None:
+            numbers = np.hstack([_numbers(label, self.dim, self.seed) for label in labels])
+            keys = number_keys("node", numbers.shape[1], name)
+            return replace(
+                batch,
+                node_attr=np.hstack([batch.node_attr, numbers]),
+                node_keys=np.concatenate([batch.node_keys, keys]),
+            )
+        codes = batch.node_codes
+        for label, key in zip(labels, number_keys("node", len(labels), name), strict=True):
+            codes = _with_column(codes, label ^ key)
+        return replace(batch, node_codes=codes)
+
+
+class WeisfeilerLehman(LabelLift):
+    """Adds the Weisfeiler-Lehman label of each node, at every depth from 0 on.
+
+    The label of depth 0 is a hash of the node's categories; that of depth t + 1 a hash of the node's label
+    and of the collection of labels around it, together with the categories of the edges. A label is the
+    same wherever it occurs, in graphs seen before or not: there is no vocabulary.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Rounds of refinement; 0 is the code of the node's categories alone.
+    dim : int, optional
+        By default each label is a channel of its own, as a category of an open vocabulary is. A number asks
+        for a code in its place: so many normal numbers of variance 1 / dim for each depth, which a
+        counter-based hash makes of the label. Products of codes are near 1 for equal labels, near 0 for
+        others; they are few channels, for maps that need a fixed set of them.
+    columns : "categories" or "all", default="categories"
+        Attributes that labels start from: those that were 0 or 1 only in `fit`, as one-hot categories are;
+        or all, compared to the last bit.
+    seed : int, default=0
+        Another seed gives other codes; with `dim` only.
+    direction : "any", "out" or "in", default="any"
+        Which arcs of directed graphs lead to a neighbor.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> paths = [Graph(3, [(0, 1), (1, 2)]), Graph(2, [(0, 1)])]
+    >>> lifted = WeisfeilerLehman(depth=1, dim=4).fit_transform(paths)
+    >>> codes = lifted.node_attr[:, 4:]  # of depth 1: ends of paths agree, the middle differs
+    >>> [bool((codes[0] == row).all()) for row in codes]
+    [True, False, True, True, True]
+    """
+
+    _rules: ClassVar[Table] = {
+        "depth": [Int(0)],
+        "dim": [Int(1), OneOf(None)],
+        "columns": [OneOf("categories", "all")],
+        "seed": [Int(0)],
+        "direction": [DIRECTION],
+    }
+
+    def __init__(
+        self,
+        depth: int = 3,
+        dim: int | None = None,
+        *,
+        columns: Literal["categories", "all"] = "categories",
+        seed: int = 0,
+        direction: Literal["any", "out", "in"] = "any",
+    ) -> None:
+        self.depth = depth
+        self.dim = dim
+        self.columns = columns
+        self.seed = seed
+        self.direction = direction
+
+    def _fit_batch(self, batch: GraphBatch) -> None:
+        self.node_columns_ = self._chosen(batch.node_attr)
+        self.edge_columns_ = self._chosen(batch.edge_attr)
+
+    def _chosen(self, attributes: FloatArray) -> npt.NDArray[np.bool_]:
+        everyone = np.ones(attributes.shape[1], dtype=bool)
+        return everyone if self.columns == "all" else indicator_columns(attributes)
+
+    def _labels(self, batch: GraphBatch) -> list[Keys]:
+        """Return the labels of all nodes at each depth."""
+        nodes = hashed_rows(batch.node_attr[:, self.node_columns_], batch.node_codes)
+        edges = hashed_rows(batch.edge_attr[:, self.edge_columns_], batch.edge_codes)
+        return refined_labels(batch, self.depth, nodes, edges, self.direction)
+
+
+class Individualize(LabelLift):
+    """Adds a code of each node that tells graphs apart which no labels of neighbors tell apart.
+
+    Labels (attributes of nodes, self-loops) are refined by those of the neighbors, with the values and
+    directions of the edges, until that ends. Then the nodes of the first of the largest cells get a label
+    of their own in turn, and labels are refined again, and so on. A branch that ends with all labels
+    different is a certificate of the whole graph; where all branches below a place are the same graph, by
+    automorphisms that are checked, one of them is enough. The codes are the same bits under any numbering
+    of the nodes. Where the tree of a graph is finished (`finished` tells), two nodes, of one graph or of
+    two, have the same code only if an isomorphism maps one to the other, but for collisions of 64 bits.
+
+    Codes say "different", not "how different": graphs that differ by one edge share none. `ClosedWalks` is a
+    smooth companion.
+
+    Parameters
+    ----------
+    depth : int, optional
+        Levels of the tree that are looked at in full; by default as many as it takes. 0 is refinement
+        alone, unless all branches are the same graph.
+    limit : int, default=20_000
+        Nodes of a level, at most. A level that would have more is not begun, for no node of the graph: a rule
+        that does not depend on the numbering.
+    dim : int, optional
+        By default each code is a channel of its own, as a category of an open vocabulary is: codes are
+        equal or different and nothing else, so that is all there is to them. A number asks for so many
+        normal numbers of variance 1 / dim in its place, as `WeisfeilerLehman` gives: few channels, for maps
+        that need a fixed set of them.
+    seed : int, default=0
+        Another seed gives other numbers; with `dim` only.
+
+    Examples
+    --------
+    >>> from grnf import GRNF, Graph
+    >>> from sklearn.pipeline import make_pipeline
+    >>> hexagon = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
+    >>> triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    >>> model = make_pipeline(Individualize(), GRNF(16, orders={1: 1.0}, random_state=0))
+    >>> Z = model.fit_transform([hexagon, triangles, hexagon.permuted([3, 1, 4, 0, 5, 2])])
+    >>> bool(np.linalg.norm(Z[0] - Z[1]) > 0.01), bool((Z[0] == Z[2]).all())
+    (True, True)
+    """
+
+    _rules: ClassVar[Table] = {
+        "depth": [Int(0), OneOf(None)],
+        "limit": [Int(1)],
+        "dim": [Int(1), OneOf(None)],
+        "seed": [Int(0)],
+    }
+
+    def __init__(
+        self, depth: int | None = None, limit: int = LIMIT, *, dim: int | None = None, seed: int = 0
+    ) -> None:
+        self.depth = depth
+        self.limit = limit
+        self.dim = dim
+        self.seed = seed
+
+    def finished(self, X: Any) -> BoolArray:
+        """Return which graphs have a finished tree: their codes are complete."""
+        check_is_fitted(self)
+        batch = encode(X, self.encoder_).batch
+        found = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]
+        return np.concatenate(found)
+
+    def _labels(self, batch: GraphBatch) -> list[Keys]:
+        return [node_codes(batch, depth=self.depth, limit=self.limit).codes]
+
+
+def refined_labels(
+    batch: GraphBatch, depth: int, nodes: Keys, edges: Keys, direction: str = "any"
+) -> list[Keys]:
+    """Return the labels of all nodes at depths 0 .. `depth`, from first labels of nodes and of edges."""
+    sources, targets, numbers = arcs(batch, direction)
+    n_nodes = int(batch.node_ptr[-1])
+    order = sp.csr_array(
+        (np.arange(1, len(sources) + 1), (sources, np.arange(len(sources)))),
+        shape=(n_nodes, len(sources)),
+    )
+    arc = order.indices  # arcs by their source; columns are distinct, so nothing is summed
+    neighbor, edge = targets[arc], edges[numbers[arc]]
+    labels = [nodes]
+    for _ in range(depth):
+        running = np.zeros(len(arc) + 1, dtype=np.uint64)
+        np.cumsum(mix(labels[-1][neighbor] ^ edge), out=running[1:])
+        around = running[order.indptr[1:]] - running[order.indptr[:-1]]  # modulo 2^64, as hashes may
+        labels.append(mix(mix(labels[-1]) * np.uint64(3) + around))
+    return labels
+
+
+def hashed_rows(values: FloatArray, codes: Codes) -> Keys:
+    """Hash each row of numbers and categories; equal rows are equal hashes."""
+    hashed = np.zeros(len(values), dtype=np.uint64)
+    for column in values.T:
+        bits = (column + 0.0).astype(np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
+        hashed = mix(hashed ^ mix(bits))
+    keys = np.append(codes.keys, np.uint64(0))  # -1, no category, is the last place
+    for places in codes.values.T:
+        hashed = mix(hashed ^ mix(keys[places]))
+    return hashed
+
+
+def _with_column(codes: Codes, column: Keys) -> Codes:
+    """Return categories with one more column, of these keys mixed."""
+    own, place = np.unique(mix(column), return_inverse=True)
+    keys = np.union1d(codes.keys, own)
+    values = np.column_stack([codes.among(keys).values, np.searchsorted(keys, own)[place]])
+    return Codes(values, keys)
+
+
+def _numbers(labels: Keys, dim: int, seed: int) -> FloatArray:
+    """Return `dim` normal numbers of variance 1 / dim for each label, by Box and Muller."""
+    distinct, place = np.unique(labels, return_inverse=True)
+    keyed = mix(distinct ^ mix(np.array([seed], dtype=np.uint64)))
+    counters = np.arange(1, 2 * dim + 1, dtype=np.uint64) * GOLDEN
+    uniform = (mix(keyed[:, np.newaxis] + counters) >> np.uint64(11)) * 2.0**-53
+    radius = np.sqrt(-2 * np.log1p(-uniform[:, :dim]))
+    codes = radius * np.cos(2 * np.pi * uniform[:, dim:]) / np.sqrt(dim)
+    return np.asarray(codes[place])

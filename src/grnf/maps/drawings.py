@@ -1,0 +1,296 @@
+"""Graphs as they are drawn on a map: positions of nodes in two bytes each, kinds of nodes, values of edges.
+
+Molecules look as chemists draw them: coordinates of RDKit, symbols, hydrogens, charges, orders of bonds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grnf._utils.arrays import offsets
+from grnf.errors import GraphError
+from grnf.io.from_molecules import molecule_of_raw, quiet_rdkit
+from grnf.io.raw import RawGraph
+from grnf.maps.columns import in_order
+from grnf.maps.springs import LARGEST, spring_positions
+from grnf.typing import FloatArray
+
+__all__ = ["Drawings", "draw_graphs"]
+
+MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
+"""Flags of a drawing."""
+
+MOST_EDGES = 800
+"""Edges of a graph that are drawn; of more, an even choice."""
+
+NO_KIND = 255
+LEVELS = 15
+SIDE, STEP = 65_535, 16
+"""Coordinates are whole numbers up to 65,535, rounded to 16: finer than a pixel, and they pack better."""
+
+ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3, "AROMATIC": 4}
+SUBSCRIPTS = {1: "", 2: "₂", 3: "₃", 4: "₄"}
+NAMES = ("flags", "n_nodes", "n_edges", "x", "y", "kind", "source", "target", "value")
+BYTES = dict(zip(NAMES, (1, 2, 2, 2, 2, 1, 2, 2, 1), strict=True))
+"""Bytes of the numbers in the columns of `Drawings`, in the order in which the page reads them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawings:
+    """Pictures of many graphs, one below the other.
+
+    Parameters
+    ----------
+    flags : array of uint8, shape (n_graphs,)
+    n_nodes, n_edges : arrays of uint16, shape (n_graphs,)
+        What is drawn; both 0 for a graph that is too large.
+    x, y : arrays of uint16
+        Places of nodes.
+    kind : array of uint8
+        Number of each node's kind, 255 for none.
+    source, target : arrays of uint16
+        Ends of edges, in the numbers of their graph.
+    value : array of uint8
+        Order of a bond (4: aromatic), or level of the value of an edge, 1 to 15; 0 where there is none.
+    kinds : list of str
+        What the kinds are called.
+    """
+
+    flags: npt.NDArray[np.uint8]
+    n_nodes: npt.NDArray[np.uint16]
+    n_edges: npt.NDArray[np.uint16]
+    x: npt.NDArray[np.uint16]
+    y: npt.NDArray[np.uint16]
+    kind: npt.NDArray[np.uint8]
+    source: npt.NDArray[np.uint16]
+    target: npt.NDArray[np.uint16]
+    value: npt.NDArray[np.uint8]
+    kinds: list[str]
+
+    def __len__(self) -> int:
+        return len(self.flags)
+
+    def block(self, start: int, stop: int) -> list[npt.NDArray[Any]]:
+        """Return the arrays of some graphs, in the order in which the page reads them."""
+        nodes, edges = offsets(self.n_nodes), offsets(self.n_edges)
+        ranges = [(start, stop), (nodes[start], nodes[stop]), (edges[start], edges[stop])]
+        return [getattr(self, name)[slice(*ranges[at // 3])] for at, name in enumerate(BYTES)]
+
+    def and_more(self, others: Drawings) -> Drawings:
+        """Return these and others, whose kinds get new numbers."""
+        kinds = list(dict.fromkeys([*self.kinds, *others.kinds]))[:NO_KIND]
+        number = {name: code for code, name in enumerate(kinds)}
+        table = np.full(NO_KIND + 1, NO_KIND, np.uint8)
+        for code, name in enumerate(others.kinds):
+            table[code] = number.get(name, NO_KIND)
+        arrays = {
+            field.name: np.concatenate([getattr(self, field.name), getattr(others, field.name)])
+            for field in fields(self)
+            if field.name not in ("kinds", "kind")
+        }
+        return Drawings(**arrays, kind=np.concatenate([self.kind, table[others.kind]]), kinds=kinds)
+
+
+def draw_graphs(graphs: Sequence[RawGraph], positions: str | None = None) -> Drawings:
+    """Draw graphs: molecules as RDKit does, others by springs, or at the positions of a node column.
+
+    Parameters
+    ----------
+    graphs : sequence of RawGraph
+    positions : str, optional
+        Node column with at least two numbers per node.
+
+    Examples
+    --------
+    >>> drawn = draw_graphs([RawGraph(2, np.array([[0, 1]]))])
+    >>> drawn.n_nodes, drawn.x.dtype
+    (array([2], dtype=uint16), dtype('uint16'))
+    """
+    names = [_kinds_of(graph) for graph in graphs]
+    seen = Counter(name for own in names for name in own if name is not None)
+    kinds = sorted((name for name, _ in seen.most_common(NO_KIND)), key=in_order)
+    code: dict[str | None, int] = {name: number for number, name in enumerate(kinds)}
+    low, high = _range_of_values(graphs)
+    drawn = []
+    for index, (graph, own) in enumerate(zip(graphs, names, strict=True)):
+        where = None if positions is None else _given_positions(graph, positions, index)
+        drawn.append(_drawing(graph, [code.get(name, NO_KIND) for name in own], where, low, high))
+    arrays = {}
+    for at, (name, width) in enumerate(BYTES.items()):
+        column, kind = [one[at] for one in drawn], f"u{width}"
+        parts = np.array(column, kind) if at < 3 else np.concatenate([np.empty(0, kind), *column])
+        arrays[name] = parts.astype(kind)
+    return Drawings(**arrays, kinds=kinds)
+
+
+def _drawing(
+    graph: RawGraph, kinds: list[int], where: FloatArray | None, low: float, high: float
+) -> list[Any]:
+    """Return the columns of one graph, in the order of `Drawings`."""
+    molecule = is_molecule(graph)
+    flags = MOLECULE * molecule | DIRECTED * graph.directed
+    if graph.n_nodes > LARGEST:
+        return [flags | TOO_LARGE, 0, 0, *([] for _ in range(6))]
+    edges = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
+    values = bond_orders(graph) if molecule else _levels(graph, low, high)
+    if where is None and molecule:
+        where = molecule_positions(graph)
+    x, y = _packed(spring_positions(graph.n_nodes, edges) if where is None else where)
+    if len(edges) > MOST_EDGES:
+        kept = np.linspace(0, len(edges) - 1, MOST_EDGES).astype(np.int64)
+        edges, values, flags = edges[kept], values[kept], flags | THINNED
+    return [flags, graph.n_nodes, len(edges), x, y, kinds, edges[:, 0], edges[:, 1], values]
+
+
+def _given_positions(graph: RawGraph, column: str, index: int) -> FloatArray:
+    if column not in graph.node_columns:
+        found = f"no node column {column!r} with positions. Available: {list(graph.node_columns)}"
+        raise GraphError(found, index=index, where="graphs")
+    given = np.asarray(graph.node_columns[column])
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] < 2:
+        found = f"the node column {column!r} has shape {given.shape} and type {given.dtype}"
+        raise GraphError(f"positions must be two numbers per node: {found}", index=index, where="graphs")
+    return np.nan_to_num(given[:, :2].astype(np.float64))
+
+
+def _packed(where: FloatArray) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """Scale positions to whole numbers, with one scale for both directions."""
+    if not len(where):
+        return np.empty(0, np.uint16), np.empty(0, np.uint16)
+    sides = np.ptp(where, axis=0)
+    unit = (SIDE - SIDE % STEP) / max(float(sides.max()), 1e-12)
+    whole = np.round((where - where.min(axis=0)) * unit / STEP) * STEP
+    return whole[:, 0].astype(np.uint16), whole[:, 1].astype(np.uint16)
+
+
+def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
+    """Return what each node is: its atom, or its category."""
+    if is_molecule(graph):
+        return labels_of_atoms(graph)
+    for values in graph.node_columns.values():
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind in "OUSb":
+            return [None if value is None else str(value)[:60] for value in array.tolist()]
+        if array.ndim == 1 and array.dtype.kind in "iu":
+            return [str(value) for value in array.tolist()]
+        if array.ndim == 2 and array.shape[1] > 1 and _is_one_hot(array):
+            return [str(value) for value in array.argmax(axis=1).tolist()]
+    return [None] * graph.n_nodes
+
+
+def _is_one_hot(array: npt.NDArray[Any]) -> bool:
+    if array.dtype.kind not in "biuf":
+        return False
+    return bool(((array == 0) | (array == 1)).all() and (array.sum(axis=1) == 1).all() and len(array))
+
+
+def _values_of(graph: RawGraph) -> FloatArray | None:
+    """Return the number that each edge has: its weight, or the first column of single numbers."""
+    columns = graph.edge_columns
+    names = ["weight"] if "weight" in columns else list(columns)
+    for name in names:
+        array = np.asarray(columns[name])
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim == 1 and array.dtype.kind in "iuf":
+            return np.abs(array.astype(np.float64))
+    return None
+
+
+def _range_of_values(graphs: Iterable[RawGraph]) -> tuple[float, float]:
+    """Return the smallest and largest value of all edges."""
+    low, high = np.inf, -np.inf
+    for graph in graphs:
+        values = None if is_molecule(graph) else _values_of(graph)
+        if values is not None and np.isfinite(values).any():
+            low, high = min(low, float(np.nanmin(values))), max(high, float(np.nanmax(values)))
+    return low, high
+
+
+def _levels(graph: RawGraph, low: float, high: float) -> npt.NDArray[np.uint8]:
+    values = _values_of(graph)
+    if values is None or not high > low:
+        return np.zeros(len(np.asarray(graph.edges).reshape(-1, 2)), np.uint8)
+    levels = 1 + (LEVELS - 1) * (values - low) / (high - low)
+    return np.where(np.isfinite(levels), np.round(np.nan_to_num(levels)), 0).astype(np.uint8)
+
+
+def is_molecule(graph: RawGraph) -> bool:
+    """Whether nodes have element symbols and edges types of bonds, as those that RDKit reads."""
+    if "symbol" not in graph.node_columns or graph.directed or not graph.n_nodes:
+        return False
+    return "type" in graph.edge_columns or not len(graph.edges)
+
+
+def labels_of_atoms(graph: RawGraph) -> list[str]:
+    """Return what stands at each atom: its symbol, but for carbon with its hydrogens, and its charge.
+
+    Examples
+    --------
+    >>> from grnf.io.from_molecules import raw_from_smiles
+    >>> labels_of_atoms(raw_from_smiles("NCC[O-]"))
+    ['NH₂', 'C', 'C', 'O⁻']
+    """
+    none = [0.0] * graph.n_nodes
+    charges = _column(graph, "charge", none)
+    hydrogens = _column(graph, "hydrogens", none)
+    labels = []
+    for symbol, charge, count in zip(
+        np.asarray(graph.node_columns["symbol"]).tolist(), charges, hydrogens, strict=True
+    ):
+        label = "?" if symbol is None else str(symbol)[:12]
+        if label != "C" and count in SUBSCRIPTS:
+            label += "H" + SUBSCRIPTS[int(count)]
+        if charge and charge == charge:
+            size = "" if abs(charge) == 1 else f"{abs(charge):g}"
+            label += size + ("⁺" if charge > 0 else "⁻")
+        labels.append(label)
+    return labels
+
+
+def _column(graph: RawGraph, name: str, default: list[float]) -> list[float]:
+    values = np.asarray(graph.node_columns.get(name, default))
+    return values.tolist() if values.ndim == 1 and values.dtype.kind in "biuf" else default
+
+
+def bond_orders(graph: RawGraph) -> npt.NDArray[np.uint8]:
+    """Return 1, 2, 3 for bonds of that order and 4 for aromatic ones; 1 for any other."""
+    types = np.asarray(graph.edge_columns.get("type", [])).tolist()
+    return np.array([ORDERS.get(kind, 1) for kind in types], np.uint8)
+
+
+def molecule_positions(graph: RawGraph) -> FloatArray | None:
+    """Return RDKit's coordinates of the atoms; None if there is no RDKit or no molecule."""
+    if find_spec("rdkit") is None:
+        return None
+    with quiet_rdkit("") as chem:
+        mol = _from_smiles(chem, graph)
+        try:
+            mol = molecule_of_raw(graph) if mol is None else mol
+            from rdkit.Chem import rdDepictor
+
+            rdDepictor.Compute2DCoords(mol)
+        except (GraphError, RuntimeError, ValueError):
+            return None
+        return np.asarray(mol.GetConformer().GetPositions())[:, :2]
+
+
+def _from_smiles(chem: Any, graph: RawGraph) -> Any:
+    """Return the molecule of the SMILES that goes with a graph, if it has the same atoms and bonds."""
+    smiles = graph.graph_columns.get("smiles")
+    mol = chem.MolFromSmiles(smiles) if isinstance(smiles, str) else None
+    if mol is None or mol.GetNumAtoms() != graph.n_nodes or mol.GetNumBonds() != len(graph.edges):
+        return None
+    bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()]
+    symbols = [atom.GetSymbol() for atom in mol.GetAtoms()]
+    same = symbols == np.asarray(graph.node_columns["symbol"]).tolist() and bonds == [
+        tuple(edge) for edge in np.asarray(graph.edges).tolist()
+    ]
+    return mol if same else None

@@ -1,0 +1,655 @@
+/* The page of `grnf map`: points on a canvas, graphs drawn from coordinates that were packed before.
+   Nothing is computed here but the drawing, and nothing is asked of any server. Text of the data reaches the
+   page as textContent only. Sections: data, colors, graphs, points, pointer and keys, panel. */
+"use strict";
+(async () => {
+const $ = id => document.getElementById(id);
+const meta = JSON.parse($("meta").textContent);
+const n = meta.n, stage = $("stage"), pointsCanvas = $("points"), over = $("over"), tip = $("tip");
+
+/* ---- data: parts are gzip + base64, unpacked when they are first wanted ---- */
+
+const parts = new Map();
+function part(name) {
+  if (!parts.has(name)) parts.set(name, unpack(name));
+  return parts.get(name);
+}
+async function unpack(name) {
+  const text = atob($("part-" + name).textContent), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+const json = async name => JSON.parse(new TextDecoder().decode(await part(name)));
+
+/* Numbers of several bytes stand as planes: all first bytes, all second bytes, ... (they pack better). */
+class Reader {
+  constructor(bytes) { this.bytes = bytes; this.at = 0; }
+  u8(count) { this.at += count; return this.bytes.subarray(this.at - count, this.at); }
+  planes(count, width, make) {
+    const from = this.u8(count * width), to = new Uint8Array(count * width);
+    for (let b = 0; b < width; b++) for (let i = 0; i < count; i++) to[i * width + b] = from[b * count + i];
+    return new make(to.buffer);
+  }
+  u16(count) { return this.planes(count, 2, Uint16Array); }
+  u32(count) { return this.planes(count, 4, Uint32Array); }
+  f32(count) { return this.planes(count, 4, Float32Array); }
+}
+const starts = lengths => { const s = [0]; for (const l of lengths) s.push(s[s.length - 1] + l); return s; };
+
+const blocks = new Map();  // the last few blocks of graphs, unpacked
+async function block(kind, number, read) {
+  const key = kind + number;
+  if (!blocks.has(key)) {
+    blocks.set(key, part(key).then(bytes => read(new Reader(bytes), Math.min(meta.block, n - number * meta.block))));
+    if (blocks.size > 64) { const old = blocks.keys().next().value; blocks.delete(old); parts.delete(old); }
+  }
+  return blocks.get(key);
+}
+async function graph(i) {  // {x, y, kind, from, to, value, molecule, directed, note}
+  const b = await block("g", Math.floor(i / meta.block), (r, count) => {
+    const flags = r.u8(count), nodes = starts(r.u16(count)), edges = starts(r.u16(count));
+    const N = nodes[count], E = edges[count];
+    return {flags, nodes, edges, x: r.u16(N), y: r.u16(N), kind: r.u8(N), from: r.u16(E), to: r.u16(E), value: r.u8(E)};
+  });
+  const g = i % meta.block, [p, q] = [b.nodes[g], b.nodes[g + 1]], [s, t] = [b.edges[g], b.edges[g + 1]];
+  const f = b.flags[g];
+  return {x: b.x.subarray(p, q), y: b.y.subarray(p, q), kind: b.kind.subarray(p, q), from: b.from.subarray(s, t),
+    to: b.to.subarray(s, t), value: b.value.subarray(s, t), molecule: f & 1, directed: f & 2,
+    note: f & 4 ? "too large to draw" : f & 8 ? `${t - s} of its edges are drawn` : ""};
+}
+async function nearest(i) {  // [{i, d, low, high}]
+  if (!meta.k) return [];
+  const b = await block("n", Math.floor(i / meta.block), (r, count) => ({
+    i: r.u32(count * meta.k), d: r.f32(count * meta.k), low: r.f32(count * meta.k), high: r.f32(count * meta.k)}));
+  const found = [], g = (i % meta.block) * meta.k;
+  for (let j = g; j < g + meta.k; j++)
+    if (b.i[j] < n) found.push({i: b.i[j], d: b.d[j], low: b.low[j], high: b.high[j]});
+  return found;
+}
+async function marks(i, j, size) {  // what nodes add to the distance of i and its j-th neighbor: [own, theirs]
+  if (!meta.marks) return [null, null];
+  const b = await block("m", Math.floor(i / meta.block), (r, count) => {
+    const at = starts(r.u16(count * meta.k));
+    return {at, levels: r.u8(at[count * meta.k])};
+  });
+  const g = (i % meta.block) * meta.k + j, levels = b.levels.subarray(b.at[g], b.at[g + 1]);
+  return levels.length ? [levels.subarray(0, size), levels.subarray(size)] : [null, null];
+}
+const texts = async i => meta.texts.length
+  ? (await block("t", Math.floor(i / meta.block), r => JSON.parse(new TextDecoder().decode(r.bytes))))[i % meta.block] : [];
+
+if (typeof DecompressionStream === "undefined") {
+  $("word").textContent = "This browser is too old to unpack the map: it has no DecompressionStream (2023 and later have).";
+  return;
+}
+const [ids, place] = [await json("ids"), new Reader(await part("points"))];
+const px = place.u16(n), py = place.u16(n);
+const columns = await Promise.all(meta.columns.map(async (c, at) => {
+  const r = new Reader(await part("c" + at));
+  if (c.kind === "category") return {...c, codes: r.u8(n)};
+  const raw = c.whole ? r.u16(n) : r.f32(n);  // whole numbers from `base` on; 65535 is missing
+  return {...c, value: i => c.whole ? (raw[i] === 65535 ? NaN : c.base + raw[i]) : raw[i]};
+}));
+
+/* ---- colors: safe for the color-blind (Okabe and Ito; ramps like viridis), eight times two shapes ---- */
+
+const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b"];
+const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4"];
+const RAMP = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [122, 209, 81], [226, 208, 20]];
+const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148], [140, 222, 100], [253, 231, 60]];
+const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
+  Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
+const dark = () => document.documentElement.dataset.theme === "dark";
+const known = new Map();  // colors of the theme; asking the browser for each point would be slow
+function css(name) {
+  if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return known.get(name);
+}
+const rgb = hex => [1, 3, 5].map(at => parseInt(hex.slice(at, at + 2), 16));
+function ramp(t) {
+  const table = dark() ? RAMP_DARK : RAMP, at = Math.min(Math.max(t, 0), 1) * (table.length - 1);
+  const low = Math.min(Math.floor(at), table.length - 2);
+  return table[low].map((v, c) => Math.round(v + (table[low + 1][c] - v) * (at - low)));
+}
+const hue = code => (dark() ? DARK : LIGHT)[code % 8];
+const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
+
+const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
+
+let color = columns.length ? columns[Math.max(meta.first, 0)] : null;
+const hidden = new Map();  // column -> codes that the legend switched off
+const isHidden = i => color !== null && color.kind === "category" && hidden.get(color.name)?.has(color.codes[i]);
+function colorOf(i) {  // [r, g, b]
+  if (color === null) return rgb(hue(0));
+  if (color.kind === "category") return color.codes[i] === 255 ? rgb(css("--dim")) : rgb(hue(color.codes[i]));
+  const v = color.value(i);
+  return Number.isNaN(v) ? rgb(css("--dim")) : ramp((v - color.low) / (color.high - color.low || 1));
+}
+function valueText(column, i) {
+  return column.kind === "category" ? column.categories[column.codes[i]] ?? "missing" : shown(column.value(i));
+}
+
+/* ---- graphs: drawn on small canvases ---- */
+
+function prepared(canvas, ratio) {  // a canvas of its width on the page, sharp on any screen
+  const width = canvas.clientWidth || 200, height = Math.round(width * ratio), dpr = devicePixelRatio || 1;
+  canvas.width = width * dpr; canvas.height = height * dpr; canvas.style.height = height + "px";
+  const ctx = canvas.getContext("2d");
+  ctx.scale(dpr, dpr); ctx.clearRect(0, 0, width, height);
+  return [ctx, width, height];
+}
+function drawGraph(canvas, g, levels = null, ratio = .8) {
+  const [ctx, width, height] = prepared(canvas, ratio), count = g.x.length, ink = css("--ink");
+  canvas.dataset.nodes = count; canvas.dataset.edges = g.from.length;
+  if (!count) {
+    ctx.fillStyle = css("--soft"); ctx.font = "13px system-ui"; ctx.textAlign = "center";
+    ctx.fillText(g.note || "no nodes", width / 2, height / 2);
+    return;
+  }
+  const maxX = Math.max(...g.x) || 1, maxY = Math.max(...g.y) || 1, pad = 18;
+  const scale = Math.min((width - 2 * pad) / Math.max(maxX, 1), (height - 2 * pad) / Math.max(maxY, 1));
+  const X = i => width / 2 + (g.x[i] - maxX / 2) * scale, Y = i => height / 2 - (g.y[i] - maxY / 2) * scale;
+  const radius = Math.max(1.4, Math.min(6.5, .17 * Math.min(width, 240) / Math.sqrt(count)));
+  const bond = g.molecule && g.from.length
+    ? Math.hypot(X(g.from[0]) - X(g.to[0]), Y(g.from[0]) - Y(g.to[0])) : 12;
+  const beside = g.molecule ? sides(g) : null;
+  if (levels) for (let i = 0; i < count; i++) if (levels[i]) {  // halos of nodes that differ
+    ctx.globalAlpha = .18 + .6 * levels[i] / 15; ctx.fillStyle = css("--mark");
+    ctx.beginPath(); ctx.arc(X(i), Y(i), !g.molecule ? 1.9 * radius + 1 : Math.max(4, bond * (meta.kinds[g.kind[i]] === "C" ? .36 : .56)), 0, 7); ctx.fill();
+  }
+  ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
+  for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
+  for (let i = 0; i < count; i++) g.molecule ? drawAtom(ctx, g, i, X, Y, bond) : drawNode(ctx, g.kind[i], X(i), Y(i), radius);
+}
+function sides(g) {  // for each bond the side on which more neighbors of its ends are: the inside of a ring
+  const near = Array.from(g.x, () => []);
+  for (let e = 0; e < g.from.length; e++) { near[g.from[e]].push(g.to[e]); near[g.to[e]].push(g.from[e]); }
+  return Array.from(g.from, (a, e) => {
+    const b = g.to[e], dx = g.x[b] - g.x[a], dy = g.y[b] - g.y[a];
+    let sum = 0;
+    for (const c of [...near[a], ...near[b]]) if (c !== a && c !== b) sum += Math.sign(dx * (g.y[c] - g.y[a]) - dy * (g.x[c] - g.x[a]));
+    return sum < 0 ? 1 : -1;
+  });
+}
+function drawEdge(ctx, g, e, X, Y, radius, bond, beside) {
+  const x1 = X(g.from[e]), y1 = Y(g.from[e]), x2 = X(g.to[e]), y2 = Y(g.to[e]), v = g.value[e];
+  const line = (shift, dash = []) => {  // parallel to the edge
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1, sx = (y1 - y2) / length * shift, sy = (x2 - x1) / length * shift;
+    ctx.setLineDash(dash); ctx.beginPath(); ctx.moveTo(x1 + sx, y1 + sy); ctx.lineTo(x2 + sx, y2 + sy); ctx.stroke();
+  };
+  if (g.molecule) {
+    const gap = Math.max(1.3, bond * .09);
+    ctx.lineWidth = Math.max(1, bond * .06);
+    if (v === 2) { line(gap); line(-gap); } else line(0);
+    if (v === 3) { line(1.8 * gap); line(-1.8 * gap); }
+    if (v === 4) line(2 * gap * beside[e], [bond * .14, bond * .14]);  // aromatic
+    ctx.setLineDash([]);
+    return;
+  }
+  ctx.lineWidth = v ? .5 + v / 4 : g.from.length > 300 ? .5 : 1.1;  // v: level of the value, 1 to 15
+  if (x1 === x2 && y1 === y2) {
+    ctx.beginPath(); ctx.arc(x1, y1 - 1.6 * radius, 1.4 * radius, 0, 7); ctx.stroke();
+    return;
+  }
+  line(0);
+  if (g.directed) {
+    const a = Math.atan2(y2 - y1, x2 - x1), size = 4 + ctx.lineWidth, bx = x2 - Math.cos(a) * radius, by = y2 - Math.sin(a) * radius;
+    ctx.fillStyle = ctx.strokeStyle; ctx.beginPath(); ctx.moveTo(bx, by);
+    ctx.lineTo(bx - size * Math.cos(a - .4), by - size * Math.sin(a - .4));
+    ctx.lineTo(bx - size * Math.cos(a + .4), by - size * Math.sin(a + .4)); ctx.fill();
+  }
+}
+function drawNode(ctx, kind, x, y, radius) {
+  ctx.fillStyle = kind === 255 ? css("--soft") : hue(kind); ctx.strokeStyle = css("--back"); ctx.lineWidth = .8;
+  ctx.beginPath();
+  if (kind !== 255 && kind % 16 > 7) ctx.rect(x - radius * .9, y - radius * .9, radius * 1.8, radius * 1.8);
+  else ctx.arc(x, y, radius, 0, 7);
+  ctx.fill(); ctx.stroke();
+}
+function drawAtom(ctx, g, i, X, Y, bond) {  // carbon atoms are the corners; others show symbol, hydrogens and charge
+  const label = meta.kinds[g.kind[i]] ?? "?";
+  if (label === "C" && g.x.length > 1) return;
+  const [, symbol, rest] = /^([A-Z*?][a-z]?)(.*)$/.exec(label) ?? [0, label, ""];
+  let lean = 0;  // hydrogens stand on the side without neighbors
+  for (let e = 0; e < g.from.length; e++) {
+    if (g.from[e] === i) lean += X(g.to[e]) - X(i);
+    if (g.to[e] === i) lean += X(g.from[e]) - X(i);
+  }
+  const size = Math.max(8, Math.min(15, bond * .62));
+  ctx.font = `600 ${size}px system-ui, sans-serif`; ctx.textAlign = "left"; ctx.textBaseline = "middle";
+  const own = ctx.measureText(symbol).width, before = lean > bond / 3 && rest.startsWith("H");
+  const text = before ? rest.replace(/^(H[₂₃₄]?)(.*)$/, (_, h, charge) => h + symbol + charge) : symbol + rest;
+  const left = before ? X(i) + own / 2 - ctx.measureText(text).width : X(i) - own / 2;
+  ctx.fillStyle = css("--back"); ctx.globalAlpha = .88;
+  ctx.beginPath(); ctx.arc(X(i), Y(i), size * .58, 0, 7); ctx.fill(); ctx.globalAlpha = 1;
+  ctx.fillStyle = ELEMENTS[symbol]?.[dark() ? 1 : 0] ?? css("--ink");
+  ctx.fillText(text, left, Y(i) + .5);
+}
+
+/* ---- points: WebGL, or a 2D canvas with fewer points ---- */
+
+const view = {x: 0, y: 0, zoom: 1};  // centre in map coordinates (-1 .. 1), zoom 1 shows all
+let width = 1, height = 1, dpr = 1, unit = 1;
+const mx = i => px[i] / 32767.5 - 1, my = i => py[i] / 32767.5 - 1;
+const sx = i => width / 2 + (mx(i) - view.x) * unit * view.zoom, sy = i => height / 2 - (my(i) - view.y) * unit * view.zoom;
+const extent = [1e-3, 1e-3];  // the map is centred; its sides may be shorter than 1
+for (let i = 0; i < n; i++) { extent[0] = Math.max(extent[0], Math.abs(mx(i))); extent[1] = Math.max(extent[1], Math.abs(my(i))); }
+const order = new Uint32Array(n);  // a fixed shuffle: the first points of it are a fair sample
+for (let i = 0, state = 1; i < n; i++) {
+  state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+  const j = Math.floor(state / 4294967296 * (i + 1));
+  order[i] = order[j]; order[j] = i;
+}
+const selected = new Uint8Array(n);
+let nSelected = 0, hovered = -1, chosen = -1, compared = 0, near = [], matches = [], lassoPath = null;
+const pointSize = () => Math.max(1.9, Math.min(9, 72 / Math.cbrt(n + 200))) * Math.min(2.4, view.zoom ** .35);
+
+const VERTEX = `attribute vec2 place; attribute vec4 color; uniform vec4 view; uniform mediump float size; varying vec4 tint;
+void main() { gl_Position = vec4((place * 2. - 1. - view.xy) * view.zw, 0, 1);
+  float a = floor(color.a * 255. + .5); tint = vec4(color.rgb, mod(a, 128.));
+  gl_PointSize = tint.a < 1. ? 0. : size * (tint.a > 100. ? 1.35 : 1.); if (a > 127.5) tint.a += 1000.; }`;
+const FRAGMENT = `precision mediump float; varying vec4 tint; uniform float opacity, size;
+void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a), a = tint.a - 1000. * square;
+  float r = square > .5 ? max(abs(d.x), abs(d.y)) * 1.2 : length(d), cover = 1. - smoothstep(1. - 2. / size, 1., r);
+  if (a < 1. || cover < .02) discard;
+  float shade = (a > 40. ? opacity : .16) * cover; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
+let gl = pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
+let program, colorBuffer;
+function startGL() {
+  const shader = (kind, text) => { const s = gl.createShader(kind); gl.shaderSource(s, text); gl.compileShader(s); return s; };
+  program = gl.createProgram();
+  gl.attachShader(program, shader(gl.VERTEX_SHADER, VERTEX)); gl.attachShader(program, shader(gl.FRAGMENT_SHADER, FRAGMENT));
+  gl.linkProgram(program);
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) { gl = null; return; }
+  gl.useProgram(program); gl.enable(gl.BLEND); gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  const places = new Uint16Array(2 * n);
+  order.forEach((i, r) => { places[2 * r] = px[i]; places[2 * r + 1] = py[i]; });
+  const attribute = (name, data, width, kind, usage) => {
+    const buffer = gl.createBuffer(), at = gl.getAttribLocation(program, name);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, data, usage);
+    gl.enableVertexAttribArray(at); gl.vertexAttribPointer(at, width, kind, true, 0, 0);
+    return buffer;
+  };
+  attribute("place", places, 2, gl.UNSIGNED_SHORT, gl.STATIC_DRAW);
+  colorBuffer = attribute("color", new Uint8Array(4 * n), 4, gl.UNSIGNED_BYTE, gl.DYNAMIC_DRAW);
+}
+/* a point's fourth byte: 0 hidden, 20 faint, 60 plain, 110 emphasised; 128 more for a square */
+const tints = new Uint8Array(4 * n);
+function paint() {
+  for (let r = 0; r < n; r++) {
+    const i = order[r], [red, green, blue] = colorOf(i);
+    let a = isHidden(i) ? 0 : nSelected ? (selected[i] ? 110 : 20) : 60;
+    if (a && color?.kind === "category" && color.codes[i] !== 255 && color.codes[i] % 16 > 7) a += 128;
+    tints.set([red, green, blue, a], 4 * r);
+  }
+  if (gl) { gl.bindBuffer(gl.ARRAY_BUFFER, colorBuffer); gl.bufferData(gl.ARRAY_BUFFER, tints, gl.DYNAMIC_DRAW); }
+  redraw();
+}
+
+const MOST_2D = 20000;
+let affordable = Math.min(n, 300000), thinned = true, moved = false, lastMove = 0, wanted = false, asked = 0, frames = 0;
+function redraw() { if (!wanted) { wanted = true; asked = performance.now(); requestAnimationFrame(frame); } }
+function move() { moved = true; redraw(); }  // fewer points while moving, if the machine is slow
+function frame(now) {
+  wanted = false; frames++;
+  const late = performance.now() - asked, still = !moved && now - lastMove > 160;
+  if (moved) {  // how long the browser was busy with the frame before says how many points are affordable
+    if (late > 40) affordable = Math.max(3000, Math.floor(affordable * Math.max(.1, 28 / late)));
+    else if (late < 24) affordable = Math.min(n, Math.ceil(affordable * 1.15));
+    lastMove = now; moved = false;
+  }
+  drawPoints(still || !thinned ? n : Math.min(n, affordable));
+  drawOver();
+  if (!still) setTimeout(redraw, 170);
+}
+function drawPoints(count) {
+  const size = pointSize();
+  pointsCanvas.dataset.drawn = count;
+  if (gl) {
+    gl.viewport(0, 0, pointsCanvas.width, pointsCanvas.height);
+    gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.uniform4f(gl.getUniformLocation(program, "view"), view.x, view.y, 2 * unit * view.zoom / width, 2 * unit * view.zoom / height);
+    gl.uniform1f(gl.getUniformLocation(program, "size"), size * dpr + 1);  // their edges are soft
+    gl.uniform1f(gl.getUniformLocation(program, "opacity"), n > 20000 ? .75 : .92);
+    gl.drawArrays(gl.POINTS, 0, count);
+    return;
+  }
+  const ctx = pointsCanvas.getContext("2d");
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0); ctx.clearRect(0, 0, width, height);
+  for (let r = 0, drawn = 0; r < n && drawn < Math.min(count, MOST_2D); r++) {
+    const i = order[r], a = tints[4 * r + 3] & 127, x = sx(i), y = sy(i);
+    if (!a || x < -5 || y < -5 || x > width + 5 || y > height + 5) continue;
+    drawn++;
+    ctx.globalAlpha = a > 40 ? .9 : .16; ctx.fillStyle = `rgb(${tints[4 * r]} ${tints[4 * r + 1]} ${tints[4 * r + 2]})`;
+    if (tints[4 * r + 3] > 127 || size < 3) ctx.fillRect(x - size / 2, y - size / 2, size, size);
+    else { ctx.beginPath(); ctx.arc(x, y, size / 2, 0, 7); ctx.fill(); }
+  }
+  ctx.globalAlpha = 1;
+}
+function drawOver() {  // rings, lines to neighbors, the lasso
+  const ctx = over.getContext("2d"), size = pointSize();
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0); ctx.clearRect(0, 0, width, height);
+  const ring = (i, stroke, radius, line) => {
+    ctx.strokeStyle = stroke; ctx.lineWidth = line; ctx.beginPath(); ctx.arc(sx(i), sy(i), radius, 0, 7); ctx.stroke();
+  };
+  for (const i of matches.slice(0, 1000)) ring(i, css("--mark"), size / 2 + 4, 1.5);
+  if (chosen >= 0) {
+    near.forEach((hit, j) => {
+      ctx.strokeStyle = j === compared ? css("--mark") : css("--soft"); ctx.lineWidth = j === compared ? 2 : 1;
+      ctx.beginPath(); ctx.moveTo(sx(chosen), sy(chosen)); ctx.lineTo(sx(hit.i), sy(hit.i)); ctx.stroke();
+      ring(hit.i, j === compared ? css("--mark") : css("--soft"), size / 2 + 4, j === compared ? 2.5 : 1.5);
+    });
+    ring(chosen, css("--ink"), size / 2 + 5, 3);
+  }
+  if (hovered >= 0) ring(hovered, css("--ink"), size / 2 + 3, 1.5);
+  if (lassoPath) {
+    ctx.strokeStyle = css("--focus"); ctx.fillStyle = css("--focus"); ctx.lineWidth = 1.5; ctx.beginPath();
+    lassoPath.forEach(([x, y], at) => at ? ctx.lineTo(x, y) : ctx.moveTo(x, y));
+    ctx.closePath(); ctx.stroke(); ctx.globalAlpha = .1; ctx.fill(); ctx.globalAlpha = 1;
+  }
+}
+function resize() {
+  dpr = Math.min(devicePixelRatio || 1, 2); width = stage.clientWidth; height = stage.clientHeight;
+  unit = Math.max(20, Math.min((width / 2 - 26) / extent[0], (height / 2 - 26) / extent[1]));
+  for (const c of [pointsCanvas, over]) { c.width = width * dpr; c.height = height * dpr; }
+  redraw();
+}
+
+/* Points in cells of a grid, so that the nearest to the pointer is found at once. */
+const CELLS = Math.max(1, Math.min(512, Math.ceil(Math.sqrt(n / 4))));
+const cellOf = i => Math.min(CELLS - 1, Math.floor(px[i] * CELLS / 65536)) * CELLS + Math.min(CELLS - 1, Math.floor(py[i] * CELLS / 65536));
+const cellStart = new Uint32Array(CELLS * CELLS + 1), inCell = new Uint32Array(n);
+for (let i = 0; i < n; i++) cellStart[cellOf(i) + 1]++;
+for (let c = 0; c < CELLS * CELLS; c++) cellStart[c + 1] += cellStart[c];
+{ const next = cellStart.slice(); for (let i = 0; i < n; i++) inCell[next[cellOf(i)]++] = i; }
+function pointAt(x, y, reach) {  // the nearest shown point within so many pixels, or -1
+  const at = v => Math.floor((v + 1) / 2 * CELLS), clip = v => Math.max(0, Math.min(CELLS - 1, v));
+  const wx = px_ => view.x + (px_ - width / 2) / (unit * view.zoom), wy = py_ => view.y - (py_ - height / 2) / (unit * view.zoom);
+  let best = -1, least = reach * reach;
+  for (let a = clip(at(wx(x - reach))); a <= clip(at(wx(x + reach))); a++)
+    for (let b = clip(at(wy(y + reach))); b <= clip(at(wy(y - reach))); b++)
+      for (let k = cellStart[a * CELLS + b]; k < cellStart[a * CELLS + b + 1]; k++) {
+        const i = inCell[k], d = (sx(i) - x) ** 2 + (sy(i) - y) ** 2;
+        if (d < least && !isHidden(i)) { least = d; best = i; }
+      }
+  return best;
+}
+
+/* ---- pointer and keys ---- */
+
+let lassoMode = false;
+const pointers = new Map();
+let dragged = 0, pinch = 0;
+function zoomAt(x, y, factor) {
+  const zoom = Math.max(.5, Math.min(300, view.zoom * factor)), dx = (x - width / 2) / unit, dy = (height / 2 - y) / unit;
+  view.x += dx / view.zoom - dx / zoom; view.y += dy / view.zoom - dy / zoom; view.zoom = zoom;
+  move();
+}
+const where = event => { const box = over.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+over.addEventListener("pointerdown", event => {
+  over.setPointerCapture(event.pointerId);
+  pointers.set(event.pointerId, where(event)); dragged = 0; pinch = 0;
+  if ((lassoMode || event.shiftKey) && pointers.size === 1) lassoPath = [where(event)];
+  hover(-1);
+});
+over.addEventListener("pointermove", event => {
+  const [x, y] = where(event), before = pointers.get(event.pointerId);
+  if (!before) { if (event.pointerType !== "touch") hover(pointAt(x, y, 14), x, y); return; }
+  pointers.set(event.pointerId, [x, y]);
+  dragged += Math.abs(x - before[0]) + Math.abs(y - before[1]);
+  if (pointers.size === 2) {
+    const [[ax, ay], [bx, by]] = pointers.values(), apart = Math.hypot(ax - bx, ay - by);
+    if (pinch) zoomAt((ax + bx) / 2, (ay + by) / 2, apart / pinch);
+    pinch = apart;
+  } else if (lassoPath) { lassoPath.push([x, y]); redraw(); }
+  else { view.x -= (x - before[0]) / (unit * view.zoom); view.y += (y - before[1]) / (unit * view.zoom); move(); }
+});
+function released(event) {
+  if (!pointers.delete(event.pointerId)) return;
+  const path = lassoPath;
+  lassoPath = null;
+  if (path && dragged > 8) selectInside(path);
+  else if (dragged < 6 && event.type === "pointerup") choose(pointAt(...where(event), event.pointerType === "touch" ? 24 : 14));
+  redraw();
+}
+over.addEventListener("pointerup", released);
+over.addEventListener("pointercancel", released);
+over.addEventListener("pointerleave", () => hover(-1));
+over.addEventListener("wheel", event => { event.preventDefault(); zoomAt(...where(event), Math.exp(-event.deltaY * .0016)); }, {passive: false});
+over.addEventListener("dblclick", event => zoomAt(...where(event), 2));
+function home() { Object.assign(view, {x: 0, y: 0, zoom: 1}); move(); }
+function setLasso(on) {
+  lassoMode = on; over.classList.toggle("lasso", on);
+  $("lasso").setAttribute("aria-pressed", on); $("pan").setAttribute("aria-pressed", !on);
+}
+function step(dx, dy) {  // the nearest graph in a direction from the chosen one
+  const from = chosen >= 0 ? chosen : pointAt(width / 2, height / 2, 1e5);
+  if (chosen < 0) { choose(from); return; }
+  let best = -1, least = Infinity;
+  for (let i = 0; i < n; i++) {
+    const x = sx(i) - sx(from), y = sy(from) - sy(i), along = x * dx + y * dy, aside = Math.abs(x * dy - y * dx);
+    if (i !== from && along > 0 && aside <= along && along + aside < least && !isHidden(i)) { least = along + aside; best = i; }
+  }
+  if (best >= 0) { choose(best); intoView(best); }
+}
+function intoView(i) {
+  if (sx(i) < 20 || sy(i) < 20 || sx(i) > width - 20 || sy(i) > height - 20) { view.x = mx(i); view.y = my(i); }
+  move();
+}
+const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+addEventListener("keydown", event => {
+  const typing = /INPUT|SELECT/.test(event.target.tagName);
+  if (event.key === "Escape") { clearAll(); over.focus(); return; }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const arrow = ARROWS[event.key], onMap = event.target === over || event.target === document.body;
+  if (arrow && onMap) {
+    event.preventDefault();
+    if (event.shiftKey) step(...arrow);
+    else { view.x += arrow[0] * .25 / view.zoom; view.y += arrow[1] * .25 / view.zoom; move(); }
+  } else if (event.key === "+" || event.key === "=") zoomAt(width / 2, height / 2, 1.4);
+  else if (event.key === "-") zoomAt(width / 2, height / 2, 1 / 1.4);
+  else if (event.key === "0") home();
+  else if (event.key === "/") { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "l") setLasso(true);
+  else if (event.key === "m") setLasso(false);
+  else if (event.key === "d") $("theme").click();
+  else if (/^[1-9]$/.test(event.key) && near[event.key - 1]) compare(event.key - 1);
+  else if (event.key === "Enter" && onMap && near[compared]) { const to = near[compared].i; choose(to); intoView(to); }
+});
+function selectInside(path) {
+  let count = 0;
+  const xs = path.map(p => p[0]), ys = path.map(p => p[1]);
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  selected.fill(0);
+  for (let i = 0; i < n; i++) {
+    const x = sx(i), y = sy(i);
+    if (x < left || x > right || y < top || y > bottom || isHidden(i)) continue;
+    let inside = false;
+    for (let a = 0, b = path.length - 1; a < path.length; b = a++)
+      if (ys[a] > y !== ys[b] > y && x < (xs[b] - xs[a]) * (y - ys[a]) / (ys[b] - ys[a]) + xs[a]) inside = !inside;
+    if (inside) { selected[i] = 1; count++; }
+  }
+  nSelected = count;
+  tellSelection(); paint();
+}
+function clearAll() {
+  selected.fill(0); nSelected = 0; matches = []; $("search").value = ""; $("found").replaceChildren();
+  choose(-1); tellSelection(); paint();
+}
+
+/* ---- panel ---- */
+
+function element(tag, text = "", more = {}) { const e = Object.assign(document.createElement(tag), more); e.textContent = text; return e; }
+let hoverCall = 0;
+async function hover(i, x = 0, y = 0) {
+  if (i < 0) { hoverCall++; tip.hidden = true; if (hovered >= 0) { hovered = -1; redraw(); } return; }
+  const left = x + 18 + 216 > width ? x - 18 - 216 : x + 18;
+  tip.style.left = Math.max(4, left) + "px"; tip.style.top = Math.max(4, Math.min(y - 30, height - 240)) + "px";
+  if (i === hovered) return;
+  hovered = i;
+  const call = ++hoverCall, g = await graph(i);
+  if (call !== hoverCall) return;  // the pointer has gone on meanwhile
+  tip.hidden = false; tip.dataset.graph = i;
+  tip.querySelector("b").textContent = ids[i];
+  tip.querySelector("span").textContent = color ? `${valueText(color, i)} · ${color.name}` : "";
+  drawGraph(tip.querySelector("canvas"), g);
+  redraw();
+}
+let chooseCall = 0;
+async function choose(i) {
+  const call = ++chooseCall;
+  chosen = i; near = []; compared = 0;
+  if (i < 0) { $("chosen").replaceChildren($("hint") ?? hint); redraw(); return; }
+  const [hits, words] = await Promise.all([nearest(i), texts(i)]);
+  if (call !== chooseCall) return;
+  near = hits;
+  const facts = element("table", "", {className: "facts"});
+  const fact = (name, value) => { const row = facts.insertRow(); row.insertCell().textContent = name; row.insertCell().textContent = value; };
+  columns.forEach(column => fact(column.name, valueText(column, i)));
+  meta.texts.forEach((name, at) => { if (words[at]) fact(name, words[at]); });
+  const pair = element("div", "", {className: "pair", id: "pair"}), strip = element("div", "", {className: "near"});
+  const kinds = element("div", "", {className: "kinds"}), figures = [0, 1].map(() => {
+    const figure = element("figure"); figure.append(element("canvas"), element("figcaption")); return figure;
+  });
+  if (hits.length) pair.append(...figures); else { pair.append(figures[0]); pair.style.gridTemplateColumns = "1fr"; }
+  const title = element("h2", ids[i]);
+  $("chosen").replaceChildren(title, pair, kinds);
+  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.percent} % intervals`), strip);
+  const most = Math.max(...hits.map(hit => hit.high), 1e-9);
+  hits.forEach((hit, j) => {
+    const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.interval}`});
+    const bar = element("div", "", {className: "bar"}), range = element("i"), value = element("b");
+    range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
+    value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
+    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", `${length(hit.low)} to ${length(hit.high)}`), bar);
+    button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
+    strip.append(button);
+    graph(hit.i).then(g => drawGraph(button.querySelector("canvas"), g));
+  });
+  $("chosen").append(element("p", hits.length ? (meta.marks ? meta.marksMeaning : meta.noMarks) + " Click a neighbor twice to go to it." : "", {className: "small"}), facts);
+  if (hits.length) compare(0); else show(figures[0], i, null);
+  kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
+  redraw();
+}
+async function show(figure, i, levels) {
+  const g = await graph(i);
+  drawGraph(figure.querySelector("canvas"), g, levels, .95);
+  figure.dataset.graph = i;
+  figure.querySelector("figcaption").textContent = ids[i] + (g.note ? ` (${g.note})` : "");
+}
+async function compare(j) {
+  compared = Number(j);
+  const i = chosen, size = (await graph(i)).x.length, [own, theirs] = await marks(i, compared, size);
+  if (chosen !== i) return;
+  const sides = $("pair").children;
+  show(sides[0], i, own); show(sides[1], near[compared].i, theirs);
+  $("chosen").querySelectorAll(".near button").forEach((button, at) => { button.ariaPressed = at === compared; });
+  redraw();
+}
+async function kindsOf(list) {  // what the colors of nodes stand for, in these graphs
+  const seen = new Map();
+  for (const g of await Promise.all(list.map(graph)))
+    if (!g.molecule) for (const kind of g.kind) if (kind !== 255) seen.set(kind, meta.kinds[kind]);
+  return [...seen].sort((a, b) => a[0] - b[0]).slice(0, 24).map(([kind, name]) => {
+    const line = element("span"), spot = element("i");
+    spot.style.background = hue(kind); if (kind % 16 > 7) spot.style.borderRadius = "1px";
+    line.append(spot, name);
+    return line;
+  });
+}
+function legend() {
+  const box = $("legend");
+  box.replaceChildren();
+  $("meaning").textContent = color?.meaning ?? "";
+  if (!color) return;
+  if (color.kind === "category") {
+    color.categories.forEach((name, code) => {
+      const off = hidden.get(color.name) ?? hidden.set(color.name, new Set()).get(color.name);
+      const button = element("button", "", {type: "button", title: "show or hide; alone with a double click"}), spot = element("i");
+      spot.style.background = hue(code); if (code % 16 > 7) spot.className = "square";
+      button.append(spot, element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
+      button.setAttribute("aria-pressed", !off.has(code));
+      button.addEventListener("click", () => { off.has(code) ? off.delete(code) : off.add(code); legend(); paint(); });
+      button.addEventListener("dblclick", () => { off.clear(); color.categories.forEach((_, c) => { if (c !== code) off.add(c); }); legend(); paint(); });
+      box.append(button);
+    });
+    return;
+  }
+  const holder = element("div", "", {className: "number"}), canvas = element("canvas"), ends = element("div", "", {className: "ends"});
+  ends.append(element("span", (color.below ? "≤ " : "") + shown(color.low)), element("span", (color.above ? "≥ " : "") + shown(color.high)));
+  holder.append(canvas, ends); box.append(holder);
+  const span = color.high - color.low, few = color.whole && span < 48, BARS = few ? Math.round(span) + 1 : 48;
+  const bars = new Array(BARS).fill(0);
+  for (let i = 0; i < n; i++) {
+    const t = few ? (color.value(i) - color.low) / BARS : (color.value(i) - color.low) / (span || 1);
+    if (!Number.isNaN(t)) bars[Math.max(0, Math.min(BARS - 1, Math.floor(t * BARS + 1e-9)))]++;
+  }
+  const [ctx, w, h] = prepared(canvas, 54 / (canvas.clientWidth || 200)), most = Math.max(...bars, 1);
+  bars.forEach((count, at) => {
+    ctx.fillStyle = `rgb(${ramp((at + .5) / BARS).join(" ")})`;
+    const high = count ? Math.max(2, (h - 8) * count / most) : 0;
+    ctx.fillRect(at * w / BARS, h - 7 - high, w / BARS - .6, high); ctx.fillRect(at * w / BARS, h - 5, w / BARS + .5, 5);
+  });
+}
+function tellSelection() {
+  $("selection").hidden = !nSelected;
+  $("selected").textContent = `${nSelected.toLocaleString("en")} graphs selected`;
+}
+/* One id a line; an id that has a line break itself is written as JSON. */
+const selectedIds = () => ids.filter((_, i) => selected[i]).map(id => /[\r\n]/.test(id) ? JSON.stringify(id) : id).join("\n") + "\n";
+$("export").addEventListener("click", () => {
+  const link = element("a", "", {download: "selected.txt", href: URL.createObjectURL(new Blob([selectedIds()], {type: "text/plain"}))});
+  link.click(); setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+});
+$("copy").addEventListener("click", () => navigator.clipboard?.writeText(selectedIds())
+  .then(() => { $("selected").textContent = `${nSelected.toLocaleString("en")} ids copied`; }, () => { $("selected").textContent = "this browser does not allow copying: save them"; }));
+$("clear").addEventListener("click", clearAll);
+$("search").addEventListener("input", event => {
+  const text = event.target.value.trim().toLowerCase();
+  matches = [];
+  if (text) for (let i = 0; i < n && matches.length < 1000; i++) if (ids[i].toLowerCase().includes(text)) matches.push(i);
+  const grade = i => ids[i].toLowerCase() === text ? 0 : ids[i].toLowerCase().startsWith(text) ? 1 : 2;
+  matches.sort((a, b) => grade(a) - grade(b) || a - b);
+  const rows = matches.slice(0, 50).map(i => {
+    const row = element("li"), button = element("button", ids[i], {type: "button"});
+    button.addEventListener("click", () => find(i)); row.append(button);
+    return row;
+  });
+  if (text && !rows.length) rows.push(element("li", "no graph of that name", {className: "small"}));
+  $("found").replaceChildren(...rows); redraw();
+});
+$("search").addEventListener("keydown", event => { if (event.key === "Enter" && matches.length) find(matches[0]); });
+function find(i) {
+  view.zoom = Math.max(view.zoom, n > 2000 ? 6 : 2); view.x = mx(i); view.y = my(i);
+  choose(i); move();
+}
+columns.forEach((column, at) => $("color").append(element("option", column.name, {value: at})));
+$("color").value = meta.first;
+$("color").addEventListener("change", event => { color = columns[event.target.value]; legend(); paint(); });
+$("pan").addEventListener("click", () => setLasso(false));
+$("lasso").addEventListener("click", () => setLasso(true));
+$("in").addEventListener("click", () => zoomAt(width / 2, height / 2, 1.5));
+$("out").addEventListener("click", () => zoomAt(width / 2, height / 2, 1 / 1.5));
+$("home").addEventListener("click", home);
+const hint = $("hint");
+function theme(name) { document.documentElement.dataset.theme = name; known.clear(); legend(); paint(); if (chosen >= 0) choose(chosen); }
+$("theme").addEventListener("click", () => theme(dark() ? "light" : "dark"));
+const wish = matchMedia("(prefers-color-scheme: dark)");
+wish.addEventListener("change", () => theme(wish.matches ? "dark" : "light"));
+
+$("count").textContent = n === 1 ? "1 graph" : `${n.toLocaleString("en")} graphs`;
+$("about").append(...meta.about.map(text => element("p", text, {className: "small"})));
+document.documentElement.dataset.theme = wish.matches ? "dark" : "light"; known.clear();
+if (gl) startGL();
+if (!gl && n > MOST_2D) $("word").textContent = `This browser has no WebGL: ${MOST_2D.toLocaleString("en")} of the points in view are drawn.`;
+if (!n) $("word").textContent = "No graphs: an empty collection has an empty map.";
+pointsCanvas.addEventListener("webglcontextlost", event => event.preventDefault());
+pointsCanvas.addEventListener("webglcontextrestored", () => { startGL(); paint(); });
+new ResizeObserver(resize).observe(stage);
+resize(); legend(); paint();
+/* For tests and the curious: where a point is on the screen, and how many frames were drawn. */
+window.grnfMap = {view, ids, place: i => [sx(i), sy(i)], frames: () => frames, pan(dx, dy) { view.x += dx; view.y += dy; move(); },
+  thin(on) { thinned = on; }, shownGraph: graph, selectedIds, webgl: Boolean(gl)};
+document.documentElement.dataset.ready = "yes";
+})();

@@ -1,0 +1,57 @@
+"""What "near" means in an index: plain vectors, or whitened ones (equal variance in all directions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from grnf._utils.axes import principal_axes
+from grnf.typing import FloatArray
+
+__all__ = ["SHRINKAGE", "SPACES", "SpaceMap", "Whitening", "space_map", "unchanged"]
+
+SpaceMap = Callable[[FloatArray], FloatArray]
+SPACES = ("plain", "whitened")
+SHRINKAGE = 1e-2
+BLOCK = 8192
+"""Rows that are converted to double precision at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """z -> V' (z - mean) / sqrt(lambda + s lambda_1): directions have equal variance, down to a share s.
+
+    Parameters
+    ----------
+    mean, variances, axes : arrays, shapes (M,), (M,), (M, M)
+        Mean, variances lambda and principal axes V of the reference collection.
+    shrinkage : float
+        s.
+    """
+
+    mean: FloatArray
+    variances: FloatArray
+    axes: FloatArray
+    shrinkage: float
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Return whitened vectors in single precision."""
+        scale = np.sqrt(self.variances + self.shrinkage * self.variances[0])
+        axes = self.axes / np.where(scale > 0, scale, 1.0)  # a constant collection has no scale
+        rows = np.empty(Z.shape, np.float32)
+        for start in range(0, len(Z), BLOCK):
+            some = np.asarray(Z[start : start + BLOCK], dtype=np.float64)
+            rows[start : start + BLOCK] = (some - self.mean) @ axes
+        return rows
+
+
+def unchanged(Z: FloatArray) -> FloatArray:
+    """Return vectors unchanged: the map of the space "plain"."""
+    return Z
+
+
+def space_map(space: str, Z: FloatArray, shrinkage: float = SHRINKAGE) -> SpaceMap:
+    """Fit the map of a space to the vectors of a collection; distances are those after the map."""
+    return Whitening(*principal_axes(Z), shrinkage) if space == "whitened" else unchanged

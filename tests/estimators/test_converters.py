@@ -1,0 +1,354 @@
+"""Graphs of every kind through the transformer: the library does not matter."""
+
+import gzip
+import json
+import pickle
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
+from grnf.io import AttributeEncoder, graphs_from_tables, iter_raw, to_raw
+from guests import arcs_of, guest, to_igraph, to_networkx, to_pyg, to_rustworkx, to_tables
+from random_graphs import cycle
+
+MOLECULES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C1CCCCC1", "CCCl", "OCC", "N#N"]
+
+
+def by_tables(library):
+    return lambda graph: graphs_from_tables(
+        *to_tables(graph, guest(library).DataFrame), directed=graph.directed
+    )[0]
+
+
+CONVERTERS = {
+    "networkx": to_networkx,
+    "PyG": to_pyg,
+    "igraph": to_igraph,
+    "rustworkx": to_rustworkx,
+    "tuple": lambda graph: (arcs_of(graph)[0], graph.node_attr, arcs_of(graph)[1]),
+    "pandas": by_tables("pandas"),
+    "polars": by_tables("polars"),
+    "raw": to_raw,
+}
+
+
+def some_graphs(directed):
+    """Disconnected, with a self-loop and a last node without edges; edges in ascending order."""
+    generator = np.random.default_rng(0)
+    edges = [(0, 1), (0, 3), (1, 2), (2, 2), (3, 4)]
+    shapes = [(6, edges), (7, edges[:3])]
+    return [
+        Graph(n, e, generator.normal(size=(n, 2)), generator.normal(size=(len(e), 2)), directed)
+        for n, e in shapes
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("library", CONVERTERS)
+def test_every_converter_gives_the_same_vector(library, directed, dtype):
+    graphs = some_graphs(directed)
+    grnf = GRNF(64, random_state=0, dtype=dtype)
+    Z = grnf.fit_transform(graphs)
+    through = [CONVERTERS[library](graph) for graph in graphs]
+    np.testing.assert_array_equal(grnf.transform(through), Z)
+    fitted = GRNF(64, random_state=0, dtype=dtype)
+    np.testing.assert_array_equal(fitted.fit_transform(through), Z)
+    np.testing.assert_array_equal(fitted.transform(graphs), Z)
+
+
+def test_a_batch_of_pyg_and_its_graphs_give_the_same_vectors():
+    graphs = some_graphs(directed=False)
+    batch = guest("torch_geometric.data").Batch.from_data_list([to_pyg(graph) for graph in graphs])
+    grnf = GRNF(64, random_state=0)
+    np.testing.assert_array_equal(grnf.fit_transform(batch), grnf.fit_transform(graphs))
+
+
+WEIGHTED = {
+    "dense": lambda A: A,
+    "sparse": sp.csr_array,
+    "networkx": lambda A: nx.from_numpy_array(A, create_using=nx.DiGraph if (A != A.T).any() else nx.Graph),
+    "igraph": lambda A: guest("igraph").Graph.Weighted_Adjacency(
+        A.tolist(), mode="directed" if (A != A.T).any() else "undirected", loops="once"
+    ),
+    "rustworkx": lambda A: (
+        guest("rustworkx").PyDiGraph if (A != A.T).any() else guest("rustworkx").PyGraph
+    ).from_adjacency_matrix(A),
+    "PyG": lambda A: guest("torch_geometric.data").Data(
+        edge_index=guest("torch").tensor(np.array(np.nonzero(A))),
+        edge_weight=guest("torch").tensor(A[np.nonzero(A)]),
+        num_nodes=len(A),
+    ),
+    "table": lambda A: graphs_from_tables(*weighted_tables(A), directed=bool((A != A.T).any()))[0],
+}
+
+
+def weighted_tables(A):
+    frame = guest("pandas").DataFrame
+    rows, columns = np.nonzero(A if (A != A.T).any() else np.triu(A))
+    edges = {"graph_id": 0, "source": rows, "target": columns, "weight": A[rows, columns]}
+    return frame(edges), frame({"graph_id": 0, "node": np.arange(len(A))})
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("library", WEIGHTED)
+def test_weights_by_every_converter(library, directed):
+    A = np.array([[0.5, 2.0, 0.0, 0.0], [2.0, 0.0, -1.5, 0.0], [0.0, -1.5, 0.0, 0.0], [0.0] * 4])
+    if directed:
+        A[0, 1] = 0.25
+    rows, columns = np.nonzero(A if directed else np.triu(A))
+    graph = Graph(4, np.column_stack([rows, columns]), None, A[rows, columns], directed)
+    Z = GRNF(64, random_state=0).fit_transform([graph])
+    np.testing.assert_array_equal(GRNF(64, random_state=0).fit_transform([WEIGHTED[library](A)]), Z)
+    grnf = GRNF(64, random_state=0).fit([A])
+    np.testing.assert_array_equal(grnf.transform([WEIGHTED[library](A)]), Z)
+    assert not np.array_equal(grnf.transform([2 * A]), Z)
+
+
+def test_unweighted_graphs_among_weighted_ones_have_weights_1():
+    A = nx.to_numpy_array(nx.path_graph(4))
+    grnf = GRNF(32, random_state=0).fit(np.stack([A, 2 * A]))
+    unweighted = grnf.transform([nx.path_graph(4), A, A.astype(bool), sp.csr_array(A)])
+    np.testing.assert_array_equal(unweighted, np.tile(unweighted[0], (4, 1)))
+    ones = nx.path_graph(4)
+    nx.set_edge_attributes(ones, 1.0, "weight")
+    np.testing.assert_array_equal(grnf.transform([ones])[0], unweighted[0])
+
+
+def test_ids_and_order_of_nodes_change_nothing():
+    generator = np.random.default_rng(1)
+    graph = some_graphs(directed=True)[0]
+    grnf = GRNF(64, random_state=0, dtype="float64").fit([graph])
+    z = grnf.transform([graph])[0]
+    for _ in range(5):
+        permuted = graph.permuted(generator.permutation(graph.n_nodes))
+        named = to_networkx(permuted, names=[f"{n}!" for n in generator.permutation(graph.n_nodes)])
+        np.testing.assert_allclose(grnf.transform([named])[0], z, rtol=1e-12, atol=1e-14)
+
+
+def test_direction_is_kept():
+    one_way, both = nx.DiGraph([(0, 1), (0, 2)]), nx.Graph([(0, 1), (0, 2)])
+    grnf = GRNF(64, random_state=0, dtype="float64").fit([both])
+    assert grnf.distance(one_way, both).value > 1e-3
+    assert grnf.distance(one_way, one_way.reverse()).value > 1e-3
+    assert grnf.distance(both.to_directed(), both).value < 1e-12
+
+
+def test_mixed_collections():
+    ring = nx.cycle_graph(5)
+    mixed = [cycle(5), ring, nx.to_scipy_sparse_array(ring), nx.to_numpy_array(ring), (arcs_of(cycle(5))[0],)]
+    Z = GRNF(32, random_state=0).fit_transform(mixed)
+    Z_float = np.asarray(Z, dtype=np.float64)
+    np.testing.assert_allclose(Z_float, np.tile(Z_float[0], (len(mixed), 1)), rtol=1e-6)
+    plain = GRNF(32, random_state=0).fit_transform([cycle(5)])
+    np.testing.assert_array_equal(Z[0], plain[0])
+
+
+def test_a_graph_has_the_same_vector_in_any_company():
+    generator = np.random.default_rng(0)
+    graph = Graph(4, [(3, 2), (1, 0), (2, 0)], generator.normal(size=(4, 1)), generator.normal(size=3))
+    other = to_networkx(graph)
+    grnf = GRNF(32, random_state=0)
+    mixed = grnf.fit_transform([graph, other])
+    np.testing.assert_array_equal(grnf.transform([graph, other]), mixed)
+    np.testing.assert_array_equal(grnf.transform([graph]), mixed[:1])
+    np.testing.assert_array_equal(grnf.transform([other]), mixed[1:])
+    np.testing.assert_allclose(mixed[0], mixed[1], rtol=1e-5, atol=1e-7)
+
+
+def test_lists_of_graphs_are_not_encoded(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a plain graph went through the encoder")
+
+    graphs = some_graphs(directed=False)
+    monkeypatch.setattr("grnf.collection.to_batch", refuse)
+    grnf = GRNF(8, random_state=0).fit(graphs)
+    Z = grnf.transform(graphs)
+    np.testing.assert_array_equal(grnf.transform(GraphBatch.from_graphs(graphs)), Z)
+    assert (grnf.encoder_.node_width, grnf.encoder_.edge_width) == (2, 2)
+
+
+def labelled(symbols):
+    graph = nx.path_graph(len(symbols))
+    nx.set_node_attributes(graph, dict(enumerate(symbols)), "symbol")
+    return graph
+
+
+def test_categories_are_frozen_at_fit():
+    grnf = GRNF(32, random_state=0, unseen="error").fit([labelled("CO"), labelled("CNC")])
+    assert grnf.node_width_ == 3
+    same, other = grnf.transform([labelled("CO"), labelled("CN")])
+    assert np.abs(same - other).max() > 1e-3
+    with pytest.raises(
+        GraphError, match=r"X\[1\]: the node column 'symbol' has the value 'S'.*unseen='ignore'"
+    ):
+        grnf.transform([labelled("C"), labelled("CS")])
+    ignoring = GRNF(32, random_state=0, unseen="ignore").fit([labelled("CO"), labelled("CNC")])
+    np.testing.assert_array_equal(*ignoring.transform([labelled("CS"), labelled("CP")]))
+    np.testing.assert_array_equal(ignoring.transform([labelled("CO")])[0], same)
+
+
+@pytest.mark.parametrize("library", ["igraph", "rustworkx", "pandas", "polars"])
+def test_categories_by_every_converter(library):
+    symbols, kinds = list("CONC"), ["single", "double", "single"]
+    source = labelled(symbols)
+    nx.set_edge_attributes(source, dict(zip(source.edges, kinds, strict=True)), "kind")
+    edges = list(source.edges)
+    if library == "igraph":
+        graph = guest(library).Graph(4, edges, vertex_attrs={"symbol": symbols}, edge_attrs={"kind": kinds})
+    elif library == "rustworkx":
+        graph = guest(library).PyGraph()
+        graph.add_nodes_from([{"symbol": symbol} for symbol in symbols])
+        graph.add_edges_from([(*edge, {"kind": kind}) for edge, kind in zip(edges, kinds, strict=True)])
+    else:
+        frame = guest(library).DataFrame
+        ends = {"source": [i for i, _ in edges], "target": [j for _, j in edges]}
+        (graph,) = graphs_from_tables(
+            frame({"graph_id": [0] * 3, **ends, "kind": kinds}),
+            frame({"graph_id": [0] * 4, "node": list(range(4)), "symbol": symbols}),
+        )
+    grnf = GRNF(32, random_state=0)
+    z, again = grnf.fit_transform([source, graph])
+    np.testing.assert_array_equal(z, again)
+    np.testing.assert_array_equal(GRNF(32, random_state=0).fit_transform([graph])[0], z)
+
+
+@given(st.permutations(range(5)))
+@settings(max_examples=20)
+def test_order_of_nodes_with_attributes_on_some_of_them_changes_nothing(order):
+    rows = [{"b": 1.5}, {"a": "red", "b": -2.0}, {}, {"c": [0.5, 1.0]}, {"a": "blue"}]
+    graph, shuffled = nx.path_graph(5), nx.Graph()
+    nx.set_node_attributes(graph, dict(enumerate(rows)))
+    shuffled.add_nodes_from((node, graph.nodes[node]) for node in order)
+    shuffled.add_edges_from(graph.edges)
+    one, two = (
+        GRNF(16, random_state=0, missing="zero", dtype="float64").fit_transform([g])
+        for g in (graph, shuffled)
+    )
+    np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
+
+
+def test_missing_attributes():
+    graph = labelled("CO")
+    del graph.nodes[1]["symbol"]
+    with pytest.raises(GraphError, match=r"X\[1\]: the node column 'symbol' is missing for node 1 \(of 2"):
+        GRNF(8).fit([labelled("CO"), graph])
+    with pytest.raises(GraphError, match=r"X\[1\]: the node column 'symbol' is missing; missing='zero'"):
+        GRNF(8).fit([labelled("CO"), nx.path_graph(2)])
+    grnf = GRNF(8, random_state=0, missing="zero").fit([labelled("CO"), graph])
+    assert np.isfinite(grnf.transform([graph, nx.path_graph(2)])).all()
+
+
+def test_columns_that_fit_did_not_see_are_named():
+    grnf = GRNF(8, random_state=0).fit([nx.path_graph(2)])
+    with pytest.warns(GrnfWarning, match="not used: node symbol"):
+        Z = grnf.transform([labelled("CO")])
+    np.testing.assert_array_equal(Z, grnf.transform([nx.path_graph(2)]))
+
+
+def test_save_load_and_pickle_keep_the_encoder(tmp_path):
+    some = [labelled("CO"), labelled("CNC")]
+    grnf = GRNF(16, random_state=0, missing="zero", on_error="nan").fit(some)
+    grnf.save(tmp_path / "grnf.json")
+    again = GRNF.load(tmp_path / "grnf.json")
+    assert again.get_params()["on_error"] == "nan"
+    assert repr(again.encoder_) == repr(grnf.encoder_)
+    for copy in (again, pickle.loads(pickle.dumps(grnf))):
+        np.testing.assert_array_equal(copy.transform(some), grnf.transform(some))
+        assert copy.errors_ == []
+
+
+def encoder_of(*columns):
+    return {"unseen": "error", "missing": "error", "node": columns, "edge": []}
+
+
+def test_damaged_encoders_are_refused(tmp_path):
+    path = tmp_path / "grnf.json"
+    GRNF(8, random_state=0, unseen="error").fit([labelled("CO")]).save(path)
+    state = json.loads(path.read_text())
+    for damage in (
+        lambda: state.pop("encoder"),
+        lambda: state.update(encoder={}),
+        lambda: state.update(encoder=[1]),
+        lambda: state.update(encoder=encoder_of()),
+        lambda: state.update(encoder=encoder_of({"name": "a"})),
+        lambda: state.update(encoder=encoder_of({"name": "a", "width": -1}, {"name": "b", "width": 3})),
+        lambda: state.update(encoder=encoder_of({"name": "a", "categories": ["C", {}]})),
+    ):
+        damage()
+        path.write_text(json.dumps(state))
+        with pytest.raises(ValueError, match="is damaged"):
+            GRNF.load(path)
+
+
+def test_a_vocabulary_of_names_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr("grnf.estimators.base.LARGEST", 3000)
+    names = [labelled([f"name {index}" for index in range(200)])]
+    GRNF(8, random_state=0).fit(names).save(tmp_path / "grnf.json")  # of an open one nothing is kept
+    grnf = GRNF(8, random_state=0, unseen="error").fit(names)
+    with pytest.raises(ValueError, match="too many to save: columns of names or ids"):
+        grnf.save(tmp_path / "grnf.json")
+
+
+def test_grid_search_over_networkx_graphs():
+    graphs = [nx.gnp_random_graph(8, 0.2 + 0.4 * (i % 2), seed=i) for i in range(24)]
+    y = np.arange(24) % 2
+    model = make_pipeline(GRNF(32, random_state=0), SVC())
+    search = GridSearchCV(model, {"grnf__n_components": [16, 32], "svc__C": [1, 10]}, cv=3)
+    assert search.fit(graphs, y).score(graphs, y) > 0.8
+
+
+def test_grid_search_over_smiles():
+    guest("rdkit")
+    y = np.array([len(smiles) for smiles in MOLECULES], dtype=float)
+    model = make_pipeline(GRNF(32, random_state=0, unseen="ignore"), Ridge())
+    search = GridSearchCV(model, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise")
+    assert search.fit(MOLECULES, y).predict(["CCO", "CCF"]).shape == (2,)
+
+
+def test_smiles_of_one_molecule_agree():
+    guest("rdkit")
+    grnf = GRNF(32, random_state=0, dtype="float64").fit(MOLECULES)
+    assert grnf.distance("CCO", "OCC").value < 1e-12
+    assert grnf.distance("CCO", "CCN").value > 1e-3
+    series = guest("pandas").Series(MOLECULES)
+    np.testing.assert_array_equal(grnf.transform(series), grnf.transform(np.array(MOLECULES)))
+
+
+def seen_by_pairs(graph):
+    """All that orders 1 and 2 can see: attributes and row sums of nodes, and of the ends of each edge."""
+    A, width = graph.tensor(), graph.node_width
+    diagonal = A[np.arange(graph.n_nodes), np.arange(graph.n_nodes), :width]
+    nodes = [tuple(row) for row in np.hstack([diagonal, A[:, :, width:].sum(axis=1)])]
+    arcs = [arc for i, j in graph.edges for arc in ((i, j), (j, i))]
+    edges = Counter((nodes[i], nodes[j], tuple(A[i, j, width:])) for i, j in arcs)
+    return frozenset(Counter(nodes).items()), frozenset(edges.items())
+
+
+def test_real_molecules_are_told_apart_as_far_as_pairs_of_atoms_go(shared):
+    guest("rdkit")
+    with gzip.open(shared / "data" / "molecules" / "moses_test.csv.gz", "rt") as file:
+        next(file)
+        smiles = [next(file).strip() for _ in range(2000)]
+    grnf = GRNF(64, random_state=0, dtype="float64")
+    Z = grnf.fit_transform(smiles)
+    assert Z.shape == (2000, 64)
+    classes = {}
+    raws = list(iter_raw(smiles))
+    for row, graph in enumerate(AttributeEncoder().fit(raws).transform(raws)):
+        classes.setdefault(seen_by_pairs(graph), []).append(row)
+    assert len(classes) == 1984
+    for rows in classes.values():
+        np.testing.assert_allclose(Z[rows], Z[rows[:1]].repeat(len(rows), axis=0), rtol=1e-12, atol=1e-14)
+    assert pdist(Z[[rows[0] for rows in classes.values()]], "chebyshev").min() > 1e-7

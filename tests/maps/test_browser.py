@@ -1,0 +1,330 @@
+"""Pages in a real browser: no error, no request, and everything that people do with a map works.
+
+Chromium (Debian's `chromium`, or the one that GRNF_BROWSER names) is driven by Playwright; skipped without.
+"""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import grnf
+from grnf.datasets import make_sbm
+from guests import guest
+from map_pages import large_map
+
+EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.evil = 2">'
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = guest("playwright.sync_api")
+    names = [os.environ.get("GRNF_BROWSER"), "chromium", "chromium-browser", "google-chrome", "chrome"]
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("needs a browser: Debian's package chromium, or another that GRNF_BROWSER names")
+    with api.sync_playwright() as playwright:
+        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        opened = playwright.chromium.launch(executable_path=path, args=options)
+        yield opened
+        opened.close()
+
+
+class Watched:
+    """A page, with what it says and asks for."""
+
+    def __init__(self, browser, path, init=None, **settings):
+        self.context = browser.new_context(**{"viewport": {"width": 1100, "height": 720}, **settings})
+        self.page = self.context.new_page()
+        self.errors, self.requests = [], []
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        if init:
+            self.page.add_init_script(init)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+
+    def _said(self, message):
+        if message.type == "error" or (message.type == "warning" and "GL Driver Message" not in message.text):
+            self.errors.append(message.text)
+
+    def place(self, graph):
+        box = self.page.locator("#over").bounding_box()
+        x, y = self.page.evaluate(f"grnfMap.place({graph})")
+        return box["x"] + x, box["y"] + y
+
+    def close(self):
+        """Close the page, and see that all was well."""
+        own = [url for url in self.requests if not url.startswith(("blob:", "data:"))]
+        self.context.close()
+        assert self.errors == []
+        assert len(own) == 1, own  # itself
+
+
+@pytest.fixture
+def watch(browser, tmp_path):
+    watched = []
+
+    def open_page(made, init=None, **settings):
+        path = tmp_path / f"{len(watched)}.html"
+        path.write_text(made if isinstance(made, str) else made.html(), encoding="utf-8")
+        watched.append(Watched(browser, path, init, **settings))
+        return watched[-1]
+
+    yield open_page
+    for each in watched:
+        each.close()
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    return large_map(1_000)
+
+
+@pytest.mark.parametrize("n", [0, 1, 1_000, 100_000])
+def test_pages_of_all_sizes(watch, n):
+    made = large_map(n)
+    page = watch(made).page
+    assert page.locator("#count").inner_text() == ("1 graph" if n == 1 else f"{n:,} graphs")
+    assert page.locator("h1").inner_text() == "Many"
+    if n:
+        graph = n // 2
+        page.evaluate(
+            f"grnfMap.view.zoom = 250; grnfMap.view.x = {made.positions[graph, 0]}; "
+            f"grnfMap.view.y = {made.positions[graph, 1]}"
+        )
+        hover(watch, page, graph, made)
+
+
+def wait(page, expression):
+    """Ask until it is true; Playwright's own way evaluates text in the page, which its policy forbids."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise TimeoutError(expression)
+
+
+def hover(watch, page, graph, made):
+    """Point at a graph; the picture must be that of the graph."""
+    box = page.locator("#over").bounding_box()
+    x, y = page.evaluate(f"grnfMap.place({graph})")
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.wait_for_selector(f'#tip[data-graph="{graph}"]:not([hidden])')
+    assert page.locator("#tip b").inner_text() == made.ids[graph]
+    canvas = page.locator("#tip canvas")
+    nodes = int(made.drawings.n_nodes[graph])
+    assert (canvas.get_attribute("data-nodes"), canvas.get_attribute("data-edges")) == (
+        str(nodes),
+        str(nodes),
+    )
+    drawn = page.evaluate(f"grnfMap.shownGraph({graph}).then(g => [[...g.x], [...g.y], [...g.to]])")
+    first = int(made.drawings.n_nodes[:graph].sum(dtype=int))
+    own = slice(first, first + nodes)
+    assert drawn == [a[own].tolist() for a in (made.drawings.x, made.drawings.y, made.drawings.target)]
+
+
+def test_hover_shows_the_right_graph(watch, thousand):
+    page = watch(thousand).page
+    for graph in (0, 511, 512, 999):
+        hover(watch, page, graph, thousand)
+    page.mouse.move(5, 5)
+    page.wait_for_selector("#tip", state="hidden")
+
+
+def test_click_compares_with_the_nearest(watch, thousand):
+    watched = watch(thousand)
+    page = watched.page
+    page.mouse.click(*watched.place(17))
+    page.wait_for_selector(".near button")
+    assert page.locator("#chosen h2").inner_text() == "ring 17"
+    texts = page.locator(".near button").all_inner_texts()
+    assert [text.splitlines()[0].split(None, 1)[1] for text in texts] == ["ring 18", "ring 19", "ring 20"]
+    assert texts[1].splitlines()[1:] == ["d 0.20", "0.10 to 0.40"]
+    assert page.locator("#pair figcaption").all_inner_texts() == ["ring 17", "ring 18"]
+    page.keyboard.press("3")
+    page.wait_for_selector('#pair figure[data-graph="20"]')
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelector('#chosen h2').textContent === 'ring 20'")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#hint")
+
+
+def test_search_lasso_and_export(watch, thousand):
+    watched = watch(thousand)
+    page = watched.page
+    page.keyboard.press("/")
+    page.keyboard.type("ring 77")
+    assert page.locator("#found li").all_inner_texts()[:2] == ["ring 77", "ring 770"]
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelector('#chosen h2')?.textContent === 'ring 77'")
+    page.keyboard.press("Escape")
+    page.click("#home")
+    page.click("#lasso")
+    box = page.locator("#over").bounding_box()
+    corners = [(250, 250), (420, 240), (430, 420), (260, 400)]
+    page.mouse.move(box["x"] + corners[0][0], box["y"] + corners[0][1])
+    page.mouse.down()
+    for x, y in corners[1:]:
+        page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.up()
+    wanted = [i for i in range(1_000) if inside(page.evaluate(f"grnfMap.place({i})"), corners)]
+    assert len(wanted) > 20
+    assert page.locator("#selected").inner_text() == f"{len(wanted)} graphs selected"
+    with page.expect_download() as saved:
+        page.click("#export")
+    with open(saved.value.path(), encoding="utf-8") as file:
+        assert file.read().splitlines() == [f"ring {i}" for i in wanted]
+    page.click("#clear")
+    assert page.locator("#selection").is_hidden()
+
+
+def inside(point, corners):
+    """Whether a point is in a convex polygon that runs clockwise on the screen."""
+    sides = zip(corners, [*corners[1:], corners[0]], strict=True)
+    return all((bx - ax) * (point[1] - ay) - (by - ay) * (point[0] - ax) > 0 for (ax, ay), (bx, by) in sides)
+
+
+def test_colours_and_legend(watch, thousand):
+    page = watch(thousand).page
+    assert page.locator("#legend button").count() == 6
+    assert page.locator("#legend button").first.inner_text() == "3 nodes (167)"
+    before = pixels(page)
+    page.locator("#legend button").first.click()
+    assert page.locator("#legend button").first.get_attribute("aria-pressed") == "false"
+    x, y = page.evaluate("grnfMap.place(0)")
+    box = page.locator("#over").bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.wait_for_timeout(100)
+    assert page.locator("#tip").get_attribute("data-graph") != "0"  # it is hidden
+    page.select_option("#color", label="height")
+    assert page.locator("#legend .ends").inner_text().split() == ["0", "0.999"]
+    assert page.locator("#meaning").inner_text() == "A number."
+    page.wait_for_timeout(100)
+    assert pixels(page) != before
+
+
+def pixels(page):
+    """How many pixels of the canvas of points are painted, and the sum of their colours."""
+    return page.evaluate("""() => {
+      const from = document.getElementById('points'), copy = document.createElement('canvas');
+      copy.width = from.width; copy.height = from.height;
+      const ctx = copy.getContext('2d'); ctx.drawImage(from, 0, 0);
+      const data = ctx.getImageData(0, 0, copy.width, copy.height).data; let painted = 0, sum = 0;
+      for (let i = 0; i < data.length; i += 4)
+        if (data[i + 3] > 128) { painted++; sum += data[i] + 3 * data[i + 1] + 7 * data[i + 2]; }
+      return [painted, sum];
+    }""")
+
+
+def test_without_webgl_points_are_drawn_in_2d(watch, thousand):
+    without = """const old = HTMLCanvasElement.prototype.getContext;
+      HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+        return /webgl/.test(kind) ? null : old.call(this, kind, ...more); };"""
+    flat = watch(thousand, init=without)
+    assert flat.page.evaluate("grnfMap.webgl") is False
+    flat.page.wait_for_timeout(100)
+    painted = pixels(flat.page)[0]
+    deep = watch(thousand).page
+    deep.wait_for_timeout(100)
+    assert painted == pytest.approx(pixels(deep)[0], rel=0.35)
+    hover(watch, flat.page, 100, thousand)
+    many = watch(large_map(30_000), init=without).page
+    assert "20,000 of the points" in many.locator("#word").inner_text()
+
+
+def test_on_a_phone_and_in_the_dark(watch, thousand):
+    watched = watch(thousand, viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
+    page = watched.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("#over").bounding_box()["width"] == 390
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    page.touchscreen.tap(*watched.place(40))
+    page.wait_for_selector(".near button")
+    assert page.locator("#chosen h2").inner_text().startswith("ring ")
+    page.click("#theme")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_the_keyboard_alone(watch, thousand):
+    page = watch(thousand).page
+    page.focus("#over")
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_selector("#chosen h2")
+    first = page.locator("#chosen h2").inner_text()
+    page.keyboard.press("Shift+ArrowRight")
+    wait(page, f"document.querySelector('#chosen h2').textContent !== {json.dumps(first)}")
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowLeft")
+    view = page.evaluate("grnfMap.view")
+    assert view["zoom"] == pytest.approx(1.4)
+    assert view["x"] < 0
+    page.keyboard.press("0")
+    assert page.evaluate("grnfMap.view") == {"x": 0, "y": 0, "zoom": 1}
+    reached = set()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert {"pan", "lasso", "in", "out", "home", "search", "color"} <= reached
+
+
+def test_names_of_strangers_stay_names(watch):
+    graphs, _ = make_sbm(12, random_state=0)
+    made = grnf.map(graphs, ids=[EVIL] * 12, columns={EVIL: [EVIL, "b"] * 6}, title=EVIL)
+    watched = watch(made)
+    page = watched.page
+    page.mouse.click(*watched.place(0))
+    page.wait_for_selector(".near button")
+    assert page.locator("h1").inner_text() == EVIL
+    assert page.locator("#chosen h2").inner_text() == EVIL
+    assert EVIL in page.locator("#legend").inner_text()
+    assert page.evaluate("window.evil") is None
+    assert page.locator("img").count() == 0
+
+
+def test_the_policy_forbids_every_request(watch, thousand):
+    watched = watch(thousand)
+    tries = "fetch('http://127.0.0.1:9/x').then(() => 'went', () => 'blocked')"
+    assert watched.page.evaluate(tries) == "blocked"
+    watched.page.evaluate("document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/y'}))")
+    watched.page.evaluate(
+        "const s = document.createElement('script'); s.text = 'window.evil = 1'; document.body.append(s)"
+    )
+    assert watched.page.evaluate("window.evil") is None
+    watched.page.wait_for_timeout(100)
+    assert watched.errors
+    assert sum("violates the following Content Security Policy" in text for text in watched.errors) >= 3
+    watched.errors.clear()  # they were asked for
+    watched.requests = watched.requests[:1]  # Playwright counts requests that the policy stopped
+
+
+def test_a_notebook_shows_it(watch, thousand):
+    shown = f"<!doctype html><html data-ready><body>{thousand._repr_html_()}</body></html>"
+    page = watch(shown).page
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached", timeout=20_000)
+    assert frame.locator("#count").inner_text() == "1,000 graphs"
+
+
+def test_a_real_map_marks_what_differs(watch):
+    graphs, y = make_sbm(20, random_state=0)
+    made = grnf.map(graphs, y, transformer=grnf.GRNF(256, random_state=0))
+    lengths = made.marks.lengths
+    ends = np.cumsum([0, *lengths.ravel().tolist()])
+    most = [made.marks.levels[ends[i * 6] : ends[i * 6 + 1]].max(initial=0) for i in range(20)]
+    marked = int(np.argmax(most))
+    assert most[marked] == 15
+    watched = watch(made)
+    watched.page.mouse.click(*watched.place(marked))
+    watched.page.wait_for_selector("#pair figure[data-graph]")
+    watched.page.wait_for_timeout(200)
+    orange = watched.page.evaluate("""() => [...document.querySelectorAll('#pair canvas')]
+      .reduce((sum, c) => {
+      const data = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+      for (let i = 0; i < data.length; i += 4)
+        if (data[i] > 200 && data[i + 2] < 120 && data[i + 3] > 60) sum++;
+      return sum; }, 0)""")
+    assert orange > 20

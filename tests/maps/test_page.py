@@ -1,0 +1,169 @@
+"""The page: everything inside, nothing asked for, text of strangers harmless."""
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+import grnf
+from grnf.datasets import make_sbm
+from grnf.errors import GraphError
+from grnf.maps.columns import make_column
+from guests import guest
+from map_pages import Reader, large_map, meta_of, parts_of
+
+EVIL = [
+    '</script><script>alert("x")</script>',
+    "<img src=x onerror=alert(1)>",
+    '" onload="alert(2)',
+    "a\nb",
+    "@title@",
+]
+
+
+def small(**settings):
+    graphs, y = make_sbm(24, random_state=0)
+    return grnf.map(graphs, y, transformer=grnf.GRNF(32, random_state=0), **settings)
+
+
+def test_a_page_asks_for_nothing():
+    html = small().html()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert not re.search(
+        r"https?:|\bsrc\s*=|<link|@import|url\(|XMLHttpRequest|fetch\(|WebSocket|import\(", html
+    )
+    for kind, name in (("style", "page.css"), ("script", "map.js")):
+        text = re.search(rf"<{kind}>(.*?)</{kind}>", html, re.S)[1]
+        assert text == files("grnf.maps").joinpath(name).read_text(encoding="utf-8")
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_the_script_is_one_small_readable_file():
+    script = files("grnf.maps").joinpath("map.js").read_text(encoding="utf-8")
+    assert len(script) < 50_000
+    assert max(map(len, script.splitlines())) < 200
+    assert "innerHTML" not in script
+    assert "eval(" not in script
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_text_of_strangers_is_only_text(text):
+    graphs, _ = make_sbm(8, random_state=0)
+    columns = {text: [text, "other"] * 4, "words": [f"{text}{i}" for i in range(8)]}
+    html = grnf.map(graphs, ids=[text] * 8, columns=columns, title=text).html()
+    assert html.count("<script") == html.count("</script>") == 3 + len(parts_of(html)) - 1
+    assert "<img" not in html
+    assert 'onload="' not in html
+    meta = meta_of(html)
+    assert text in [column["name"] for column in meta["columns"]]
+    assert json.loads(parts_of(html)["ids"]) == [text] * 8
+
+
+def test_the_same_input_makes_the_same_bytes():
+    assert small().html() == small().html()
+
+
+def test_parts_hold_points_ids_columns_and_neighbours():
+    made = small(k=4)
+    html = made.html()
+    parts, meta = parts_of(html), meta_of(html)
+    reader = Reader(parts["points"])
+    found = np.column_stack([reader.take(np.uint16, 24), reader.take(np.uint16, 24)]) / 32767.5 - 1
+    assert found == pytest.approx(made.positions, abs=2e-5)
+    assert json.loads(parts["ids"]) == made.ids
+    reader = Reader(parts["n0"])
+    assert np.array_equal(reader.take(np.uint32, 24 * 4).reshape(24, 4), made.nearest.places)
+    for values in (made.nearest.distances, made.nearest.low, made.nearest.high):
+        assert reader.take(np.float32, 24 * 4).reshape(24, 4) == pytest.approx(values, rel=3e-4)
+    names = [column["name"] for column in meta["columns"]]
+    assert names == ["label", "nodes", "edges", "neighbors kept", "outlier score", "cluster"]
+    kept = Reader(parts["c3"]).take(np.float32, 24)
+    assert kept == pytest.approx(made.kept, abs=1e-4)
+    nodes = meta["columns"][1]
+    assert nodes["whole"]
+    assert (nodes["base"] + Reader(parts["c1"]).take(np.uint16, 24) == 12).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 7])
+def test_few_graphs(n):
+    graphs, y = make_sbm(10, random_state=0)
+    made = grnf.map(graphs[:n], y[:n])
+    assert len(made) == n
+    assert made.positions.shape == (n, 2)
+    assert made.nearest.places.shape == (n, max(min(6, n - 1), 0))
+    assert meta_of(made.html())["n"] == n
+
+
+def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
+    guest("rdkit")
+    heads = ["C", "CC", "CO", "N", "CN", "FC", "ClC", "OCC", "CSC", "C#CC"]
+    rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
+    tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]
+    smiles = [f"{a}{b}{link}{c}" for link in ("", "CC") for a in heads for b in rings for c in tails]
+    made = grnf.map(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
+    assert made.marks is not None
+    empty = len(grnf.map([]).html())
+    assert empty + 4 * (len(made.html()) - empty) < 2.5e6
+
+
+def test_a_hundred_thousand_graphs_take_forty_megabytes_at_most():
+    assert len(large_map(100_000).html()) < 40e6
+
+
+def test_a_notebook_shows_it_in_a_frame_of_its_own():
+    shown = small(title='a "title"')._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert 'sandbox="allow-scripts allow-downloads"' in shown
+    assert shown.count("<") == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2, None, 1], "category"),
+        ([True, False, True], "category"),
+        ([0.5, 1.5, float("nan")], "number"),
+        (list(range(40)), "number"),
+        (["0.1", "2e3", ""], "number"),
+        (["a", "b"] * 30, "category"),
+        ([f"name {i}" for i in range(300)], "text"),
+        ([None, None], "category"),
+        ([np.float32(2.5), np.int64(1)], "number"),
+    ],
+)
+def test_kinds_of_columns(values, kind):
+    assert make_column("x", values).kind == kind
+
+
+def test_many_categories_become_fifteen_and_others():
+    values = [f"c{i % 40:02}" for i in range(400)] + ["c00"] * 5 + [None]
+    codes, names, counts = make_column("x", values).codes()
+    assert len(names) == 16
+    assert names[-1] == "25 others"
+    assert sum(counts) == 405
+    assert codes[-1] == 255
+    assert counts[names.index("c00")] == 15
+
+
+def test_wrong_use_is_explained():
+    graphs, y = make_sbm(8, random_state=0)
+    with pytest.raises(ValueError, match="y has 3 entries for 8 graphs"):
+        grnf.map(graphs, y[:3])
+    with pytest.raises(ValueError, match="'size' has 2 entries for 8"):
+        grnf.map(graphs, columns={"size": [1, 2]})
+    with pytest.raises(GraphError, match="2 ids for 8 graphs"):
+        grnf.map(graphs, ids=["a", "b"])
+    with pytest.raises(ValueError, match="layout"):
+        grnf.map(graphs, layout="globe")
+    with pytest.raises(ValueError, match=r"no column 'z' found\. Available: label, nodes"):
+        grnf.map(graphs, y, color="z")
+    with pytest.raises(GraphError) as caught:
+        grnf.map([graphs[0], 5])
+    assert (caught.value.where, caught.value.index) == ("graphs", 1)

@@ -1,0 +1,153 @@
+"""Bets are fair, wealth follows its recursion, weights sum to one, and p-values of strategies are uniform."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import kstest, spearmanr
+
+from grnf.stats.betting import PAYOFFS, SHIFTS, WAYS, Bets, Strategies, entering_share, log_wealth, total
+from grnf.stats.conformal import online_p_values
+from grnf.stats.stream_scores import STRANGE, Scores
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_every_bet_has_expectation_one(both_ways):
+    bets = Bets(both_ways)
+
+    def mean(bet):
+        def payoff(p):
+            return float(np.exp(bets.log_payoffs(np.array(p))[bet]))
+
+        steps = [
+            1e-12,
+            1e-8,
+            1e-5,
+            1e-3,
+            *(1 / PAYOFFS),
+            *(1 - 1 / PAYOFFS),
+            0.5,
+            1 - 1e-3,
+            1 - 1e-5,
+            1 - 1e-8,
+        ]
+        ends = np.unique([0, *steps, 1])
+        return sum(quad(payoff, a, b)[0] for a, b in pairwise(ends))
+
+    assert len(bets) == (1 + both_ways) * (len(SHIFTS) + len(PAYOFFS))
+    for bet in range(len(bets)):
+        assert mean(bet) == pytest.approx(1, abs=1e-5)
+
+
+def test_wealth_follows_its_recursion():
+    generator = np.random.default_rng(0)
+    payoffs, entering = generator.uniform(0.1, 3, size=(20, 2, 3)), generator.uniform(0, 1, size=20)
+    entering[7:9] = 0
+    held = expected = generator.uniform(0, 1, size=(2, 3))
+    with np.errstate(divide="ignore"):
+        found = np.exp(log_wealth(np.log(payoffs), np.log(entering), np.log(held)))
+    for t in range(20):
+        expected = (expected + entering[t] / 3) * payoffs[t]
+        assert found[t] == pytest.approx(expected)
+    assert np.exp(total(np.log(found))) == pytest.approx(found.sum(axis=-1))
+
+
+def test_mean_wealth_under_the_null():
+    """A martingale stays at what entered, and the sum of Shiryaev and Roberts at t, on average."""
+    generator = np.random.default_rng(1)
+    p = generator.random((3, 40_000))
+    payoffs = Bets(both_ways=True).log_payoffs(p)
+    payoffs = payoffs[..., (np.arange(payoffs.shape[-1]) % 9) < 4]  # others have too heavy a tail for means
+    for entering, expected in (([1.0, 0.0, 0.0], 1.0), ([1.0, 1.0, 1.0], 3.0)):
+        with np.errstate(divide="ignore"):
+            held = np.full(payoffs.shape[1:], -np.inf)
+            wealth = np.exp(total(log_wealth(payoffs, np.log(entering), held)[-1]))
+        assert abs(wealth.mean() - expected) < 4 * wealth.std() / 200
+
+
+def test_the_level_of_one_bettor():
+    """Ville: a martingale of uniform p-values passes 1 / alpha with probability alpha at most."""
+    generator = np.random.default_rng(2)
+    p = generator.random((200, 2000))
+    bets = Bets(both_ways=True)
+    nothing, held = np.full(200, -np.inf), np.full((2000, len(bets)), -np.log(len(bets)))
+    wealth = total(log_wealth(bets.log_payoffs(p), nothing, held))
+    passed = (wealth.max(axis=0) >= np.log(1 / 0.2)).mean()
+    assert 0.05 < passed <= 0.2
+
+
+def test_nothing_overflows():
+    payoffs = Bets(both_ways=True).log_payoffs(np.full(20_000, 1e-300))
+    wealth = total(log_wealth(payoffs, np.zeros(20_000), np.full(payoffs.shape[1], -np.inf)))
+    assert np.isfinite(wealth).all()
+    assert wealth[-1] > 1e5
+    lost = Bets(both_ways=False).log_payoffs(np.full(20_000, 1 - 1e-12))
+    low = total(log_wealth(lost, np.full(20_000, -np.inf), np.zeros(lost.shape[1])))
+    assert -np.inf < low[-1] < -1e4
+
+
+def test_shares_never_exceed_the_whole():
+    assert sum(entering_share(t, t + 1) for t in range(1000)) == pytest.approx(entering_share(0, 1000))
+    assert entering_share(0, 10**12) < 1
+    assert entering_share(10**6, 10**6 + 1) > 0
+
+
+def strategies(seed, n=12, d=3, whole=True):
+    calibration = np.random.default_rng([seed, 0]).normal(size=(n, len(STRANGE) + d))
+    return Strategies(calibration, seed, whole, calibration[:0])
+
+
+def test_directions_have_uniform_p_values():
+    """Chosen by the graphs before, judged by those after: exact, with a dozen held-out graphs."""
+    p_values = []
+    for seed in range(500):
+        found = strategies(seed)
+        rows = np.random.default_rng([seed, 1]).standard_t(3, size=(12, found.calibration.shape[1]))
+        found.advance(rows)
+        (strategy,) = [w for w in found.running if (w.start, w.stop) == (8, 40)]
+        ties = np.random.default_rng([seed, 2]).random(4)
+        cauchy = np.random.default_rng([seed, 3]).standard_t(3, size=found.calibration.shape)
+        known = strategy.scores(cauchy)  # held-out graphs of the same law
+        p_values.append(online_p_values(known, strategy.scores(rows[8:]), ties))
+    p = np.array(p_values)
+    for way in range(len(WAYS)):
+        for t in range(4):
+            assert kstest(p[:, t, way], "uniform").pvalue > 1e-3
+        assert spearmanr(p[:, 0, way], p[:, 1, way]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_weights_sum_to_what_may_enter(whole):
+    """To 1 at most over the whole stream, or to 1 for each graph."""
+    n, found, entered = 2600, strategies(0, whole=whole), 0.0
+    found.count, found.rows = n, np.zeros((n, found.calibration.shape[1]))
+    for strategy in found._starting(0, 0):
+        entering = np.exp(found._entering(strategy, strategy.start, min(strategy.stop, n))).sum()
+        wealth = np.exp(strategy.log_held).sum(axis=1) + entering
+        entered += (np.exp(strategy.log_weights) * wealth).sum()
+    most = 1 if whole else n
+    assert 0.4 * most < entered <= most * (1 + 1e-9)
+
+
+def test_rows_that_are_not_needed_are_forgotten():
+    found = strategies(0)
+    for _ in range(12):
+        found.advance(np.zeros((256, found.calibration.shape[1])))
+    assert len(found.rows) <= 2 * 1024
+    assert len(found.running) < 60
+
+
+def test_scores_tell_what_lies_outside_the_axes():
+    generator = np.random.default_rng(0)
+    Z = np.column_stack([generator.normal(size=(100, 2)), np.zeros((100, 2))])
+    scores = Scores.learned(Z, n_axes=8, n_neighbors=3)
+    assert scores.n_axes == 2
+    row = scores(np.array([[0.0, 0.0, 3.0, 4.0]]))[0]
+    rest = STRANGE.index("rest")
+    assert row[rest] * scores.units[rest] == pytest.approx(5, rel=1e-5) or row[rest] == pytest.approx(
+        5, rel=1e-5
+    )
+    assert abs(row[len(STRANGE) :]).max() < 1
+    again = Scores.restored(scores.arrays(), 3)
+    assert np.array_equal(again(Z), scores(Z))

@@ -1,0 +1,94 @@
+"""The language of the documents, the help, the errors and the docstrings: patterns that are not English.
+
+`python tests/test_language.py` prints how often each occurs, and the sentence lengths of the documents.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "grnf"
+
+PATTERNS = {
+    "1 is wanted": r"\b(is|are|was|were) wanted\b|\bwants?\b",
+    "2 is no X": r"\b(is|are|was|were) no (?!longer\b|more\b|\d)\w+|\bno valid\b",
+    "3 say": r"\b(say|says|said)\b",
+    "4 beside": r"\bbeside\b",
+    "5 where": r"\bwhere\b",
+    "6 private nouns": r"\b(doors?|colours?|laws?|machines?|recipes?|loops?|twigs?|honesty|rooms?|guests?)\b",
+    "7 semicolons": r";",
+    "8 in place of": r"\bin place of\b|\btakes? (its|their) place\b|\bin (its|their) place\b",
+    "9 go on, anew": r"\b(go|goes|going|went) on\b|\banew\b|\bafresh\b",
+    "10 as it is": r"\bas (it is|they are)\b|\b(that|what) is there\b|\bwhat there is\b",
+    "11 as 1, one a": r"\b(such )?as \d|\b(one|MB|GB|seconds?|numbers?|rows?) an? (line|row|graph|node)\b",
+    "12 of one X": r"\bof one \w+|\b(pipeline|graph|object|table)s? of (scikit-learn|networkx|SMILES)\b",
+}
+
+
+def documents():
+    """Yield the prose of the manual, without code."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if not {"_build", "gallery", "reference"} & set(path.relative_to(ROOT).parts):
+            text = re.sub(r"^(```|````)(?!.*math).*?^\1`*$", "", path.read_text(), flags=re.M | re.S)
+            text = re.sub(r"^(?: {4}|\t).*$", "", text, flags=re.M)
+            yield path, re.sub(r"`[^`\n]*`|<!--.*?-->|\$[^$]*\$", "`code`", text, flags=re.S)
+
+
+def literal(node):
+    """Return the text of a string, of an f-string without its values, or of such strings added up."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(literal(part) for part in node.values)
+    if isinstance(node, ast.BinOp):
+        return literal(node.left) + literal(node.right)
+    return "{}" if isinstance(node, ast.FormattedValue) else ""
+
+
+def texts():
+    """Yield (kind, path, text) of everything that users and readers of the code see."""
+    for path, text in documents():
+        yield "docs", path, text
+    for path in sorted(SOURCE.rglob("*.py")):
+        in_cli = path.relative_to(SOURCE).parts[0] == "cli"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                parts = [*node.exc.args, *(keyword.value for keyword in node.exc.keywords)]
+                message = " ".join(filter(None, map(literal, parts)))
+                if message:
+                    yield "errors", path, message
+            elif isinstance(node, ast.Call) and in_cli:
+                for keyword in node.keywords:
+                    if keyword.arg == "help":
+                        yield "help", path, literal(keyword.value)
+            elif isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+                text = re.sub(r"^\s*(>>>|\.\.\.).*$", "", ast.get_docstring(node), flags=re.M)
+                yield "help" if in_cli else "docstrings", path, text
+
+
+def counts():
+    """Return how often each pattern occurs in each kind of text."""
+    found = {name: dict.fromkeys(("docs", "help", "errors", "docstrings"), 0) for name in PATTERNS}
+    for kind, _, text in texts():
+        for name, pattern in PATTERNS.items():
+            found[name][kind] += len(re.findall(pattern, text, flags=re.I))
+    return found
+
+
+def sentences():
+    """Yield the number of words of each sentence of the documents, tables and headings left out."""
+    for path, text in documents():
+        prose = re.sub(r"^(\||#|:::|!\[|- \[).*$", "", text, flags=re.M)
+        for paragraph in re.split(r"\n\s*\n|^\s*(?:[-*]|\d+\.) ", prose, flags=re.M):
+            for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(paragraph.split())):
+                words = re.findall(r"[\w`'%.,-]*\w[\w`'%.,-]*", sentence)
+                if len(words) >= 3:
+                    yield len(words), path, sentence
+
+
+if __name__ == "__main__":
+    for name, row in counts().items():
+        print(f"{name:<16}", *(f"{kind} {number:<5}" for kind, number in row.items()))  # noqa: T201
+    lengths = [length for length, _, _ in sentences()]
+    print(f"sentences: mean {sum(lengths) / len(lengths):.1f} words, {sum(n > 35 for n in lengths)} above 35")  # noqa: T201
