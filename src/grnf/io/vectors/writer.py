@@ -32,8 +32,15 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import FORMATS, ShardedFile, appended, parquet_vectors, vector_format
-from grnf.io.vectors.read import MANIFEST, is_shard_folder
+from grnf.io.vectors.formats import (
+    FORMATS,
+    MANIFEST,
+    ShardedFile,
+    appended,
+    is_shard_folder,
+    parquet_vectors,
+    vector_format,
+)
 
 __all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
 
