@@ -71,7 +71,7 @@ def embed_stream(
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
-            raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
+            raise GraphError(bad[0].reason, where=f"graph {bad[0].graph_id}")
         rows = embedding.rows.tolist()
         y, columns = _beside(graphs)
         own = {name: [values[place] for place in rows] for name, values in columns.items()}
