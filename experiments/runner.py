@@ -21,7 +21,7 @@ from experiments.sets import CLASSES, ORDERS_TO_3
 from experiments.study import Study, made_with, markdown
 from grnf import GRNF, __version__
 from grnf._utils.files import atomic_write
-from grnf._utils.progress import no_progress
+from grnf._utils.running import no_progress
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

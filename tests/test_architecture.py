@@ -28,7 +28,7 @@ PACKAGES = {
     "collection": {"graphs", "io"},
     "lifts": {"graphs", "symmetry", "io", "collection"},
     "estimators": {"graphs", "law", "engine", "features", "metric", "io", "collection", "lifts"},
-    "search": {"graphs", "metric", "symmetry", "io", "collection", "lifts", "estimators"},
+    "search": {"graphs", "metric", "symmetry", "io", "collection", "estimators"},
     "stats": {"graphs", "symmetry", "io", "collection", "lifts", "estimators", "search"},
     "maps": {"metric", "io", "collection", "estimators", "search"},
     "scale": {"io", "collection", "estimators"},

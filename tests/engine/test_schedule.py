@@ -10,11 +10,10 @@ import pytest
 from grnf import CostWarning, Graph, GraphBatch
 from grnf.engine import Schedule, costs
 from grnf.engine.costs import count_distinct, estimated_terms
-from grnf.engine.grouping import grouped
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
-from grnf.engine.statistics import neighbours, statistics
+from grnf.engine.statistics import grouped, neighbours, statistics
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw

@@ -293,7 +293,7 @@ def test_damaged_encoders_are_refused(tmp_path):
 
 
 def test_a_vocabulary_of_names_is_not_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr("grnf.estimators.base.LARGEST", 3000)
+    monkeypatch.setattr("grnf.estimators.transformer.LARGEST", 3000)
     names = [labelled([f"name {index}" for index in range(200)])]
     GRNF(8, random_state=0).fit(names).save(tmp_path / "grnf.json")  # of an open one nothing is kept
     grnf = GRNF(8, random_state=0, unseen="error").fit(names)

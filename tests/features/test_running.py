@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from grnf import GRNF, CostWarning, Graph, GraphBatch
-from grnf._utils.progress import no_progress, progress
-from grnf._utils.threads import n_workers, run
+from grnf._utils.running import n_workers, no_progress, progress, run
 from grnf.engine import schedule
 from random_graphs import cycle, random_graph
 
@@ -125,7 +124,7 @@ def test_progress_shows_on_a_terminal_only_after_a_while(monkeypatch, capsys):
     with progress(2, "working") as advance:
         advance(1)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("grnf._utils.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("grnf._utils.running.PATIENCE", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

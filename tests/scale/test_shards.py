@@ -91,6 +91,24 @@ def test_a_finished_folder_is_kept_and_what_is_damaged_made_again(embed, expecte
     assert embed(force=True, block_size=5).computed == list(range(10))
 
 
+def test_a_finished_folder_survives_a_resume_that_fails(embed, expected, tmp_path, monkeypatch):
+    embed()
+    with monkeypatch.context() as patch:
+        patch.setattr("grnf.scale.driver.fit_stream", None)
+        with pytest.raises(TypeError):
+            embed(resume=True)
+    assert sums(tmp_path / VECTORS) == expected
+    assert embed(resume=True).computed == []
+
+
+def test_all_shards_set_aside_can_be_tried_again(embed, expected, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "_written", None)
+        assert len(embed().set_aside) == 10
+    assert embed(resume=True).computed == list(range(10))
+    assert sums(tmp_path / VECTORS) == expected
+
+
 def test_other_input_is_another_run(embed, source):
     embed()
     source.write_text(source.read_text() + "Bw\n")
@@ -212,8 +230,8 @@ work.atomic_write = stop
 """
     driver = (stop + DRIVER).replace('"n_jobs": 2', '"n_jobs": 1')
     subprocess.run([sys.executable, "-c", driver, str(source), str(tmp_path / VECTORS)], capture_output=True)
-    assert (tmp_path / VECTORS / "shard-000000.parquet").exists() == (signal == "SIGKILL")
-    embed(resume=True)
+    assert (tmp_path / VECTORS / "shard-000000.parquet").exists()
+    assert embed(resume=True).computed == list(range(10))
     assert sums(tmp_path / VECTORS) == expected
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from grnf._utils.files import atomic_write, write_array, write_json
-from grnf._utils.progress import no_progress
+from grnf._utils.running import no_progress
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph

@@ -200,14 +200,14 @@ def _check_jobs(n_jobs: int | None) -> None:
 
 def _to_disk(inputs: RunInputs, output: str, grnf: GRNF, quiet: bool, **run: Any) -> dict[str, Any]:
     """Embed into a file or a folder; if that is interrupted, explain how to resume it."""
-    from grnf import scale
     from grnf._utils.locks import FolderInUseError
     from grnf.io.vectors.writer import work_folder
+    from grnf.scale.driver import embed as run_embed
     from grnf.scale.driver import is_vector_file
 
     single = is_vector_file(output)
     try:
-        made = scale.embed(inputs, output, grnf, note=lambda text: note(f"grnf: {text}", quiet), **run)
+        made = run_embed(inputs, output, grnf, note=lambda text: note(f"grnf: {text}", quiet), **run)
     except BaseException as error:
         work = work_folder(output, single=single)
         finished = len(list(work.glob("[0-9]*.json")))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from grnf._utils.progress import no_progress
+from grnf._utils.running import no_progress
 
 __all__ = ["counted", "note", "pace_and_left", "progress", "tell_bad"]
 

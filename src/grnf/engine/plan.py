@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grnf._utils.jit import compiled
 from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
 from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
-from grnf.engine.grouping import class_numbers, grouped
 from grnf.engine.pair_sums import (
     node_and_pair_sums,
     node_sum_slopes,
@@ -40,7 +40,9 @@ from grnf.engine.statistics import (
     Source,
     Statistics,
     attribute_slopes,
+    class_numbers,
     folded,
+    grouped,
     neighbours,
     statistics,
 )
@@ -53,7 +55,7 @@ from grnf.graphs import GraphBatch, edge_channels
 from grnf.law import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "place", "place_outputs"]
 
 ChannelsOf = Callable[[bool], Channels]
 """The channels for directed or for undirected graphs."""
@@ -312,3 +314,38 @@ class Engine(NamedTuple):
 def _counts(s: Statistics) -> tuple[IntArray, IntArray]:
     """Return how many rows and pairs each graph has."""
     return np.diff(s.node_ptr), np.diff(s.pair_ptr)
+
+
+def place_outputs(
+    outputs_of: Callable[[FloatArray], FloatArray],
+    sums: FloatArray,
+    null: FloatArray,
+    weight: FloatArray,
+    rows: IntArray,
+    columns: IntArray,
+    out: FloatArray,
+) -> None:
+    """Set out[rows, columns] = (psi - null) * weight, psi = outputs_of(sums), a few at a time.
+
+    Saturated features differ from the null graph's by little: that little would be lost if rho_i were
+    rounded before the difference is taken.
+    """
+    for start in range(0, len(sums), schedule.OUTPUTS):
+        some = slice(start, start + schedule.OUTPUTS)
+        place(outputs_of(sums[some]), null, weight, rows[some], columns, out)
+
+
+@compiled
+def place(
+    values: FloatArray,
+    shift: FloatArray,
+    factor: FloatArray,
+    rows: IntArray,
+    columns: IntArray,
+    out: FloatArray,
+) -> None:
+    """Set out[rows, columns] = (values - shift) * factor; numpy would hold the interpreter lock."""
+    for i in range(len(rows)):
+        source, target = values[i], out[rows[i]]
+        for j in range(len(columns)):
+            target[columns[j]] = (source[j] - shift[j]) * factor[j]

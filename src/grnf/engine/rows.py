@@ -7,13 +7,12 @@ registers. Activations are switched outside of it. Their codes: see `grnf.activa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
-from grnf.engine.schedule import OUTPUTS, SMALL_PRODUCT
+from grnf.engine.schedule import SMALL_PRODUCT
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -25,8 +24,6 @@ __all__ = [
     "add_heads",
     "add_slope",
     "evaluate",
-    "place",
-    "place_outputs",
     "project",
     "set_evaluated",
 ]
@@ -249,38 +246,3 @@ def add_heads(
         for h in range(high - low):  # indices that might be negative would not vectorise
             at = np.uint64(low + h)
             out[np.uint64(column - first + low + h)] += factor * head[at] * U[np.uint64(low - start + h)]
-
-
-def place_outputs(
-    outputs_of: Callable[[FloatArray], FloatArray],
-    sums: FloatArray,
-    null: FloatArray,
-    weight: FloatArray,
-    rows: IntArray,
-    columns: IntArray,
-    out: FloatArray,
-) -> None:
-    """Set out[rows, columns] = (psi - null) * weight, psi = outputs_of(sums), a few at a time.
-
-    Saturated features differ from the null graph's by little: that little would be lost if rho_i were
-    rounded before the difference is taken.
-    """
-    for start in range(0, len(sums), OUTPUTS):
-        some = slice(start, start + OUTPUTS)
-        place(outputs_of(sums[some]), null, weight, rows[some], columns, out)
-
-
-@compiled
-def place(
-    values: FloatArray,
-    shift: FloatArray,
-    factor: FloatArray,
-    rows: IntArray,
-    columns: IntArray,
-    out: FloatArray,
-) -> None:
-    """Set out[rows, columns] = (values - shift) * factor; numpy would hold the interpreter lock."""
-    for i in range(len(rows)):
-        source, target = values[i], out[rows[i]]
-        for j in range(len(columns)):
-            target[columns[j]] = (source[j] - shift[j]) * factor[j]

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from grnf._utils.jit import compiled
-from grnf._utils.progress import progress
-from grnf._utils.threads import n_workers, run
+from grnf._utils.running import n_workers
 from grnf.basis import bell
 from grnf.engine.costs import SAMPLED_GRAPHS, SMOOTH_PER_SECOND, estimated_seconds
 from grnf.errors import CostWarning
@@ -127,14 +124,6 @@ class Schedule:
     def workers(self) -> int:
         """The number of threads."""
         return n_workers(self.n_jobs)
-
-    def run(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run all tasks on the threads."""
-        run(tasks, self.workers)
-
-    def progress(self, total: float, what: str) -> AbstractContextManager[Callable[[float], None]]:
-        """Show a bar on a terminal while this is entered."""
-        return progress(total, what)
 
     def pieces(self, batch: GraphBatch) -> list[Piece]:
         """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""

@@ -28,7 +28,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
-from grnf._utils.threads import blas_threads, n_workers
+from grnf._utils.running import blas_threads, n_workers
 from grnf.collection import Collection, encode, fit_encode, warn_skipped
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor

@@ -25,11 +25,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from grnf._utils.progress import no_progress
 from grnf._utils.rules import Int, OneOf, Real, Table
+from grnf._utils.running import no_progress, progress
 from grnf.collection import Collection
 from grnf.engine import Schedule
-from grnf.estimators.base import GraphTransformer, Settings, schedule_of
+from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law
@@ -239,7 +239,7 @@ def _scores(
     """Yield sum_c (sum_i Y_ic psi_m(g_i))^2 of some candidates at a time, within the memory."""
     n, M = len(batch), candidates.n_components
     step = max(64, schedule.max_memory // (32 * n) // 64 * 64)
-    with schedule.progress(n * M, f"scoring {M} features on {n} graphs") as advance:
+    with progress(n * M, f"scoring {M} features on {n} graphs") as advance:
         for start in range(0, M, step):
             chosen = np.arange(start, min(start + step, M))
             some = replace(candidates, n_components=len(chosen), chosen=chosen)

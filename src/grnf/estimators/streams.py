@@ -16,8 +16,7 @@ from grnf.io.vectors.blocks import VectorBlock
 from grnf.typing import OnError
 
 if TYPE_CHECKING:
-    from grnf.estimators.base import GraphTransformer
-    from grnf.estimators.transformer import GRNF
+    from grnf.estimators.transformer import GRNF, GraphTransformer
 
 __all__ = ["embed_stream", "fit_stream"]
 
@@ -72,7 +71,7 @@ def embed_stream(
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
-            raise GraphError(f"graph {bad[0].graph_id}: {bad[0].reason}")
+            raise GraphError(bad[0].reason, where=f"graph {bad[0].graph_id}")
         rows = embedding.rows.tolist()
         y, columns = _beside(graphs)
         own = {name: [values[place] for place in rows] for name, values in columns.items()}

@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 import grnf.lifts as all_lifts
 from grnf.collection import encode, fit_encode
 from grnf.errors import GraphError
-from grnf.estimators.base import Saved, parsed
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
-from grnf.estimators.transformer import GRNF
+from grnf.estimators.transformer import GRNF, Saved, parsed
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.io.raw import RawGraph

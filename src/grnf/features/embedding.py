@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from grnf._utils.progress import no_progress
+from grnf._utils.running import no_progress, progress, run
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
-from grnf.engine.rows import place, place_outputs
+from grnf.engine.plan import place, place_outputs
 from grnf.engine.schedule import MOST_CATEGORIES
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
@@ -29,6 +29,9 @@ from grnf.law import (
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap"]
+
+ALONE = Piece(np.zeros(1, np.int64), False)
+"""The only graph of a batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,7 @@ class Embedder:
         share_features = len(pieces) < schedule.workers
         chunks = self._chunks(batch, at_least=schedule.workers if share_features else 1)
         self._warn_if_long(batch)
-        with schedule.progress(len(batch) * M, f"embedding {len(batch)} graphs") as advance:
+        with progress(len(batch) * M, f"embedding {len(batch)} graphs") as advance:
 
             def fill(piece: Piece, chunk: Chunk) -> None:
                 chunk.place_features(batch, piece, Z[:, chunk.columns])
@@ -163,11 +166,11 @@ class Embedder:
                     fill(piece, chunk)
 
             if share_features:
-                schedule.run([partial(fill_all, *chunk) for chunk in chunks])
+                run([partial(fill_all, *chunk) for chunk in chunks], schedule.workers)
             else:
                 for start, size in chunks:
                     chunk = self._chunk(start, size, batch)
-                    schedule.run([partial(fill, piece, chunk) for piece in pieces])
+                    run([partial(fill, piece, chunk) for piece in pieces], schedule.workers)
         return Z
 
     def _in_parts(self, batch: GraphBatch, parts: list[IntArray]) -> FloatArray:
@@ -175,7 +178,7 @@ class Embedder:
         Z = np.empty((len(batch), self.map.n_components), dtype=self.map.dtype)
         self._warn_if_long(batch)
         own = Schedule(self.schedule.max_memory // self.schedule.workers)
-        with self.schedule.progress(len(batch), f"embedding {len(batch)} graphs") as advance, no_progress():
+        with progress(len(batch), f"embedding {len(batch)} graphs") as advance, no_progress():
 
             def fill(members: IntArray) -> None:
                 try:
@@ -185,7 +188,7 @@ class Embedder:
                     raise error.located(index=at) from None
                 advance(len(members))
 
-            self.schedule.run([partial(fill, members) for members in parts])
+            run([partial(fill, members) for members in parts], self.schedule.workers)
         return Z
 
     def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
@@ -277,7 +280,9 @@ class Chunk:
         self._null: FloatArray = np.zeros(of.heads * size)
         self._weight: FloatArray = np.ones(of.heads * size)  # for now: psi as it is
         if of.center:
-            self._null = self._of_null(self.place_features, of.heads * size)
+            null = np.empty((1, of.heads * size))
+            self.place_features(self._null_graph, ALONE, null)
+            self._null = null[0]
         self._weight = np.sqrt(of.squared_weights(self.draw))
 
     def is_for(self, batch: GraphBatch) -> bool:
@@ -297,9 +302,10 @@ class Chunk:
 
     def hidden_sums(self, batch: GraphBatch, pieces: list[Piece], schedule: Schedule) -> HiddenSums:
         """Return what the heads multiply, for all graphs."""
-        null = self._of_null(self._place_hidden, sum(group.invariant.size for group in self.draw.groups))
-        sums = np.empty((len(batch), len(null)))
-        schedule.run([partial(self._place_hidden, batch, piece, sums) for piece in pieces])
+        rows = np.empty((1 + len(batch), sum(group.invariant.size for group in self.draw.groups)))
+        null, sums = rows[0], rows[1:]
+        self._place_hidden(self._null_graph, ALONE, rows[:1])
+        run([partial(self._place_hidden, batch, piece, sums) for piece in pieces], schedule.workers)
         groups, start = [], 0
         for group in self.draw.groups:
             m, width = len(group.features), group.invariant[0].size
@@ -320,11 +326,6 @@ class Chunk:
         """Write the hidden sums, laid out as `engine.hidden_channels` says, to the graphs' rows."""
         sums, columns = self._sums(batch, piece, hidden=True)
         place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
-
-    def _of_null(self, place_into: Callable[..., None], width: int) -> FloatArray:
-        out = np.empty((1, width))
-        place_into(self._null_graph, Piece(np.zeros(1, np.int64), False), out)
-        return np.asarray(out[0])
 
     def _through_heads(self, sums: FloatArray, columns: IntArray) -> FloatArray:
         """Return the sums of every head from those of the hidden channels."""

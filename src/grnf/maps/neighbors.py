@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
-from grnf._utils.progress import progress
+from grnf._utils.running import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance

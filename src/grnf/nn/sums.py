@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from grnf._utils.running import run
 from grnf.basis import bell
 from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_slopes
-from grnf.engine.rows import place_outputs
+from grnf.engine.plan import place_outputs
 from grnf.graphs import edge_channels
 from grnf.law import OrderDraw
 from grnf.nn.batch import as_batch
@@ -134,7 +135,7 @@ class _Work:
             sums = self.engine.piece_sums(self.graphs, piece, self.channels)
             place_outputs(rho_i, sums, null[columns], weight[columns], piece.members, columns, out)
 
-        self.schedule.run([partial(fill, piece) for piece in self.pieces])
+        run([partial(fill, piece) for piece in self.pieces], self.schedule.workers)
         return out
 
     def slopes(
@@ -157,7 +158,7 @@ class _Work:
                 of_coefficients=of_theta,
             )
 
-        self.schedule.run([partial(fill, *task) for task in enumerate(self.pieces)])
+        run([partial(fill, *task) for task in enumerate(self.pieces)], self.schedule.workers)
         none = np.empty(0)
         return (
             _back(d_x, self.node_order) if of_x and d_x is not None else none,

@@ -165,7 +165,7 @@ class BlockEmbedder:
         embedding = self.transformer.embed(graphs, on_error=policy)
         if embedding.errors and self.on_error == "raise":
             place, reason = embedding.errors[0]
-            raise GraphError(f"row {start + place} of the block{_called(some, place)}: {reason}")
+            raise GraphError(reason, where=f"row {start + place} of the block{_called(some, place)}")
         if self.on_error == "skip":
             skipped = [(start + place, reason) for place, reason in embedding.errors]
             warn_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)

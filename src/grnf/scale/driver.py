@@ -20,10 +20,10 @@ from grnf._version import __version__
 from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
-from grnf.estimators.base import plain_params
+from grnf.estimators.transformer import plain_params
 from grnf.io.files.inputs import Inputs
 from grnf.io.vectors.blocks import arrow
-from grnf.io.vectors.read import FORMAT, MANIFEST, VERSION
+from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION
 from grnf.io.vectors.writer import ShardWriter, side_file
 from grnf.scale.inputs import RunInputs
 from grnf.scale.plan import Plan, layout_of, read_shard, shards_of, versions

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.threads import n_workers, run
+from grnf._utils.running import n_workers, run
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.search.scan import nearest, within

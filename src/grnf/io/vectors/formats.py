@@ -24,18 +24,24 @@ from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, array_of, arrow, a
 from grnf.typing import FloatArray
 
 __all__ = [
+    "FORMAT",
     "FORMATS",
+    "MANIFEST",
     "VECTOR_FORMATS",
+    "VERSION",
     "ShardedFile",
     "VectorFormat",
     "append_parquet",
     "appended",
+    "is_shard_folder",
     "parquet_vectors",
     "vector_format",
     "write_csv",
     "write_vectors",
 ]
 
+FORMAT, VERSION = "grnf-shards", 1
+MANIFEST = "_manifest.json"
 CHUNK = 2**22
 MAGIC = b"PAR1"
 NPY_HEADER = len(npy_header((10**12, 10**6), "<f4"))
@@ -100,6 +106,17 @@ def vector_format(path: str | os.PathLike[str]) -> str:
         known = ", ".join(f".{known}" for known in FORMATS)
         raise ValueError(f"{path}: the name of a vector file must end in one of {known}")
     return name
+
+
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of shards, finished or not.
+
+    Examples
+    --------
+    >>> is_shard_folder("vectors.parquet")
+    False
+    """
+    return (Path(path) / MANIFEST).is_file() or (Path(path) / "_work" / "plan.json").is_file()
 
 
 def write_vectors(

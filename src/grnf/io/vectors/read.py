@@ -18,13 +18,10 @@ import numpy as np
 from grnf._utils.files import is_pipe
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import arrow
-from grnf.io.vectors.formats import vector_format
+from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION, is_shard_folder, vector_format
 from grnf.typing import FloatArray
 
 __all__ = [
-    "FORMAT",
-    "MANIFEST",
-    "VERSION",
     "Vectors",
     "holds_vectors",
     "is_shard_folder",
@@ -33,8 +30,6 @@ __all__ = [
     "shard_files",
 ]
 
-FORMAT, VERSION = "grnf-shards", 1
-MANIFEST = "_manifest.json"
 
 CSV_START = "graph_id,y,"
 
@@ -103,17 +98,6 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
         return _SNIFFERS[suffix](path)
     except (ValueError, EOFError, OSError, csv.Error, zipfile.BadZipFile):
         return False
-
-
-def is_shard_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a folder of shards, finished or not.
-
-    Examples
-    --------
-    >>> is_shard_folder("vectors.parquet")
-    False
-    """
-    return (Path(path) / MANIFEST).is_file() or (Path(path) / "_work" / "plan.json").is_file()
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:

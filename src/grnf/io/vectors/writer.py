@@ -32,8 +32,15 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import FORMATS, ShardedFile, appended, parquet_vectors, vector_format
-from grnf.io.vectors.read import MANIFEST, is_shard_folder
+from grnf.io.vectors.formats import (
+    FORMATS,
+    MANIFEST,
+    ShardedFile,
+    appended,
+    is_shard_folder,
+    parquet_vectors,
+    vector_format,
+)
 
 __all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
 
@@ -169,10 +176,12 @@ class ShardWriter:
                     f"{self.work} holds {len(numbers)} finished shards of an interrupted run: resume it "
                     "(--resume), or start over (--force)"
                 )
-            self._load(numbers)
-            changes = _changes(before["run"], run, self.records.values())
-            if resume and not changes:
-                return self._written_plan({**before, "run": run}, before)
+            changes = ""
+            if resume:
+                self._load(numbers)
+                changes = _changes(before["run"], run, self.records.values())
+                if not changes:
+                    return self._written_plan({**before, "run": run}, before)
             if not force:
                 raise FileExistsError(
                     f"{self.work} is of another run and cannot be resumed: {changes}. Repeat that run, or "
@@ -256,8 +265,7 @@ class ShardWriter:
 
     def _load(self, numbers: list[int]) -> None:
         """Find out which shards are as they were written."""
-        last = max(numbers)
-        for number in range(last + 1) if self.single else numbers:
+        for number in range(max(numbers) + 1) if self.single else numbers:
             path = self.work / f"{number:06d}.json"
             record = unsealed(path)
             if record is None:
@@ -406,11 +414,10 @@ class ShardWriter:
         self._lock.check()
 
     def close(self) -> None:
-        """Let other runs in; keep finished shards, and leave nothing behind if there are none."""
-        if self._begun and not self.records:
+        """Let other runs in; finished shards are kept, and next to a single file nothing else."""
+        if self.single and self._begun and not self.records:
             with suppress(FolderInUseError):
                 self.check()
-                self._remove_shards()
                 self._remove_work()
         self._lock.remove_folder()  # if there is nothing in it
         if self._made:

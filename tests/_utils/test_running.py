@@ -6,7 +6,7 @@ import warnings
 import joblib
 
 from grnf import GRNF, Graph
-from grnf._utils.threads import n_workers
+from grnf._utils.running import n_workers
 
 GRAPH = Graph(3, [(0, 1), (1, 2)])
 

@@ -1,9 +1,12 @@
-"""Threads: how many there are, and tasks that share them."""
+"""Long work: tasks that share threads, and a progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from threading import Lock, Thread
 from typing import Any
@@ -13,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from grnf._utils.rules import Int, OneOf, checked
 
-__all__ = ["blas_threads", "n_workers", "run"]
+__all__ = ["blas_threads", "n_workers", "no_progress", "progress", "run"]
 
 
 def n_workers(n_jobs: Any) -> int:
@@ -86,3 +89,68 @@ def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
                 thread.join()
     if errors:
         raise errors[0]
+
+
+PATIENCE = 3.0
+"""Seconds of work before a bar appears."""
+
+
+_silent = threading.local()
+
+
+@contextmanager
+def no_progress() -> Iterator[None]:
+    """Keep bars from appearing, for callers that show something of their own, or nothing.
+
+    Examples
+    --------
+    >>> with no_progress(), progress(10, "counting") as advance:
+    ...     advance(5)
+    """
+    before = getattr(_silent, "on", False)
+    _silent.on = True
+    try:
+        yield
+    finally:
+        _silent.on = before
+
+
+@contextmanager
+def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
+    """Give a function that is called with each amount of work done; it may be called from any thread.
+
+    Examples
+    --------
+    >>> with progress(10, "counting") as advance:  # silent: this is no terminal
+    ...     advance(10)
+    """
+    if getattr(_silent, "on", False) or not sys.stderr.isatty():
+        yield lambda amount: None  # noqa: ARG005
+        return
+    start, lock, done = time.monotonic(), threading.Lock(), 0.0
+    bar: Any = None
+
+    def advance(amount: float) -> None:
+        nonlocal bar, done
+        with lock:
+            done += amount
+            if bar is None and time.monotonic() - start > PATIENCE and done < total:
+                bar = _started_bar(total, what)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
+
+    try:
+        yield advance
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _started_bar(total: float, what: str) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task(what, total=total)
+    bar.start()
+    return bar
