@@ -1,13 +1,13 @@
 """
-GRNF as the first layer, beside GIN
-===================================
+GRNF and GIN as first layers
+============================
 
-A network with GRNF as its first layer, without training of that layer, beside one with GIN.
+Train a network with GRNF as its first layer, which is not trained, and one with GIN.
 
-Two classes of Delaunay triangulations, whose nodes have their coordinates as attributes: same loaders, same
-head, same number of epochs.
+The data are two classes of Delaunay triangulations. Nodes have their coordinates as attributes. Both networks
+use the same loaders, the same output layers and the same number of epochs.
 
-To run it: ``python examples/first_layer.py``
+Run it with ``python examples/first_layer.py``.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from grnf.nn import GRNFLayer
 
 
 def as_data(graph, label):
-    """A graph of `grnf` for PyTorch Geometric, which lists both arcs of each edge."""
+    """Convert a graph to PyTorch Geometric, which lists both arcs of each edge."""
     edges = torch.from_numpy(graph.edges.copy()).T
     x = torch.from_numpy(graph.node_attr.copy()).float()
     return Data(x=x, edge_index=torch.cat([edges, edges.flip(0)], dim=1), y=torch.tensor([int(label)]))

@@ -1,10 +1,10 @@
 """
-A pipeline of scikit-learn
-==========================
+scikit-learn pipeline
+=====================
 
-Graphs in a scikit-learn Pipeline: embed, scale, classify, with the parameters chosen by cross-validation.
+Embed, scale and classify graphs in a scikit-learn Pipeline, with parameters chosen by cross-validation.
 
-To run it: ``python examples/pipeline.py``
+Run it with ``python examples/pipeline.py``.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main(n_graphs=300, n_components=512):
             ("classify", SVC()),
         ]
     )
-    # `memory` would keep the vectors between settings of the classifier; here they are quick to make again
+    # `memory=` would keep the vectors between settings of the classifier. Here, embedding again is quick.
     search = GridSearchCV(pipeline, {"classify__C": [1, 10, 100]}, cv=3).fit(train, y_train)
     accuracy = search.score(test, y_test)
     print(f"C = {search.best_params_['classify__C']}, accuracy on {len(test)} new graphs: {accuracy:.3f}")

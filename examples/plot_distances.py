@@ -2,9 +2,9 @@
 Distances within and between classes
 ====================================
 
-One pair of graphs says little about a distance. Here are all pairs of two collections: triangulations of
-random points around two sets of seed points. The two histograms overlap, and are not the same: that is what a
-classifier or a test works with.
+This example computes the distances of all pairs in a dataset with two classes: triangulations of random
+points around two groups of seed points. The histograms of pairs within a class and between classes overlap
+but differ. A classifier or a two-sample test uses this difference.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ Z = GRNF(2048, random_state=0).fit_transform(graphs)
 D = pairwise_distances(Z)
 
 # %%
-# Pairs of one class and of two classes:
+# Histograms of pairs within a class and between classes:
 first, second = np.triu_indices(len(graphs), 1)
 same = y[first] == y[second]
 pairs = D[first, second]

@@ -1,9 +1,9 @@
 """
-How the error shrinks with M
-============================
+Precision and number of features
+================================
 
-Every distance is an estimate of d_P with an interval that holds for every M. Four times the features, half
-the error.
+Every distance is an estimate of d_P, with a confidence interval that holds for every M. Four times the
+features halve the error.
 """
 
 import matplotlib.pyplot as plt
@@ -17,11 +17,11 @@ sizes = 2 ** np.arange(6, 15)
 estimates = [GRNF(int(M), random_state=0).fit([square]).distance(square, star) for M in sizes]
 
 # %%
-# The intervals of 95 %, by betting (they hold for every M) and by the normal approximation:
+# The 95 % intervals by betting, which hold for every M, and by the normal approximation:
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-for method, colour in (("betting", "tab:blue"), ("clt", "tab:orange")):
+for method, color in (("betting", "tab:blue"), ("clt", "tab:orange")):
     low, high = np.array([estimate.interval(0.05, method=method) for estimate in estimates]).T
-    axes.fill_between(sizes, low, high, alpha=0.3, color=colour, label={"clt": "normal"}.get(method, method))
+    axes.fill_between(sizes, low, high, alpha=0.3, color=color, label={"clt": "normal"}.get(method, method))
 axes.plot(sizes, [estimate.value for estimate in estimates], "k.-", label="estimate")
 axes.set(xscale="log", xlabel="M", ylabel="distance", ylim=(0, None))
 axes.legend()

@@ -1,10 +1,10 @@
 """
-A training loop of PyTorch
-==========================
+Training with PyTorch
+=====================
 
-A training loop of PyTorch with loaders of PyTorch Geometric: GRNF with trained coefficients and weights.
+Train GRNF coefficients and weights in PyTorch, with PyTorch Geometric loaders.
 
-To run it: ``python examples/torch_training.py``
+Run it with ``python examples/torch_training.py``.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from grnf.nn import GRNFLayer
 
 
 def as_data(graph, label):
-    """A graph of `grnf` for PyTorch Geometric, which lists both arcs of each edge."""
+    """Convert a graph to PyTorch Geometric, which lists both arcs of each edge."""
     edges = torch.from_numpy(graph.edges.copy()).T
     x = torch.from_numpy(graph.node_attr.copy()).float()
     return Data(x=x, edge_index=torch.cat([edges, edges.flip(0)], dim=1), y=torch.tensor([int(label)]))

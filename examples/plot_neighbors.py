@@ -1,8 +1,8 @@
 """
-The nearest graphs, drawn
-=========================
+Nearest neighbors
+=================
 
-An index answers which graphs of a collection are nearest, exactly, with an interval for each distance.
+An index finds the nearest graphs of a dataset exactly, with a confidence interval for each distance.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ index = GraphIndex(GRNF(4096, orders={1: 0.3, 2: 0.3, 3: 0.4}, random_state=0), 
 hits = index.search(graphs[:1], k=4, interval=0.05)
 
 # %%
-# The first is the query itself. Lines below each graph: distance, and its interval of 95 %.
+# The first graph is the query itself. Below each graph are the distance and its 95 % interval.
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.8), layout="constrained")
 for axis, hit in zip(axes, hits.records(), strict=True):
     graph = graphs[int(hit["id"])]
