@@ -1,9 +1,9 @@
 """The path of a call through the package: files in which functions run, and frames to the compiled kernel.
 
 python benchmarks/walk.py [fit_transform | two_sample_test | embed] ... prints what these calls pass through
-once everything is imported and compiled: `GRNF().fit_transform(graphs)`, `two_sample_test(graphs, graphs)`
-and `grnf embed table.csv -o z.parquet`. The default is the first. Files of the core, which computes the features,
-are counted separately.
+once everything is imported and compiled. The calls are `GRNF().fit_transform(graphs)`, by default,
+`two_sample_test(graphs, graphs)` and `grnf embed table.csv -o z.parquet`. Files of the core, which computes
+the features, are counted separately.
 """
 
 import contextlib
