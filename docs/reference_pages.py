@@ -1,4 +1,4 @@
-"""Writes the pages of the reference: every public name of every module, every command with its options."""
+"""Write the reference pages: every public name of every module, and every command with its options."""
 
 import importlib
 import inspect
@@ -6,29 +6,29 @@ import shutil
 from pathlib import Path
 
 MODULES = {
-    "grnf": "The names that most programs need",
-    "grnf.io": "Doors: files, objects, tables",
-    "grnf.lifts": "More channels",
-    "grnf.law": "P, its orders and coefficients",
-    "grnf.features": "psi and z",
-    "grnf.metric": "d_P, kappa_P, intervals, M",
-    "grnf.estimators": "scikit-learn estimators, streams",
-    "grnf.search": "Neighbours, copies",
-    "grnf.stats": "Tests, streams, outliers",
-    "grnf.scale": "Many files, many machines",
+    "grnf": "Transformer, estimators, graphs",
+    "grnf.io": "Readers of files, converters of objects and tables",
+    "grnf.lifts": "Structural encodings of nodes and edges",
+    "grnf.law": "The distribution P: orders and coefficients",
+    "grnf.features": "The features psi and the vectors z",
+    "grnf.metric": "Distance, kernel, confidence intervals, number of features",
+    "grnf.estimators": "scikit-learn estimators, feature views, streams",
+    "grnf.search": "Nearest neighbors, duplicates",
+    "grnf.stats": "Two-sample tests, change detection, outlier detection",
+    "grnf.scale": "Large datasets, clusters",
     "grnf.maps": "Interactive maps",
-    "grnf.symmetry": "Isomorphism",
-    "grnf.nn": "The layer of PyTorch",
-    "grnf.datasets": "Data sets",
-    "grnf.testing": "Graphs for tests of your own",
-    "grnf.basis": "Partitions, I and E",
+    "grnf.symmetry": "Isomorphism tests and certificates",
+    "grnf.nn": "PyTorch layer",
+    "grnf.datasets": "Datasets",
+    "grnf.testing": "Random graphs for tests",
+    "grnf.basis": "Bases of the invariant and equivariant maps",
     "grnf.errors": "Errors and warnings",
 }
 """Public modules in the order of the reference."""
 
 
 def write(folder: Path) -> None:
-    """Write a page for each module that is there, and one for the commands."""
+    """Write a page for each installed module, one for the commands, and an index."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     written: list[str] = []
@@ -57,8 +57,19 @@ def write(folder: Path) -> None:
             lines += ["Also here: " + ", ".join(f"``{name}``" for name in rest) + ".", ""]
         (folder / f"{written[-1]}.rst").write_text("\n".join(lines))
     (folder / "commands.rst").write_text(commands())
-    toc = "\n".join(f"   {name}" for name in ["commands", *written])
-    (folder / "index.rst").write_text(f"Reference\n=========\n\n.. toctree::\n   :maxdepth: 1\n\n{toc}\n")
+    index = ["Reference", "=========", "", ".. list-table::", "   :header-rows: 1", ""]
+    index += [
+        "   * - Page",
+        "     - Contents",
+        "   * - :doc:`commands`",
+        "     - All commands with their options",
+    ]
+    for module, title in MODULES.items():
+        page = module.replace(".", "-")
+        if page in written:
+            index += [f"   * - :doc:`{module} <{page}>`", f"     - {title}"]
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in ["commands", *written]), ""]
+    (folder / "index.rst").write_text("\n".join(index))
 
 
 def commands() -> str:
