@@ -19,7 +19,7 @@ from grnf._utils.rules import Int, OneOf, checked
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, fit_stream
 from grnf.estimators.state import plain_params
-from grnf.io.files.inputs import Inputs
+from grnf.io.files.reading import Inputs
 from grnf.io.vectors.arrow import arrow
 from grnf.samples import ON_ERROR
 from grnf.scale.cluster import OnDask, dask_client

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
 
@@ -20,11 +20,11 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.batch import RawBatch
 from grnf.io.files.archives import Member, new_member, open_archive
+from grnf.io.files.file import File
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
-from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["read_npz", "read_npz_blocks", "write_npz"]
@@ -117,13 +117,13 @@ def _kind(key: str) -> str:
     return KINDS.get(key, "i")
 
 
-def read_npz(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of an npz file that `write_graphs` wrote, some numbers of each array at a time."""
     for chunk in _chunks(source):
         yield from chunk.graphs(on_error)
 
 
-def read_npz_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+def read_npz_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of an npz file as blocks; graphs with columns of their own one by one."""
     layouts = Layouts()
     for chunk in _chunks(source):
@@ -133,7 +133,7 @@ def read_npz_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[
             yield list(chunk.graphs(on_error))
 
 
-def _chunks(source: Source) -> Iterator[_Chunk]:
+def _chunks(source: File) -> Iterator[_Chunk]:
     name = str(source)
     with source.open_seekable() as file, open_archive(file, name) as archive, ExitStack() as stack:
         members = set(archive.namelist())
@@ -192,9 +192,9 @@ class _Chunk:
             (f"{self.name}, graph {self.first + index}", self.texts.get(row["graph_id"]), row)
             for index, row in enumerate(self._rows())
         )
-        graphs = each_record(records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error)
-        for graph in graphs:
-            yield replace(graph, index=graph.index + self.first) if isinstance(graph, BadGraph) else graph
+        return each_record(
+            records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error, self.first
+        )
 
     def block(self, layouts: Layouts) -> RawBatch:
         """Return the graphs column by column, if all have the same columns."""

@@ -20,8 +20,8 @@ from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
 from grnf.io.batch import RawBatch, RawColumn
+from grnf.io.files.file import File
 from grnf.io.files.records import Block, OnError, each_record
-from grnf.io.files.streams import Source
 from grnf.io.files.tu_arcs import OF_EDGES, Arcs, Table
 from grnf.io.files.tu_tables import INDICATOR, Rows, first_nodes, open_files
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
@@ -55,7 +55,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     node_attributes : bool, default=True
         Whether to keep continuous node attributes beside the labels.
     """
-    data = _together(list(_parts(Source(path), "raise")))
+    data = _together(list(_parts(File(path), "raise")))
     if not node_attributes:
         data.tables.pop("node_attributes", None)
     node_attr, node_columns, node_keys = _one_hot(data.tables, "node", data.node_ptr[-1])
@@ -73,7 +73,7 @@ def read_tu(path: str | os.PathLike[str], *, node_attributes: bool = True) -> TU
     return TUData(batch, data.tables.get("y"), node_columns, edge_columns)
 
 
-def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a TU set: labels as categories (texts), attributes as one column of vectors.
 
     Two passes over the arcs, since one arc without its reverse makes all graphs of a set directed.
@@ -90,7 +90,7 @@ def read_tu_graphs(source: Source, *, on_error: OnError = "raise") -> Iterator[R
     yield from each_record(records(), lambda content: _graph(*content), on_error)
 
 
-def read_tu_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+def read_tu_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of a TU set as blocks; one with faults graph by graph."""
     for data in _parts(source, on_error):
         count, first = len(data.node_ptr) - 1, data.first
@@ -163,7 +163,7 @@ class _Set:
         return _columns(self.tables, "edge")
 
 
-def _parts(source: Source, on_error: OnError) -> Iterator[_Set]:
+def _parts(source: File, on_error: OnError) -> Iterator[_Set]:
     """Yield the graphs in parts of about `AT_ONCE` nodes and arcs; a set without graphs is one part."""
     with open_files(source) as files:
         target = next((kind for kind in ("graph_labels", "graph_attributes") if files.has(kind)), None)

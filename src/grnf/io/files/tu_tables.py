@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.io.files.archives import Member, open_archive
+from grnf.io.files.file import File
 from grnf.io.files.limits import LONGEST_RECORD, MOST_EMPTY_GRAPHS
 from grnf.io.files.npy_stream import Readable
 from grnf.io.files.records import OnError
-from grnf.io.files.streams import Source
 from grnf.typing import IntArray
 
 __all__ = ["INDICATOR", "Files", "Rows", "first_nodes", "open_files"]
@@ -31,7 +31,7 @@ CHUNK = 2**18
 
 
 @contextmanager
-def open_files(source: Source) -> Iterator[Files]:
+def open_files(source: File) -> Iterator[Files]:
     """Open the folder or zip of a data set."""
     with ExitStack() as stack:
         if source.is_folder:
@@ -48,7 +48,7 @@ def open_files(source: Source) -> Iterator[Files]:
         yield Files(source, members, archive, stack)
 
 
-def _no_zip(source: Source, file: IO[bytes]) -> str:
+def _no_zip(source: File, file: IO[bytes]) -> str:
     """Say what is wrong with a file that should be a zip."""
     if source.is_empty:
         return "is empty (0 bytes)"
@@ -62,7 +62,7 @@ class Files:
     """The files of one data set, in a folder or in a zip, found by the end of their names."""
 
     def __init__(
-        self, source: Source, members: dict[str, str], archive: zipfile.ZipFile | None, stack: ExitStack
+        self, source: File, members: dict[str, str], archive: zipfile.ZipFile | None, stack: ExitStack
     ) -> None:
         self.source = source
         self.members = members

@@ -16,7 +16,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.columns import undirected_once
 from grnf.io.files.archives import new_member
-from grnf.io.files.streams import open_sink
+from grnf.io.files.file import open_sink
 from grnf.io.raw import RawGraph
 
 __all__ = ["fits_tu", "write_tu", "write_tu_folder"]
