@@ -94,6 +94,7 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 
 <!ENTITY lol3 "&lol2;&lol2;&lol2;&lol2;">]><{root}><graph>&lol3;</graph></{root}>"""
 
 TWICE = '{"source": 0, "target": 0}, {"source": 0, "target": 0}'
+NO_NUMBER = "<node id='a'><data key='k'>x</data></node>"
 
 BAD = [
     ("g.graphml", BOMB.format(root="graphml"), "line 1: document types and entities are not read"),
@@ -109,8 +110,8 @@ BAD = [
     ("g.graphml", "<graphml><graph><node id='a'><graph/></node></graph></graphml>", "a graph within a graph"),
     (
         "g.graphml",
-        "<graphml><key id='k' attr.name='age' attr.type='int'/><graph><node id='a'>\n<data key='k'>x</data>"
-        "</node></graph></graphml>",
+        "<graphml><key id='k' attr.name='age' attr.type='int'/><graph><node id='a'>"
+        "<data key='k'>x</data></node></graph></graphml>",
         "networkx cannot read it: invalid literal",
     ),
     (

@@ -10,18 +10,20 @@ import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import BadGraph, guess_format, read_blocks, read_graphs, write_graphs
-from grnf.io.files.ranges import ranges_of, read_range
 from grnf.io.files.file import File
+from grnf.io.files.ranges import ranges_of, read_range
 from guests import guest
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-TYPES = f"""<Types xmlns="{PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>"""
-TOP = f"""<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="rId1" Type="{OFFICE}/officeDocument"
-Target="xl/workbook.xml"/></Relationships>"""
+TYPES = f"""<Types xmlns="{PACKAGE}/content-types">
+<Default Extension="xml" ContentType="application/xml"/></Types>"""
+TOP = f"""<Relationships xmlns="{PACKAGE}/relationships">
+<Relationship Id="rId1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>"""
 BOOK = f"""<?xml version="1.0"?><workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>
-<sheet name="data" sheetId="1" r:id="rId1"/><sheet name="notes" sheetId="2" r:id="rId9"/></sheets></workbook>"""
+<sheet name="data" sheetId="1" r:id="rId1"/>
+<sheet name="notes" sheetId="2" r:id="rId9"/></sheets></workbook>"""
 RELATIONS = f"""<Relationships xmlns="{PACKAGE}/relationships">
 <Relationship Id="rId9" Type="{OFFICE}/worksheet" Target="worksheets/sheet2.xml"/>
 <Relationship Id="rId1" Type="{OFFICE}/worksheet" Target="{{}}"/>

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import time
 import tracemalloc
 import zipfile
 
@@ -12,7 +11,7 @@ import pytest
 
 from grnf import GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
-from grnf.io.files import tu, tu_arcs, tu_tables
+from grnf.io.files import tu
 from guests import guest
 from raw_graphs import assert_same
 
@@ -131,8 +130,8 @@ def test_arcs_in_any_order(tmp_path, monkeypatch, at_once):
     """Parts, runs and merging change nothing: the same graphs come from a shuffled list of arcs."""
     monkeypatch.setattr(tu, "AT_ONCE", at_once)
     wanted = list(read_graphs(zipped(tmp_path / "a.zip", tu_files(12))))
-    monkeypatch.setattr(tu_arcs, "RUN", 777)
-    monkeypatch.setattr(tu_tables, "CHUNK", 999)
+    monkeypatch.setattr(tu, "RUN", 777)
+    monkeypatch.setattr(tu, "CHUNK", 999)
     path = zipped(tmp_path / "b.zip", tu_files(12, shuffled=True))
     found = list(read_graphs(path))
     for one, other in zip(found, wanted, strict=True):

@@ -180,17 +180,21 @@ class File:
 
     def whole(self, *, recode: bool = True) -> bytes:
         """Return all bytes of a document; one that unpacks to more than the limits allow is refused."""
+        most = LARGEST_DOCUMENT
+        if not self.is_pipe and self.path.is_file():
+            most = min(most, max(SMALL_MEMBER, LARGEST_RATIO * self.path.stat().st_size))
+        pieces, count = [], 0
         with self.open(recode=recode) as stream:
-            data = stream.read(LARGEST_DOCUMENT + 1)
-        packed = self.path.stat().st_size if not self.is_pipe and self.path.is_file() else len(data)
-        if len(data) > LARGEST_DOCUMENT or len(data) > max(SMALL_MEMBER, LARGEST_RATIO * packed):
-            raise GraphError(
-                f"the document has more than {min(len(data) - 1, LARGEST_DOCUMENT)} bytes, and is held in "
-                "memory as a whole",
-                where=str(self),
-                cure="Write it as Parquet, JSON lines or an edge list",
-            )
-        return data
+            while piece := stream.read(CHUNK):
+                pieces.append(piece)
+                count += len(piece)
+                if count > most:
+                    raise GraphError(
+                        f"the document has more than {most} bytes, and is held in memory as a whole",
+                        where=str(self),
+                        cure="Write it as Parquet, JSON lines or an edge list",
+                    )
+        return b"".join(pieces)
 
     def lines(self, limit: int) -> Iterator[tuple[int, bytes]]:
         """Yield line numbers, from 1, and lines without their ends, of up to `limit` bytes each."""

@@ -349,10 +349,10 @@ def _guess_table(file: File) -> str:
     table = table_of(file)
     if named := _named_table(table):
         return named
+    if named_smiles(table.columns, None, file) or table.molecule_columns():
+        return "smiles"
     if table.kind == "text" and is_number_table(file):
         return "matrices"
-    if named_smiles(table.columns, None, file) or not table.has_header or table.molecule_columns():
-        return "smiles"
     raise GraphError(
         f"among the columns {table.columns[:20]} there are neither SMILES nor source and target, and it is "
         "not a square table of numbers",

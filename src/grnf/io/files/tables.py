@@ -39,6 +39,8 @@ HEAD = 300
 """Rows by whose content a column of SMILES is found."""
 NEARLY_ALL = 0.9
 """Share of them that must be molecules: real tables have some that RDKit refuses."""
+TELLING = 0.25
+"""Share of them that must be more than a short word: C, CO and CN are also classes, states and countries."""
 LONGEST_LOOKED_AT = 2000
 """Characters of a text beyond which it is not tried as a molecule."""
 LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
@@ -238,7 +240,8 @@ def _is_header(rows: Sequence[tuple[int, list[Any], str]]) -> bool:
         return True
     below = [fields for _, fields, problem in rows[1:] if len(fields) == len(first) and not problem]
     for place, name in enumerate(first):
-        if _is_molecule(name) and are_molecules([name, *(cell(fields[place]) for fields in below)]):
+        values = [cell(fields[place]) for fields in below]
+        if _is_molecule(name) and (are_molecules(values) or are_molecules([name, *values])):
             return False
     return True
 
@@ -297,9 +300,7 @@ def cell(value: Any) -> Any:
 
 
 def are_molecules(values: Iterable[Any]) -> bool:
-    """Whether nearly all values are valid SMILES, and half of them more than a short word.
-
-    C, CO and CN are also classes, states and countries.
+    """Whether nearly all values are valid SMILES, and some of them more than a short word.
 
     Examples
     --------
@@ -318,7 +319,7 @@ def are_molecules(values: Iterable[Any]) -> bool:
         valid = _is_molecule(text)
         good += valid
         telling += valid and not LETTERS.match(text)
-    return len(texts) - good <= allowed and 2 * telling >= len(texts)
+    return len(texts) - good <= allowed and telling >= TELLING * len(texts)
 
 
 def _is_molecule(text: str) -> bool:
