@@ -1,4 +1,4 @@
-"""Damaged files that once made trouble: each is an error about that file, raised or in the place of a graph."""
+"""Damaged files that once made trouble: each is an error that names the file."""
 
 import tracemalloc
 from pathlib import Path

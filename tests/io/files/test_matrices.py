@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from grnf import GraphError
 from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
+from grnf.io.files import scipy_files
 from grnf.io.files.file import File
 from grnf.io.files.scipy_files import read_matlab
 from raw_graphs import assert_same
@@ -159,6 +160,14 @@ def test_damaged_files_are_graphs_or_errors_of_ours(tmp_path):
             except GraphError:
                 seen[False] += 1
     assert min(seen.values()) > 200
+
+
+def test_a_crash_in_a_process_of_its_own_is_an_error(tmp_path):
+    with pytest.raises(GraphError, match="crashed"):
+        scipy_files._called(os._exit, 3, isolated=True)
+    A = networks()
+    path = saved(tmp_path / "a.mat", scipy.io.savemat, {"A": A.transpose(1, 2, 0)})
+    assert len(list(read_graphs(File(path, isolated=True)))) == len(A)  # another one is started
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".csv.gz"])

@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
+from grnf.io.files.formats import table_of_formats
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set
 
@@ -24,6 +26,12 @@ def test_the_table_of_formats(entry):
             assert guess_format(f"FILE{suffix.upper()}") == entry.name
             if entry.text:
                 assert guess_format(f"file{suffix}.gz") == entry.name
+
+
+def test_the_table_of_formats_stands_in_the_documentation():
+    text = (Path(__file__).parents[3] / "docs" / "guides" / "files.md").read_text()
+    for row in table_of_formats():
+        assert f"| {' | '.join(row)} |\n" in text
 
 
 @pytest.mark.parametrize("name", ["file", "file.docx", "file.gz", "file.npz.gz", "file.zip.gz", "-"])
