@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from grnf._utils.files import atomic_write, is_pipe, room_for
-from grnf.errors import GraphError
+from grnf.errors import DiskFullError, GraphError
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
 
@@ -296,7 +296,10 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
     name = "standard output" if path == "-" else str(path)
     place = Path(tempfile.gettempdir()) if path == "-" else target.parent
     with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder, room_for(name, place):
-        yield Path(folder) / target.name
+        try:
+            yield Path(folder) / target.name
+        except DiskFullError as error:  # it names the temporary file; raised again, it gets the name above
+            raise error.__cause__ or error from None
 
 
 def deliver(made: Path, path: str | os.PathLike[str]) -> None:
