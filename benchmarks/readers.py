@@ -1,6 +1,6 @@
 """Readers of files: seconds and peak memory for a file of each format, and lines of code.
 
-python benchmarks/readers.py [--megabytes 50] [--before SRC] writes results/readers.json. SRC is the folder src
+python benchmarks/readers.py [--megabytes 50] [--before SRC] writes results/readers.json. SRC is a folder src
 of an earlier version, to compare with. Each file is read in a process of its own.
 """
 

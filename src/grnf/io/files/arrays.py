@@ -146,7 +146,9 @@ def _chunks(source: File) -> Iterator[_Chunk]:
             stack.callback(member.close)
             array = ArrayStream(member, member.size, f"{name}: {key}")
             if array.dtype.kind != _kind(key) or len(array.shape) != (key != "grnf_format"):
-                raise GraphError(f"{name}: {key} has type {array.dtype} and {len(array.shape)} dimensions")
+                raise GraphError(
+                    f"{key} has type {array.dtype} and {len(array.shape)} dimensions", where=name
+                )
             return array
 
         version = opened("grnf_format").take(1)[0]
@@ -240,17 +242,19 @@ def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStrea
     n_graphs = streams["num_nodes"].length
     for key in (*COUNTS, *FLAGS):
         if streams[key].length != n_graphs:
-            raise GraphError(f"{name}: {key} has {streams[key].length} entries for {n_graphs} graphs")
+            raise GraphError(f"{key} has {streams[key].length} entries for {n_graphs} graphs", where=name)
     totals = dict.fromkeys(LONG, 0)
     for start in range(0, n_graphs, AT_ONCE):
         block = {key: array.take(min(AT_ONCE, n_graphs - start)) for key, array in counts.items()}
         if any((values < 0).any() or (values >= 2**31).any() for values in block.values()):
-            raise GraphError(f"{name}: a negative number of nodes, edges or columns, or one beyond 2**31")
+            raise GraphError("a negative number of nodes, edges or columns, or one beyond 2**31", where=name)
         for key, sizes in _sizes(block).items():
             totals[key] += int(sizes.astype(object).sum()) if sizes.max() >= 2**40 else int(sizes.sum())
     for key, total in totals.items():
         if total != streams[key].length:
-            raise GraphError(f"{name}: {key} has {streams[key].length} entries, the graphs speak of {total}")
+            raise GraphError(
+                f"{key} has {streams[key].length} entries, the graphs speak of {total}", where=name
+            )
 
 
 def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
@@ -281,11 +285,11 @@ class _Texts:
         for start in range(0, ends.length, AT_ONCE):
             block = ends.take(min(AT_ONCE, ends.length - start)).astype(np.int64)
             if (np.diff(block, prepend=last) < 0).any():
-                raise GraphError(f"{name}: text_ends does not fit to text")
+                raise GraphError("text_ends does not fit to text", where=name)
             last = int(block[-1])
             self.ends.write(block.tobytes())
         if last != text.length:
-            raise GraphError(f"{name}: text_ends does not fit to text")
+            raise GraphError("text_ends does not fit to text", where=name)
         self.known = lru_cache(maxsize=2**15)(self._find)
 
     def get(self, code: int) -> str | None:

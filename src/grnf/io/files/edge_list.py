@@ -62,7 +62,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
             if len(weights) not in (0, len(ends) // 2):
                 raise GraphError("some lines have a weight and some have none")
         except GraphError as error:
-            raise GraphError(f"{source}, line {line_number}: {error}") from None
+            raise error.located(where=f"{source}, line {line_number}") from None
     try:
         yield checked_raw(
             len(numbers) if n_nodes is None else n_nodes,
@@ -71,7 +71,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
             directed=says_directed if directed is None else directed,
         )
     except GraphError as error:
-        raise GraphError(f"{source}: {error}") from None
+        raise error.located(where=str(source)) from None
 
 
 def _fields(text: str) -> list[str]:

@@ -241,7 +241,7 @@ def _sparse(file: IO[bytes], source: File) -> Any:
             found.check_format(full_check=True)  # places outside of the matrix would be written to
         return found
     except Exception as error:  # whatever a damaged file makes of it
-        raise GraphError(f"{source}: no sparse matrix, or a damaged one: {error}") from None
+        raise GraphError(f"no sparse matrix, or a damaged one: {error}", where=str(source)) from None
 
 
 def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> Iterator[_Record]:

@@ -141,7 +141,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise GraphError(f"{name}: no Parquet file, or a damaged one: {error}") from None
+        raise GraphError(f"no Parquet file, or a damaged one: {error}", where=name) from None
 
 
 def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
@@ -158,7 +158,7 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
             if wanted.num_rows:
                 yield wanted
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
-        raise GraphError(f"{source}: damaged Parquet file: {error}") from None
+        raise GraphError(f"damaged Parquet file: {error}", where=str(source)) from None
 
 
 def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[int], int, int]:

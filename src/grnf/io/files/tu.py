@@ -574,7 +574,9 @@ class _Files:
             if self.has(f"{item}_{kind}"):
                 found = self.count(f"{item}_{kind}")
                 if found != count:
-                    raise GraphError(f"{self.source}: {found} lines of {item} attributes for {count} {item}s")
+                    raise GraphError(
+                        f"{found} lines of {item} attributes for {count} {item}s", where=str(self.source)
+                    )
 
 
 def _lines_with_text(block: bytes) -> int:
@@ -590,7 +592,7 @@ def _blocks(stream: Readable, name: str) -> Iterator[bytes]:
         data = rest + data
         end = data.rfind(b"\n") + 1
         if not end and len(data) > LONGEST_RECORD:
-            raise GraphError(f"{name}: a line of more than {LONGEST_RECORD} bytes")
+            raise GraphError(f"a line of more than {LONGEST_RECORD} bytes", where=name)
         rest = data[end:]
         if end:
             yield data[:end]
@@ -655,7 +657,7 @@ class _Rows:
             problem = str(error)
         if self.on_error == "raise":
             after = f" (rows counted after line {self.parsed})" if self.parsed else ""
-            raise GraphError(f"{self.name}: {problem}{after}")
+            raise GraphError(f"{problem}{after}", where=self.name)
         return self._line_by_line(block)
 
     def _line_by_line(self, block: bytes) -> npt.NDArray[Any]:
@@ -723,14 +725,14 @@ def _first_nodes(files: _Files, n_graphs: int | None) -> tuple[IntArray, int]:
         while len(owner := rows.take(CHUNK)):
             owner = owner[:, 0]
             if owner[0] < max(last, 1) or (np.diff(owner) < 0).any():
-                raise GraphError(f"{files.source}: graph_indicator must ascend from 1")
+                raise GraphError("graph_indicator must ascend from 1", where=str(files.source))
             n_nodes += len(owner)
             _check_number(int(owner[-1]), n_nodes, files)
             graphs = np.arange(last + 1, int(owner[-1]) + 1)
             _append(file, n_nodes - len(owner) + np.searchsorted(owner, graphs))
             last = int(owner[-1])
         if n_graphs is not None and n_graphs < last:
-            raise GraphError(f"{files.source}: {n_graphs} graph labels for {last} graphs")
+            raise GraphError(f"{n_graphs} graph labels for {last} graphs", where=str(files.source))
         total = last if n_graphs is None else n_graphs
         _check_number(total, n_nodes, files)
         _append(file, np.full(total - last + 1, n_nodes))
