@@ -135,7 +135,13 @@ def main():
     parser.add_argument("--formats", nargs="*", default=list(SUFFIXES))
     given = parser.parse_args()
     versions = {"after": HERE.parent / "src", **({"before": given.before} if given.before else {})}
-    result = {"grnf": __version__, "megabytes": given.megabytes, "read": {}, "lines": {}}
+    result = json.loads(RESULTS.read_text()) if len(given.formats) < len(SUFFIXES) else {"read": {}}
+    result |= {"grnf": __version__, "lines": {}}
+    for title, modules in MODULES.items():
+        pairs = zip(("before", "after"), modules, strict=True)
+        result["lines"][title] = {
+            version: lines_of(versions[version], own) for version, own in pairs if version in versions
+        }
     with tempfile.TemporaryDirectory() as folder:
         for name in given.formats:
             path = Path(folder) / f"{name}{SUFFIXES[name]}"
@@ -149,12 +155,7 @@ def main():
             path.unlink()
             result["read"][name] = entry
             print(name, entry, flush=True)
-    for title, modules in MODULES.items():
-        pairs = zip(("before", "after"), modules, strict=True)
-        result["lines"][title] = {
-            version: lines_of(versions[version], own) for version, own in pairs if version in versions
-        }
-    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+            RESULTS.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

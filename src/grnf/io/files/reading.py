@@ -105,7 +105,9 @@ def file_of(
     if isinstance(path, File):
         file = path
         for name, value in about.items():
-            setattr(file, name, value)
+            if getattr(file, name) != value:
+                setattr(file, name, value)
+                file.sniffed = None
         file.format = format or file.format
     else:
         file = File(cast("str", path), format=format, **about)
