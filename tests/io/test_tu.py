@@ -80,7 +80,7 @@ def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
         ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
         ({"node_labels": "1\n"}, "1 lines of node attributes for 5 nodes"),
-        ({"graph_indicator": None}, "is no TU data set"),
+        ({"graph_indicator": None}, "is not a TU dataset"),
     ],
 )
 def test_damage_is_named(folder, changes, message):

@@ -93,7 +93,7 @@ class BlockEmbedder:
         if isinstance(block, Mapping):
             block = pa.table({name: pa.array(list(values)) for name, values in block.items()})
         if not isinstance(block, pa.Table):
-            raise GraphError(f"{type(block).__name__} is no block: an Arrow RecordBatch or Table is wanted")
+            raise GraphError(f"a block must be an Arrow RecordBatch or Table, got {type(block).__name__}")
         return self._table(block)
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:

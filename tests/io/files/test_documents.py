@@ -149,7 +149,7 @@ BAD = [
     ("g.edgelist", "a b\na\n", "line 2: 1 fields"),
     ("g.edgelist", "a b 1\na c\n", "line 2: some lines have a weight"),
     ("g.edgelist", "a b nan\n", "line 1: the weight nan is not finite"),
-    ("g.edgelist", "a b x\n", "line 1: the weight 'x' is no number"),
+    ("g.edgelist", "a b x\n", "line 1: the weight 'x' is not a number"),
     ("g.edgelist", "# grnf: 3 nodes\n0 3\n", "line 2: no node '3'"),
     ("g.edgelist", "# grnf: 3 nodes\n0 -1\n", "line 2: no node '-1'"),
     ("g.edgelist", "# grnf: 1000000000000 nodes\n0 1\n", "n_nodes must lie between|nodes in one graph"),

@@ -54,7 +54,7 @@ def test_wrong_arguments(tmp_path):
         write_graphs(tmp_path / "a.npy", [PATH])
     with pytest.raises(GraphError, match="gexf has one graph per file"):
         write_graphs(tmp_path / "a.gexf", [PATH, PATH])
-    with pytest.raises(GraphError, match=r"a grnf.Graph or grnf.io.RawGraph is wanted; got str"):
+    with pytest.raises(GraphError, match=r"must be a grnf.Graph or grnf.io.RawGraph, got str"):
         write_graphs(tmp_path / "a.npz", ["C"])
     with pytest.raises(GraphError, match="graph 0: it could not be read: why"):
         write_graphs(tmp_path / "a.npz", [BadGraph(None, 0, "why")])

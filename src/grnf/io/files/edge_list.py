@@ -54,7 +54,9 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
                 ends.append(number(fields[1], len(numbers)))
                 continue
             if len(fields) not in (2, 3):
-                raise GraphError(f"{len(fields)} fields; 'source target' or 'source target weight' is wanted")
+                raise GraphError(
+                    f"expected 'source target' or 'source target weight', got {len(fields)} fields"
+                )
             for name in fields[:2]:
                 ends.append(number(name, len(numbers)) if n_nodes is None else _index(name, n_nodes))
             if len(fields) == 3:
@@ -90,7 +92,7 @@ def _weight(text: str) -> float:
     try:
         weight = float(text)
     except ValueError:
-        raise GraphError(f"the weight {text[:40]!r} is no number") from None
+        raise GraphError(f"the weight {text[:40]!r} is not a number") from None
     if not np.isfinite(weight):
         raise GraphError(f"the weight {text} is not finite")
     return weight

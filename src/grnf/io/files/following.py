@@ -127,7 +127,7 @@ def _opened(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
             if position.offset and _digest(before) != position.digest:
                 raise GraphError(
                     f"{title} is not the file that was read before, up to byte {position.offset}: it was "
-                    "cut, replaced or changed. Begin anew with another state, or bring the file back"
+                    "cut, replaced or changed. Start over with another state, or restore the file"
                 )
             if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
                 raise GraphError(

@@ -141,7 +141,7 @@ def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[
         file.seek(0)
         array = ArrayStream(file, size, str(source))
         if array.dtype.kind not in "SU":
-            raise GraphError(f"{source} holds {array.dtype}; an array of graph6 texts or bytes is wanted")
+            raise GraphError(f"{source} must hold an array of graph6 texts or bytes, got {array.dtype}")
         records = ((f"{source}, entry {index}", None, line) for index, line in enumerate(_entries(array)))
         yield from each_record(records, parse_graph6, on_error)
 

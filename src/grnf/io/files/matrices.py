@@ -140,7 +140,7 @@ def _named(where: str, place: int, batch: int | None, name: str | None) -> str:
 
 def _check_numbers(dtype: Any, where: str) -> None:
     if dtype.kind not in "biuf":
-        raise GraphError(f"{where} holds {dtype}; adjacency matrices of real numbers are wanted")
+        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {dtype}")
 
 
 def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:

@@ -145,13 +145,13 @@ def graph_of_line(line: bytes) -> RawGraph:
 
 def _graph(document: Any) -> RawGraph:
     if not isinstance(document, dict):
-        raise GraphError(f"a JSON object with 'nodes' and 'edges' is wanted; got {type(document).__name__}")
+        raise GraphError(f"must be a JSON object with 'nodes' and 'edges', got {type(document).__name__}")
     if "nodes" not in document and "edge_index" in document:
         return graph_of_row(document)
     nodes, edges = document.get("nodes"), document.get("edges", document.get("links"))
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise GraphError(
-            "lists 'nodes' and 'edges' (or 'links') are wanted, as networkx.node_link_data writes"
+            "'nodes' and 'edges' (or 'links') must be lists, as networkx.node_link_data writes them"
         )
     multigraph = bool(document.get("multigraph", True))
     structural = {"source", "target", "key"} if multigraph else {"source", "target"}

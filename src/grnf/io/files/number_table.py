@@ -60,7 +60,7 @@ def read_number_table(source: File) -> RawGraph:
         if len(fields) != layout.width + layout.labels:
             raise GraphError(
                 f"line {line}: {len(fields)} fields, where the lines before have "
-                f"{layout.width + layout.labels}; an adjacency matrix is wanted"
+                f"{layout.width + layout.labels}; the rows of an adjacency matrix must be equally long"
             )
         labels += fields[: layout.labels]
         values = _numbers(fields[layout.labels :], line)
@@ -95,7 +95,7 @@ def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
     rows = _rows(source)
     head = list(islice(rows, 2))
     if not head:
-        raise GraphError("there are no numbers: an adjacency matrix is wanted")
+        raise GraphError("the table has no numbers, but it must be an adjacency matrix")
     first = head[0][1]
     if _are_numbers(first):
         return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
@@ -131,7 +131,7 @@ def _are_numbers(fields: list[str]) -> bool:
 def _numbers(fields: list[str], line: int) -> FloatArray:
     if not _are_numbers(fields):
         wrong = next(field for field in fields if not _are_numbers([field]))
-        raise GraphError(f"line {line}: {wrong!r} is no number; put 0 where there is no edge")
+        raise GraphError(f"line {line}: {wrong!r} is not a number. Use 0 for pairs without an edge")
     return np.array(fields, dtype=np.float64)
 
 

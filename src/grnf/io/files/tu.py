@@ -533,7 +533,7 @@ class _Files:
         names = [name for name in members if name.endswith(INDICATOR)]
         if len(names) != 1:
             raise GraphError(
-                f"{source} is no TU data set: one file NAME_graph_indicator.txt is wanted, found {len(names)}"
+                f"{source} is not a TU dataset: expected one NAME_graph_indicator.txt, found {len(names)}"
             )
         self.prefix = names[0].removesuffix("graph_indicator.txt")
 
