@@ -10,7 +10,7 @@ import pytest
 from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
 from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
 from grnf.io import AttributeEncoder, RawGraph, graphs_from_tables
-from guests import guest
+from optional import require
 from random_graphs import cycle
 
 MOLECULES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN", "C1CCCCC1", "CCCl", "OCC", "N#N"]
@@ -18,7 +18,7 @@ BAD = ["CCO", "C1CC", "CCN", None, "c1ccccc1"]
 
 
 def test_bad_samples_raise_by_default():
-    guest("rdkit")
+    require("rdkit")
     grnf = GRNF(8, random_state=0).fit(MOLECULES)
     for call in (grnf.transform, grnf.fit, grnf.fit_transform):
         with pytest.raises(GraphError, match=r"X\[1\]: 'C1CC' is no SMILES"):
@@ -26,7 +26,7 @@ def test_bad_samples_raise_by_default():
 
 
 def test_bad_samples_become_rows_of_nan():
-    guest("rdkit")
+    require("rdkit")
     grnf = GRNF(8, random_state=0, on_error="nan").fit(MOLECULES)
     assert grnf.errors_ == []
     Z = grnf.transform(BAD)
@@ -46,7 +46,7 @@ def test_bad_samples_become_rows_of_nan():
 
 
 def test_bad_samples_are_skipped_and_named():
-    guest("rdkit")
+    require("rdkit")
     grnf = GRNF(8, random_state=0, on_error="skip").fit(MOLECULES)
     with pytest.warns(
         GrnfWarning,
@@ -161,8 +161,8 @@ def test_bad_policies_are_refused_at_fit(policies, message):
 
 @pytest.mark.parametrize("on_error", ["skip", "nan"])
 def test_dataframes_keep_the_index_of_their_rows(on_error):
-    guest("rdkit")
-    pd = guest("pandas")
+    require("rdkit")
+    pd = require("pandas")
     samples = pd.Series(BAD, index=list("abcde"))
     grnf = GRNF(8, random_state=0, on_error=on_error).set_output(transform="pandas")
     kept = ["a", "c", "e"] if on_error == "skip" else list("abcde")
@@ -180,7 +180,7 @@ def test_dataframes_keep_the_index_of_their_rows(on_error):
 
 @pytest.mark.parametrize("on_error", ["nan", "skip"])
 def test_tables_of_edges_give_one_row_per_graph(on_error):
-    pandas = guest("pandas")
+    pandas = require("pandas")
     table = {"graph_id": ["a", "a", "b", "c"], "source": [0, 1, 0, 0], "target": [1, 2, 1, 1]}
     good = pandas.DataFrame({**table, "weight": [1.0, 2.0, 3.0, 4.0]})
     grnf = GRNF(4, random_state=0, on_error=on_error)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from guests import guest
+from optional import require
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of this copy")
 def test_the_walk_is_short_and_told():
-    guest("networkx")
+    require("networkx")
     command = [sys.executable, str(ROOT / "benchmarks" / "walk.py")]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     middle = next(i for i, line in enumerate(lines) if "frames" in line)

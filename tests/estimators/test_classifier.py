@@ -3,9 +3,7 @@ import threading
 from functools import partial
 
 import joblib
-import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
@@ -27,6 +25,10 @@ from grnf.estimators import FeatureViews
 from grnf.io import read_tu
 from grnf.lifts import Degree, RandomWalk, Size, Triangles
 from grnf.testing import assert_invariant
+from optional import require
+
+nx = require("networkx")
+pd = require("pandas")
 
 SMALL = {"n_components": 32}
 

@@ -2,15 +2,16 @@
 
 import itertools
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from grnf import GRNF, Graph, GraphError, GrnfWarning
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawGraph
-from guests import guest
+from optional import require
 from random_graphs import cycle
+
+nx = require("networkx")
 
 
 def ring(n):
@@ -144,7 +145,7 @@ def test_transform_blocks_is_the_same_stream():
 
 
 def test_blocks_are_dataframes_where_those_are_wanted():
-    guest("pandas")
+    require("pandas")
     grnf = GRNF(4, random_state=0).fit([cycle(3)]).set_output(transform="pandas")
     for table in grnf.transform_blocks([cycle(3), cycle(4), cycle(5)], block_size=2):
         assert table.columns.tolist() == ["grnf0", "grnf1", "grnf2", "grnf3"]

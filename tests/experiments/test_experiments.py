@@ -15,7 +15,7 @@ from experiments.study import Study, Table
 
 import brec_files
 from experiments import EXPERIMENTS, PAPER, accuracy, brec, published, synthetic, table1, theorem2, tsne
-from guests import guest
+from optional import require
 
 VOID = {"meta", "img", "br"}
 
@@ -179,8 +179,8 @@ CHECKS = {
 
 @pytest.mark.slow
 def test_all_at_quick_size_with_its_report(with_data, stored, monkeypatch, capsys):
-    guest("matplotlib")
-    guest("torch")
+    require("matplotlib")
+    require("torch")
     brec_files.install(with_data.data, put=monkeypatch.setitem)
     output = with_data.output
     assert main(["all", "--quick", "--data", str(with_data.data), "-o", str(output)]) == 0

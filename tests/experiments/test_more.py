@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from experiments.runner import reproduce
 
-from guests import guest
+from optional import require
 
 
 def again(name, study):
@@ -47,7 +47,7 @@ def test_peers(checked, real):
 
 @pytest.mark.slow
 def test_first_version(checked, with_data):
-    guest("torch")
+    require("torch")
     results = checked("first_version", with_data)
     (entry,) = results["sets"].values()
     assert len(entry["folds"]) == 2
@@ -58,7 +58,7 @@ def test_first_version(checked, with_data):
 
 @pytest.mark.slow
 def test_two_sample(checked, study):
-    guest("networkx")
+    require("networkx")
     results = checked("two_sample", study)
     kinds = {(record["key"][0], record["key"][1]) for record in results}
     assert {("SBM", "level"), ("SBM", "other class"), ("rewired", "rank"), ("SBM", "speed")} <= kinds
@@ -76,7 +76,7 @@ def test_third_order(checked, real):
 
 @pytest.mark.slow
 def test_streams(checked, study):
-    guest("networkx")
+    require("networkx")
     results = checked("streams", study)
     (entry,) = results.values()
     assert set(entry["false_alarms"]) == {"0.01", "0.05", "0.1", "0.2"}
@@ -94,7 +94,7 @@ def test_outliers(checked, real):
 
 @pytest.mark.slow
 def test_recipe_cost(checked, real):
-    guest("rdkit")
+    require("rdkit")
     results = checked("recipe_cost", real)
     assert results["graphs"] == 300
     assert results["processor_seconds_fit"] > 0

@@ -9,7 +9,7 @@ from experiments.published import PAPER_ROW, SETS
 from experiments.runner import DOCS, RESULTS, module_of, placed
 
 from experiments import EXPERIMENTS, PAPER, brec
-from guests import guest
+from optional import require
 
 
 def documents():
@@ -41,7 +41,7 @@ def test_results_are_stored_and_their_tables_are_in_the_documentation(name):
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if hasattr(module_of(name), "draw")])
 def test_figures_can_be_drawn_and_are_in_the_documentation(name):
-    guest("matplotlib")
+    require("matplotlib")
     module_of(name).draw(stored(name)["results"])
     if name in PAPER:
         assert 10_000 < (DOCS / "figures" / f"{name}.png").stat().st_size < 200_000

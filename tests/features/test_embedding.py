@@ -3,7 +3,6 @@
 import math
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,7 +20,10 @@ from grnf.metric import (
     pairwise_kernels,
     truncation_bias,
 )
+from optional import require
 from random_graphs import cycle, graphs, random_graph, two_triangles
+
+nx = require("networkx")
 
 SMALL = {"n_components": 24, "hidden_channels": 2, "dtype": "float64", "random_state": 0}
 

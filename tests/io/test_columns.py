@@ -4,7 +4,7 @@ import pytest
 from grnf import GraphError
 from grnf.io.from_arrays import undirected_once
 from grnf.io.raw import as_column, column_of_arrays, column_of_values, is_missing
-from guests import guest
+from optional import require
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_everything_else_is_categories(values, expected):
 
 
 def test_the_missing_values_of_pandas_are_missing():
-    pandas = guest("pandas")
+    pandas = require("pandas")
     assert is_missing(pandas.NA)
     assert is_missing(pandas.NaT)
     np.testing.assert_array_equal(as_column([1, pandas.NA]), [1, np.nan])
 
 
 def test_tensors_are_numbers():
-    torch = guest("torch")
+    torch = require("torch")
     np.testing.assert_array_equal(as_column([torch.tensor([1, 2]), torch.tensor([3, 4])]), [[1, 2], [3, 4]])
 
 

@@ -1,6 +1,5 @@
 """Codes of individualised nodes: the same bits under any numbering, different wherever the graphs are."""
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +9,10 @@ from sklearn.pipeline import make_pipeline
 from grnf import GRNF, Graph
 from grnf.lifts import ClosedWalks, Degree, Individualize
 from hard_graphs import as_graph, hard_graphs, rook, shrikhande
+from optional import require
 from random_graphs import cycle, two_triangles
+
+nx = require("networkx")
 
 
 def embedded(graphs, *lifts, order=1):

@@ -1,6 +1,5 @@
 """Every lift: equivariant, independent of company, any kind of graph, the scikit-learn manners."""
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +26,10 @@ from grnf.lifts import (
 )
 from grnf.lifts.base import pieces
 from grnf.lifts.nodes import degrees_and_triangles
+from optional import require
 from random_graphs import cycle, graphs, random_graph, two_triangles
+
+nx = require("networkx")
 
 LIFTS = [
     ClosedWalks(4),

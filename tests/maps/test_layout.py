@@ -9,7 +9,7 @@ from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.maps.layout import choose_layout, laid_out, neighbors_kept, placed_onto
 from grnf.maps.neighbors import nearest_others
-from guests import guest
+from optional import require
 
 
 def two_groups(n=60, width=8):
@@ -22,7 +22,7 @@ def two_groups(n=60, width=8):
 @pytest.mark.parametrize("name", ["tsne", "umap", "pca"])
 def test_groups_stay_groups_and_seeds_fix_places(name):
     if name == "umap":
-        guest("umap")
+        require("umap")
     Z = two_groups()
     layout = choose_layout(name, len(Z))
     near, far = nearest_others(Z, layout.n_neighbors, "plain")

@@ -1,6 +1,5 @@
 """Copies: what is the same in all but numbering, and nothing else."""
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +10,10 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.io import RawGraph, read_graphs, to_raw
 from grnf.search import compare_raw, duplicate_groups, leaked, near_duplicates
 from hard_graphs import rook, shrikhande
+from optional import require
 from raw_graphs import raw_graphs
+
+nx = require("networkx")
 
 
 def shuffled(graph, seed):

@@ -7,7 +7,6 @@ import threading
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -15,7 +14,10 @@ import scipy.sparse as sp
 from grnf import GraphError
 from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
 from grnf.io.files.matlab import read_variables
+from optional import require
 from raw_graphs import assert_same
+
+pd = require("pandas")
 
 NAMES = [f"V{i}" for i in range(6)]
 

@@ -4,13 +4,15 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
+from optional import require
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set
+
+pd = require("pandas")
 
 PATH = Graph(3, [(0, 1), (1, 2)])
 

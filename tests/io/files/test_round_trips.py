@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, write_graphs
-from guests import guest
+from optional import require
 from raw_graphs import assert_same, canonical_edges, raw_graphs
 from tu_sets import SHAPES, write_set
 
@@ -166,7 +166,7 @@ def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
 @pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
 def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
     """Other programs see columns; read here they are a vector again."""
-    nx = guest("networkx")
+    nx = require("networkx")
     graph = RawGraph(2, np.array([[0, 1]]), {"x": np.arange(24.0).reshape(2, 12)})
     write_graphs(tmp_path / f"a{suffix}", [graph])
     read = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf, ".gml": partial(nx.read_gml, label="id")}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from grnf import Graph, GraphError
 from grnf.cli.losses import losses
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, to_raw, write_graphs
+from optional import require
 from raw_graphs import assert_same, raw_graphs
 from tu_sets import SHAPES, write_set
 
@@ -163,7 +164,7 @@ SMILES = [
 
 
 def molecules():
-    pytest.importorskip("rdkit")
+    require("rdkit")
     return [replace(to_raw(text), graph_id=f"no {index}") for index, text in enumerate(SMILES)]
 
 
@@ -183,7 +184,7 @@ def test_molecules_come_back(tmp_path, suffix, format):
 
 
 def test_molecules_of_a_table_come_back(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     graphs = list(read_graphs(MOLECULES, y="target", on_error="yield"))
     assert [isinstance(graph, BadGraph) for graph in graphs] == [False] * 18 + [True] * 3
     graphs = graphs[:18]
@@ -193,7 +194,7 @@ def test_molecules_of_a_table_come_back(tmp_path):
 
 
 def test_a_drawing_without_aromatic_bonds_is_a_molecule_too(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     ring = np.array([(node, (node + 1) % 6) for node in range(6)])
     benzene = RawGraph(6, ring, {"symbol": texts(*"CCCCCC")}, {"type": texts(*["SINGLE", "DOUBLE"] * 3)})
     with pytest.raises(GraphError, match=r"\['type'\], which would come back changed"):
