@@ -13,6 +13,12 @@ def require(name):
         return pytest.importorskip(name)
 
 
+def require_format(name):
+    """Skip the test if files of this format or suffix need a library that is not installed."""
+    if "parquet" in name:
+        require("pyarrow")
+
+
 def to_networkx(graph, names=None):
     """A `Graph` as a networkx multigraph, with the attributes "x" of nodes and "edge_attr" of edges."""
     nx = require("networkx")

@@ -39,7 +39,7 @@ def test_the_first_bad_record_stops_a_command(call, source, command, monkeypatch
     monkeypatch.chdir(source.parent)
     result = call(command, source, *COMMANDS[command], "-m", 16)
     assert result.returncode == 1
-    assert "some.jsonl, line 3: no valid JSON" in result.stderr
+    assert "some.jsonl, line 3: invalid JSON" in result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

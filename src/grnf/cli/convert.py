@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.columns import with_columns
+from grnf.cli.columns import TableOptions, reads_tables
 from grnf.cli.losses import losses
 from grnf.cli.options import (
     AsJson,
     Force,
     Format,
-    IdColumn,
     Quiet,
-    SmilesColumn,
     SourceArgument,
     check_format,
     check_free,
@@ -34,12 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
+@reads_tables
 def convert(
     source: SourceArgument,
     output: Annotated[str, typer.Argument(help="Where to write; - for standard output.")],
     format: Format = None,
-    smiles_column: SmilesColumn = None,
-    id_column: IdColumn = None,
+    columns: TableOptions = TableOptions(),
     to: Annotated[str | None, typer.Option(help="Format of the output, if its suffix does not tell.")] = None,
     on_error: Annotated[
         Literal["raise", "skip"], typer.Option(help="A graph that cannot be read: stop, or leave it out.")
@@ -62,7 +60,7 @@ def convert(
     Example: grnf convert MUTAG.zip mutag.parquet
     """
     from grnf import io
-    from grnf.io.files.streams import aside, deliver
+    from grnf.io.files.file import aside, deliver
 
     check_format(format, source)
     to = "tu" if to is None and output.endswith("/") else to
@@ -71,7 +69,7 @@ def convert(
         check_free(output, force)
     bad: list[dict[str, Any]] = []
     with open_source(source, format) as found, aside(output) as made:
-        graphs = with_columns(found, smiles_column, id_column, quiet)
+        graphs = columns.applied(found, quiet)
         with progress("writing", quiet) as advance:
             readable = _good(graphs, on_error, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)

@@ -145,7 +145,7 @@ def embed(
         from grnf.scale.inputs import RunInputs
 
         inputs = RunInputs(list(found.inputs) or found.path, found.name)
-        graphs = with_columns(replace(found, file=inputs.source), smiles_column, id_column, quiet, keep)
+        graphs = with_columns(replace(found, known=inputs.source), smiles_column, id_column, quiet, keep)
         run: dict[str, Any] = {"format": graphs.format, "options": graphs.options, "block_size": block_size}
         run |= {"on_error": on_error, "n_jobs": n_jobs}
         total = graphs.count() if output != "-" and not quiet and sys.stderr.isatty() else None

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from grnf.cli.columns import about_columns, described, with_columns
-from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, check_format
+from grnf.cli.columns import TableOptions, about_columns, described, reads_tables
+from grnf.cli.options import AsJson, Format, Quiet, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tally import Tally
 from grnf.cli.tell import counted, progress
@@ -22,17 +22,18 @@ MOST_GROUPS = 10
 BLOCK_SIZE = 1024
 
 
+@reads_tables
 def info(
     source: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="SOURCE...",
+            metavar="[SOURCE]...",
             help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
         ),
-    ],
+    ] = None,
+    formats: Annotated[bool, typer.Option("--formats", help="List the file formats, and exit.")] = False,
     format: Format = None,
-    smiles_column: SmilesColumn = None,
-    id_column: IdColumn = None,
+    columns: TableOptions = TableOptions(),
     duplicates: Annotated[
         bool, typer.Option("--duplicates", help="Embed the graphs too, and report those with equal vectors.")
     ] = False,
@@ -49,18 +50,35 @@ def info(
     """
     from grnf.io.vectors import holds_vectors
 
+    if formats:
+        _print_formats(as_json)
+        return
+    if not source:
+        raise typer.BadParameter("name a file, or list the formats with --formats", param_hint="SOURCE")
     if len(source) == 1 and (format == "vectors" or (format is None and holds_vectors(source[0]))):
         report = _about_vectors(source[0])
     else:
         check_format(format, source)
         with open_source(source, format) as found:
-            graphs = with_columns(found, smiles_column, id_column, quiet)
-            report = _about_graphs(graphs, duplicates, quiet)
+            report = _about_graphs(columns.applied(found, quiet), duplicates, quiet)
     if as_json:
         typer.echo(json.dumps(report))
     else:
         for line in _lines(report):
             typer.echo(line)
+
+
+def _print_formats(as_json: bool) -> None:
+    """Print the table of formats, as it stands in the documentation."""
+    from grnf.io.files.formats import table_of_formats
+
+    head, *rows = table_of_formats()
+    if as_json:
+        typer.echo(json.dumps([dict(zip(head, row, strict=True)) for row in rows]))
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, Any]:

@@ -168,9 +168,9 @@ def _all_columns(source: Source, keep: list[str] | None) -> Source:
     """Let a table of SMILES bring all its columns, where none are named."""
     if keep or not source.path.is_file() or not is_smiles_table(source, "column" in source.options):
         return source
-    from grnf.io.files.tables import table_columns
+    from grnf.io.files.tables import table_of
 
     smiles = smiles_column_of(source)[0]
     known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in table_columns(file_of(source)) if name not in known]
+    others = [name for name in table_of(file_of(source)).columns if name not in known]
     return replace(source, options={**source.options, "keep": others})

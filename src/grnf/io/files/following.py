@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from grnf.errors import GraphError
+from grnf.io.files.file import CHUNK, GZIP, File, too_long
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.files.streams import BYTE_ORDER_MARK, CHUNK, GZIP, Source
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
@@ -53,24 +53,18 @@ class Position:
         return asdict(self)
 
 
-class _Lines(Source):
-    """Some lines of a source, as readers take them."""
+class _Lines(File):
+    """Some lines of a file, as readers take them."""
 
     def __init__(self, name: str, lines: list[bytes], first: int) -> None:
-        super().__init__("-")
-        self.name, self.held, self.first = name, lines, first
+        super().__init__("-", name=name)
+        self.held, self.first = lines, first
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
         for number, line in enumerate(self.held, start=self.first + 1):
-            line = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             line = line.rstrip(b"\r\n")
-            if len(line) > limit:
-                yield (
-                    number,
-                    GraphError(f"the line is longer than {limit} bytes: is the format the right one?"),
-                )
-            else:
-                yield number, line
+            yield number, too_long(limit) if len(line) > limit else line
 
 
 def follow_graphs(
