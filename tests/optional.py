@@ -15,8 +15,10 @@ def require(name):
 
 def require_format(name):
     """Skip the test if files of this format or suffix need a library that is not installed."""
-    if "parquet" in name:
-        require("pyarrow")
+    libraries = {"parquet": "pyarrow", "graphml": "networkx", "gml": "networkx", "gexf": "networkx"}
+    for part in name.split("."):
+        if part in libraries:
+            require(libraries[part])
 
 
 def to_networkx(graph, names=None):

@@ -306,7 +306,7 @@ def test_grid_search_over_networkx_graphs():
     graphs = [nx.gnp_random_graph(8, 0.2 + 0.4 * (i % 2), seed=i) for i in range(24)]
     y = np.arange(24) % 2
     model = make_pipeline(GRNF(32, random_state=0), SVC())
-    search = GridSearchCV(model, {"grnf__n_components": [16, 32], "svc__C": [1, 10]}, cv=3)
+    search = GridSearchCV(model, {"grnf__orders": [{1: 1.0}, {1: 0.5, 2: 0.5}], "svc__C": [1, 10]}, cv=3)
     assert search.fit(graphs, y).score(graphs, y) > 0.8
 
 

@@ -139,6 +139,8 @@ def test_transform_blocks_is_the_same_stream():
     grnf.set_params(on_error="skip")
     with pytest.warns(GrnfWarning, match=r"1 of 2 samples are left out: rows [14]\. .*in embed_stream"):
         assert [len(Z) for Z in grnf.transform_blocks(iter(samples), block_size=2)] == [1, 2, 1]
+    with pytest.raises(ValueError, match="block_size must be an integer >= 1"):
+        next(grnf.transform_blocks(samples, block_size=0))
     grnf.set_params(on_error="raise")
     with pytest.raises(GraphError, match=r"graph 4: no graph can be made"):
         list(grnf.transform_blocks(samples[2:4] * 2 + samples[4:], block_size=2))

@@ -93,6 +93,7 @@ def test_values_of_json(tmp_path):
 
 
 def test_values_of_gml(tmp_path):
+    require_format("gml")
     (tmp_path / "a.gml").write_text(
         'Creator "me"\n# a comment\ngraph [ directed 1 name "g"\n'
         'node [ id 5 label "5" text "a &amp; b &#252; &unknown;" graphics [ x 1.5 y -2e3 ] ]\n'
@@ -108,6 +109,7 @@ def test_values_of_gml(tmp_path):
 
 
 def test_values_of_gexf(tmp_path):
+    require_format("gexf")
     (tmp_path / "a.gexf").write_text(
         """<gexf xmlns:viz="v"><graph defaultedgetype="directed">
         <attributes class="node"><attribute id="0" title="old" type="boolean"><default>true</default>
@@ -137,6 +139,7 @@ def test_values_of_gexf(tmp_path):
     ],
 )
 def test_damage_in_gexf(tmp_path, inner, message):
+    require_format("gexf")
     (tmp_path / "a.gexf").write_text(f"<gexf><graph>{inner}</graph></gexf>")
     with pytest.raises(GraphError, match=message):
         list(read_graphs(tmp_path / "a.gexf"))
