@@ -16,10 +16,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
+from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.io import AttributeEncoder, graphs_from_tables, iter_raw, to_raw
 from optional import arcs_of, require, to_igraph, to_networkx, to_pyg, to_rustworkx, to_tables
-from random_graphs import cycle
 
 nx = require("networkx")
 
@@ -146,16 +145,6 @@ def test_direction_is_kept():
     assert grnf.distance(both.to_directed(), both).value < 1e-12
 
 
-def test_mixed_collections():
-    ring = nx.cycle_graph(5)
-    mixed = [cycle(5), ring, nx.to_scipy_sparse_array(ring), nx.to_numpy_array(ring), (arcs_of(cycle(5))[0],)]
-    Z = GRNF(32, random_state=0).fit_transform(mixed)
-    Z_float = np.asarray(Z, dtype=np.float64)
-    np.testing.assert_allclose(Z_float, np.tile(Z_float[0], (len(mixed), 1)), rtol=1e-6)
-    plain = GRNF(32, random_state=0).fit_transform([cycle(5)])
-    np.testing.assert_array_equal(Z[0], plain[0])
-
-
 def test_a_graph_has_the_same_vector_in_any_company():
     generator = np.random.default_rng(0)
     graph = Graph(4, [(3, 2), (1, 0), (2, 0)], generator.normal(size=(4, 1)), generator.normal(size=3))
@@ -238,24 +227,6 @@ def test_order_of_nodes_with_attributes_on_some_of_them_changes_nothing(order):
         for g in (graph, shuffled)
     )
     np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
-
-
-def test_missing_attributes():
-    graph = labelled("CO")
-    del graph.nodes[1]["symbol"]
-    with pytest.raises(GraphError, match=r"X\[1\]: the node column 'symbol' is missing for node 1 \(of 2"):
-        GRNF(8).fit([labelled("CO"), graph])
-    with pytest.raises(GraphError, match=r"X\[1\]: the node column 'symbol' is missing; missing='zero'"):
-        GRNF(8).fit([labelled("CO"), nx.path_graph(2)])
-    grnf = GRNF(8, random_state=0, missing="zero").fit([labelled("CO"), graph])
-    assert np.isfinite(grnf.transform([graph, nx.path_graph(2)])).all()
-
-
-def test_columns_that_fit_did_not_see_are_named():
-    grnf = GRNF(8, random_state=0).fit([nx.path_graph(2)])
-    with pytest.warns(GrnfWarning, match="not used: node symbol"):
-        Z = grnf.transform([labelled("CO")])
-    np.testing.assert_array_equal(Z, grnf.transform([nx.path_graph(2)]))
 
 
 def test_save_load_and_pickle_keep_the_encoder(tmp_path):

@@ -65,12 +65,6 @@ def test_what_differs_is_different(first, second):
     assert compare_raw(to_raw(second), to_raw(first)) == "different"
 
 
-def test_an_undirected_edge_is_two_arcs():
-    one = Graph(3, [(0, 1), (1, 2)])
-    two = Graph(3, [(0, 1), (1, 0), (1, 2), (2, 1)], directed=True)
-    assert compare_raw(to_raw(one), to_raw(two)) == "isomorphic"
-
-
 def test_numbers_of_any_type_and_missing_ones():
     def graph(values):
         return RawGraph(2, np.array([[0, 1]]), {"x": np.array(values)})
