@@ -15,7 +15,6 @@ from experiments.report import Section, page
 from experiments.runner import module_of, reproduce
 from experiments.study import Study, Table
 
-import brec_files
 from experiments import (
     EXPERIMENTS,
     PAPER,
@@ -190,6 +189,9 @@ CHECKS = {
 def test_all_at_quick_size_with_its_report(with_data, stored, monkeypatch, capsys):
     require("matplotlib")
     require("torch")
+    require("networkx")
+    import brec_files
+
     brec_files.install(with_data.data, put=monkeypatch.setitem)
     output = with_data.output
     assert main(["all", "--quick", "--data", str(with_data.data), "-o", str(output)]) == 0
@@ -443,6 +445,7 @@ QUICK = NetworkSettings(hidden=16, max_steps=200, patience=100, batch_size=32, l
 @pytest.fixture
 def problem():
     """Two classes that a product of two columns tells apart, so that a hidden layer is needed."""
+    require("torch")
     generator = np.random.default_rng(0)
     Z = generator.standard_normal((300, 6)).astype(np.float32)
     y = (Z[:, 0] * Z[:, 1] > 0).astype(np.int64)

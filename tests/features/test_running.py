@@ -113,6 +113,7 @@ def test_progress_shows_on_a_terminal_only_after_a_while(monkeypatch, capsys):
     assert terminal.text == ""
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_at_import(tmp_path):
     """Every compiled loop leaves a file in the cache; the imports leave none, a call leaves some."""
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
@@ -140,6 +141,7 @@ def test_compiling_is_said_once_on_a_fresh_machine(tmp_path):
     assert "compiling the loops" not in runs[1]
 
 
+@pytest.mark.slow
 def test_interrupt_leaves_cleanly(tmp_path):
     """Ctrl-C in a long transform ends the process soon, with KeyboardInterrupt and no thread left behind."""
     code = (

@@ -9,6 +9,8 @@ from grnf import GRNF, Graph
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
 from grnf.search import GraphIndex
+from optional import require
+from random_graphs import complete, cycle, star
 
 
 def all_squares(rows, query):
@@ -129,8 +131,7 @@ def test_a_constant_collection_has_a_defined_answer(space):
 
 
 def test_graphs_of_any_kind():
-    import networkx as nx
-
+    nx = require("networkx")
     graphs, _ = make_sbm(30, random_state=0)
     index = GraphIndex(GRNF(64, random_state=0), keep_graphs=True).add(graphs, [f"g{i}" for i in range(30)])
     other = nx.Graph([(int(i), int(j)) for i, j in graphs[7].edges])
@@ -203,21 +204,9 @@ def test_bad_input_is_named(act, message):
         act()
 
 
-def ring(n):
-    return Graph(n, [(i, (i + 1) % n) for i in range(n)])
-
-
-def star(n):
-    return Graph(n, [(0, i) for i in range(1, n)])
-
-
-def complete(n):
-    return Graph(n, [(i, j) for j in range(n) for i in range(j)])
-
-
 GRAPHS = [
-    ring(4), ring(5), ring(6), ring(9), star(4), star(6), star(9), complete(3), complete(4), complete(5),
-    complete(7), Graph(4, []), Graph(7, [(0, 1)]), ring(6).permuted([3, 1, 5, 0, 4, 2]),
+    cycle(4), cycle(5), cycle(6), cycle(9), star(4), star(6), star(9), complete(3), complete(4), complete(5),
+    complete(7), Graph(4, []), Graph(7, [(0, 1)]), cycle(6).permuted([3, 1, 5, 0, 4, 2]),
 ]  # fmt: skip
 QUERY = complete(6)
 SETTINGS = {"orders": {1: 0.5, 2: 0.5}, "hidden_activation": "ramp"}
@@ -235,6 +224,7 @@ def answer(seed, k=3, M=128, most=4096, delta=0.2, **more):
     return index.search([QUERY], k, certified=True, delta=delta, max_components=most, **more)
 
 
+@pytest.mark.slow
 def test_wrong_answers_are_rarer_than_promised():
     nearest = set(np.argsort(true_distances())[:3].tolist())
     wrong, decided, certain = 0, 0, 0
@@ -260,9 +250,9 @@ def test_all_are_certain_where_no_more_are_asked_for_than_there_are():
 def test_copies_are_tied_and_cost_no_more_features():
     grnf = GRNF(256, random_state=0, **SETTINGS)
     index = GraphIndex(grnf, keep_graphs=True).add(
-        [ring(6), ring(6).permuted([3, 1, 5, 0, 4, 2]), complete(6)]
+        [cycle(6), cycle(6).permuted([3, 1, 5, 0, 4, 2]), complete(6)]
     )
-    hits = index.search([ring(6)], 1, certified=True, max_components=2**14)
+    hits = index.search([cycle(6)], 1, certified=True, max_components=2**14)
     assert sorted(hits.ids[0]) == ["0", "1"]
     assert hits.status[0] == ["tied", "tied"]
     assert hits.components[0] < 2**14

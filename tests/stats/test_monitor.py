@@ -18,6 +18,7 @@ def normal(seed, n, shift=0.0, d=6):
     return np.random.default_rng(seed).normal(size=(n, d)) + shift
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["heavy tails", "ties"])
 def test_false_alarms_are_at_most_alpha(kind):
     alarms = 0
@@ -32,6 +33,7 @@ def test_false_alarms_are_at_most_alpha(kind):
     assert binomtest(alarms, 100, 0.25, alternative="greater").pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_false_alarms_of_the_mean_time():
     """Within t graphs, t / (2 mean_time) at most: 0.25 here."""
     alarms = 0
