@@ -1,4 +1,4 @@
-"""Which modules and pages are searched for doctests: those whose guests are there."""
+"""Leave out doctests of modules and pages whose optional dependencies are not installed."""
 
 import importlib.util
 

@@ -1,10 +1,12 @@
 """Graphs that look alike everywhere: strongly regular ones, unions of cycles, circulants, and their kin."""
 
-import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
 from grnf import Graph
+from optional import require
+
+nx = require("networkx")
 
 
 def as_graph(graph):

@@ -42,5 +42,13 @@ def cycle(n):
     return Graph(n, [(i, (i + 1) % n) for i in range(n)])
 
 
+def star(n):
+    return Graph(n, [(0, i) for i in range(1, n)])
+
+
+def complete(n):
+    return Graph(n, [(i, j) for j in range(n) for i in range(j)])
+
+
 def two_triangles():
     return Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import grnf
-from guests import guest
+from optional import require
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "grnf"
@@ -125,7 +125,7 @@ def test_no_asserts_and_no_errors_parsed():
 def test_exported_names_exist():
     for name, path in MODULES.items():
         if package(path) == "nn":
-            guest("torch")
+            require("torch")
         module = importlib.import_module(name)
         for exported in getattr(module, "__all__", []):
             assert getattr(module, exported) is not None

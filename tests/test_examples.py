@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guests import guest
+from optional import require
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SMALL = {
@@ -21,8 +21,8 @@ SMALL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda path: path.stem)
 def test_gallery(path):
-    guest("matplotlib")
-    guest("networkx")
+    require("matplotlib")
+    require("networkx")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     result = subprocess.run(
         [sys.executable, "-W", "error", path], capture_output=True, text=True, timeout=300, env=environment
@@ -35,7 +35,7 @@ def test_gallery(path):
 @pytest.mark.parametrize("name", list(SMALL))
 def test_example(name):
     if name != "pipeline":
-        guest("torch_geometric")
+        require("torch_geometric")
     result = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py", *SMALL[name]],
         capture_output=True,

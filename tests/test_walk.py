@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from guests import guest
+from optional import require
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def walks():
-    guest("networkx")
+    require("networkx")
     sys.path.insert(0, str(ROOT / "benchmarks"))
     import walk
 
@@ -33,6 +33,6 @@ def test_fit_transform(walks):
 
 @pytest.mark.parametrize(("call", "most"), [("two_sample_test", 20), ("embed", 34)])
 def test_files_outside_the_core(walks, call, most):
-    guest("pyarrow")
+    require("pyarrow")
     files, _ = walks.walk(walks.CALLS[call])
     assert len(walks.outside_core(files)) <= most

@@ -8,7 +8,7 @@ import pytest
 
 from grnf.datasets import make_sbm
 from grnf.io import RawGraph, write_graphs
-from guests import guest
+from optional import require
 
 FAST = ["--folds", 4, "-m", 16]
 
@@ -24,7 +24,7 @@ def labelled(tmp_path):
 
 
 def test_classes(run, labelled, tmp_path):
-    guest("matplotlib")
+    require("matplotlib")
     result = run("classify", labelled, "-o", tmp_path / "out", *FAST)
     assert result.returncode == 0, result.stderr
     assert "GRNF" in result.stdout
@@ -53,7 +53,7 @@ def test_tu_json_and_repeats(call, tu, tmp_path):
 
 
 def test_numbers(call, tmp_path):
-    guest("matplotlib")
+    require("matplotlib")
     generator = np.random.default_rng(0)
     edges = [np.argwhere(np.triu(generator.random((9, 9)) < generator.random(), 1)) for _ in range(40)]
     write_graphs(tmp_path / "g.jsonl", [RawGraph(9, pairs, y=len(pairs) / 36) for pairs in edges])
@@ -67,7 +67,7 @@ def test_numbers(call, tmp_path):
 
 
 def test_target_column_of_a_table(call, tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     acids, alkanes = ["C" * n + "C(=O)O" for n in range(1, 7)], ["C" * n for n in range(3, 9)]
     lines = ["smiles,kind", *(f"{s},acid" for s in acids), *(f"{s},alkane" for s in alkanes)]
     (tmp_path / "m.csv").write_text("\n".join(lines) + "\n")

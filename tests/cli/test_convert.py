@@ -6,6 +6,7 @@ import pytest
 from cli.lines_format import PATH, TRIANGLE, UNREADABLE, write_lines
 from grnf.cli.losses import losses
 from grnf.io import RawGraph
+from optional import require
 
 LABELLED = {**PATH, "node_columns": {"charge": [0, 1, 2]}, "edge_columns": {"weight": [0.5, 1.5]}}
 
@@ -127,7 +128,7 @@ def test_a_tu_folder(call, tmp_path):
 
 
 def test_molecules(call, tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     (tmp_path / "a.smi").write_text("C1CC1O some name\n")
     assert call("convert", tmp_path / "a.smi", tmp_path / "a.parquet", "--strict").returncode == 0
     result = call("convert", tmp_path / "a.parquet", tmp_path / "b.csv", "--to", "smiles", "--strict")

@@ -16,13 +16,13 @@ from grnf.cli.distances import Values
 from grnf.collection import Collection
 from grnf.io import read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
-from guests import guest
+from optional import require
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """Two sets of graphs, and the vectors of the first in three formats."""
-    guest("pyarrow")
+    require("pyarrow")
     place = tmp_path_factory.mktemp("distances")
     write_tu(place / "ONE", 12)
     write_tu(place / "TWO", 5, seed=1)

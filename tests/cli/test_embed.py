@@ -14,7 +14,7 @@ from grnf.cli.app import app
 from grnf.io import read_tu
 from grnf.io.vectors import read_vectors
 from grnf.metric import distance
-from guests import guest
+from optional import require
 
 
 def names(folder):
@@ -24,7 +24,7 @@ def names(folder):
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "npz", "csv"])
 def test_every_format(call, tu, tmp_path, suffix):
     if suffix == "parquet":
-        guest("pyarrow")
+        require("pyarrow")
     output = tmp_path / f"z.{suffix}"
     result = call("embed", tu, "-o", output, "-m", 16, "--seed", 3, "--block-size", 10, "--json")
     assert result.returncode == 0, result.stderr
@@ -111,7 +111,7 @@ def test_bad_graphs_stop_the_run_and_are_named(run_lines, tmp_path):
 
 @pytest.mark.parametrize("block_size", [2, 100])
 def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size):
-    guest("pyarrow")
+    require("pyarrow")
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, UNREADABLE, PATH, IMPOSSIBLE, ONE_NODE])
     options = ["-m", 4, "--block-size", block_size]
     result = call_lines("embed", source, "-o", tmp_path / "z.parquet", *options, "--on-error", "nan")
@@ -251,7 +251,7 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
 
 
 def test_columns_of_a_table(call, tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     rows = "\n".join(f"D{n},{'C' * n}C(=O)O,{'C' * n}" for n in range(1, 9))
     (tmp_path / "t.csv").write_text(f"Drug_ID,Drug,tail\n{rows}\n")
     arguments = ["embed", tmp_path / "t.csv", "-o", tmp_path / "z.csv", "-m", 4]
@@ -278,8 +278,8 @@ atexit.register(lambda: print("opened", len(opens), "times", file=sys.stderr))
 @pytest.mark.parametrize(("more", "times"), [(0, 1), (500, 2)])
 def test_a_table_is_opened_once_for_its_checksum_and_once_for_its_graphs(run_patched, tmp_path, more, times):
     """A table up to 1 MB is kept from the first time."""
-    pytest.importorskip("rdkit")
-    guest("pyarrow")
+    require("rdkit")
+    require("pyarrow")
     rows = "".join(f"{'C' * (1 + n % 9)}O,{n},{'text' * more}\n" for n in range(600))
     table = tmp_path / "t.csv"
     table.write_text(f"Drug,y,note\n{rows}")

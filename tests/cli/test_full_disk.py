@@ -12,7 +12,7 @@ import pytest
 from grnf._utils.files import atomic_write
 from grnf.errors import DiskFullError
 from grnf.io import read_graphs, write_graphs
-from guests import guest
+from optional import require
 
 
 def names(folder):
@@ -189,7 +189,7 @@ EMPTY = ["a.zip", "a.npz", "a.json", "a.graphml", "a.gexf", "a.gml", "a.csv", "a
 @pytest.mark.parametrize("name", EMPTY)
 def test_an_empty_file_is_called_empty(call, tmp_path, name):
     if name.endswith("parquet"):
-        guest("pyarrow")
+        require("pyarrow")
     (tmp_path / name).touch()
     result = call("info", tmp_path / name)
     assert result.returncode == 1

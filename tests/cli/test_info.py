@@ -5,6 +5,7 @@ import pytest
 
 from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
 from grnf.cli.tally import MOST_LABELS, MOST_VALUES, Column, Targets
+from optional import require
 
 
 def test_tu(run, tu):
@@ -148,7 +149,7 @@ def test_many_classes_for_people(call_lines, tmp_path):
 
 
 def test_columns_of_a_table(call, tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     lines = [f"D{n},{'C' * n}C(=O)O,{n % 2},{'' if n == 1 else n / 7}" for n in range(1, 9)]
     (tmp_path / "t.csv").write_text("\n".join(["Drug_ID,Drug,active,logp", *lines]) + "\n")
     result = call("info", tmp_path / "t.csv", "--json", "--id-column", "Drug_ID")

@@ -7,8 +7,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cli.test_resume import COUNT, STOP_AFTER_TWO
@@ -17,8 +15,12 @@ from grnf.estimators import embed_stream, fit_stream
 from grnf.io import read_blocks, read_graphs
 from grnf.io.raw import Cell, joined, sized
 from grnf.io.vectors import holds_vectors, read_vectors
+from optional import require
 
-pytest.importorskip("rdkit")
+pa = require("pyarrow")
+pq = require("pyarrow.parquet")
+
+require("rdkit")
 
 # as given: no canonical forms; the third is no molecule, the last row has no SMILES
 SMILES = ["OC", "C1CC1", "C(", "c1ccccc1O", "N#CC", None]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from guests import guest
 from map_pages import meta_of, parts_of
+from optional import require
 
 MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
 
@@ -26,7 +26,7 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
 
 
 def test_columns_of_a_table_are_colours(call, tmp_path):
-    guest("rdkit")
+    require("rdkit")
     page = tmp_path / "map.html"
     done = call(
         "map",
@@ -56,7 +56,7 @@ def test_columns_of_a_table_are_colours(call, tmp_path):
 
 
 def test_bad_molecules_stop_or_are_told(call, tmp_path):
-    guest("rdkit")
+    require("rdkit")
     table = tmp_path / "bad.csv"
     table.write_text("smiles,mass\nCCO,1\nnot one,2\nCCN,3\nCCC,4\n")
     done = call("map", table, "-o", tmp_path / "map.html", "-m", 16)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from guests import guest
+from optional import require
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_beside_a_reference(call, vectors):
 
 
 def test_parquet(call, vectors):
-    pq = guest("pyarrow.parquet")
+    pq = require("pyarrow.parquet")
     done = call(
         "outliers", vectors / "new.npy", "--reference", vectors / "usual.npy", "-o", vectors / "o.parquet"
     )

@@ -14,7 +14,7 @@ import pytest
 
 from grnf import GRNF
 from grnf.io import read_graphs, read_tu, write_graphs
-from guests import guest
+from optional import require
 
 SECONDS = 60
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -86,7 +86,7 @@ def data_of(path, graphs, **options):
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "json.gz", "npz", "parquet", "gml"])
 def test_embed_a_named_pipe(call, fifo, graphs, tmp_path, suffix):
     if suffix == "parquet":
-        guest("pyarrow")
+        require("pyarrow")
     source = fifo(f"pipe.{suffix}", data_of(tmp_path / f"graphs.{suffix}", graphs))
     result = call("embed", source, "-o", tmp_path / "z.npy", "-m", 8)
     assert result.returncode == 0, result.stderr
@@ -119,7 +119,7 @@ def test_every_command_reads_pipes_of_the_shell(call, substituted, graphs, tu, t
 
 
 def test_molecules_by_a_pipe_of_the_shell(call, substituted, tmp_path):
-    guest("rdkit")
+    require("rdkit")
     table = b"smiles,y\nCCO,1\nc1ccccc1,0\n"
     result = call("embed", substituted(table), "--format", "smiles", "-o", tmp_path / "z.npy", "-m", 8)
     assert result.returncode == 0, result.stderr
@@ -129,7 +129,7 @@ def test_molecules_by_a_pipe_of_the_shell(call, substituted, tmp_path):
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 @pytest.mark.parametrize("text", ["smiles,y\nCCO,1\nCCC,0\n", "graph_id,source,target\na,0,1\nb,0,1\n"])
 def test_tables_are_told_apart_by_their_columns(call, substituted, tmp_path, monkeypatch, format, text):
-    guest("rdkit")
+    require("rdkit")
     text = text.replace(",", "\t") if format == "tsv" else text
     (tmp_path / "table").write_text(text)
     for source in (tmp_path / "table", substituted(text.encode())):

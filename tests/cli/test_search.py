@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grnf.io import read_graphs
-from guests import guest
+from optional import require
 
 
 def rows(path):
@@ -74,7 +74,7 @@ def test_vectors(call, tmp_path):
 
 
 def test_parquet(call, made, tu, tmp_path):
-    pq = guest("pyarrow.parquet")
+    pq = require("pyarrow.parquet")
     assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
     table = pq.read_table(tmp_path / "hits.parquet")
     assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
@@ -100,7 +100,7 @@ def test_dedup(call, tmp_path):
 
 
 def test_compare(call, tmp_path):
-    guest("matplotlib")
+    require("matplotlib")
     (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n")
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     files = tmp_path / "a.g6", tmp_path / "b.g6"
@@ -143,7 +143,7 @@ def test_what_is_no_index_is_said(call, tu):
 
 
 def test_an_index_of_views(call, tmp_path):
-    guest("rdkit")
+    require("rdkit")
     path = tmp_path / "m.smi"
     path.write_text("".join(f"{'C' * n}O m{n}\n" for n in range(1, 12)))
     done = call("index", path, "--space", "views", "-m", 16, "-o", tmp_path / "i")

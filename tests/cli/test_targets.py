@@ -6,16 +6,15 @@ import json
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rdkit")
-
 from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from grnf.cli.measures import class_scores, decision_values, number_scores, over_targets
 from grnf.cli.targets import Target, made_target
+from optional import require
 
+require("rdkit")
 ACIDS = ["C" * n + "C(=O)O" for n in range(1, 13)]
 ALKANES = ["C" * n for n in range(3, 15)]
 MOLECULES = ACIDS + ALKANES
@@ -87,8 +86,8 @@ def test_smiles_are_found_by_what_a_column_holds(classified, tmp_path, name, opt
 
 
 def test_parquet_with_gaps(classified, tmp_path):
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
+    pd = require("pandas")
+    require("pyarrow")
     toxic = [bool(acid(s)) if n % 4 else None for n, s in enumerate(MOLECULES)]
     pd.DataFrame({"Drug": MOLECULES, "toxic": toxic}).to_parquet(tmp_path / "t.parquet")
     result, report = classified(tmp_path / "t.parquet")

@@ -45,29 +45,13 @@ def test_every_usual_order_is_recognised(layout):
     assert arcs[kept].tolist() == edges
 
 
-@pytest.mark.parametrize(
-    "arcs",
-    [
-        [(0, 1)],
-        [(0, 1), (1, 0), (1, 2)],
-        [(0, 1), (2, 1)],
-        [(0, 1), (2, 0)],
-        [(0, 2), (1, 2), (2, 0), (2, 0)],
-        [(0, 2), (2, 1), (0, 1), (1, 0)],
-    ],
-)
-def test_arcs_without_a_reverse_are_all_kept(arcs):
-    (edges,), (kept,), (directed,) = kept_once([3], [np.array(arcs)])
-    assert directed
-    assert edges == [list(arc) for arc in arcs]
-    assert kept == list(range(len(arcs)))
-
-
 def test_values_must_agree():
     arcs, equal = np.array([(0, 1), (1, 0)]), np.array([[1.0, 2.0], [1.0, 2.0]])
     assert kept_once([2], [arcs], equal)[2] == [False]
     assert kept_once([2], [arcs], equal + 1e-9 * np.eye(2)[:, ::-1])[2] == [True]
     assert kept_once([2], [arcs], np.full((2, 1), np.nan))[2] == [True]
+    one_way = np.array([(0, 2), (1, 2), (2, 0), (2, 0)])
+    assert kept_once([3], [one_way]) == ([one_way.tolist()], [[0, 1, 2, 3]], [True])
 
 
 @given(

@@ -17,6 +17,7 @@ from grnf.engine.statistics import grouped, neighbours, statistics
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
+from random_graphs import complete, star
 
 LAW = ParameterLaw({1: 2 / 3, 2: 1 / 3})
 ONE = {"seed": 5, "channels": 1, "heads": 1, "n_graphs": 1}
@@ -72,10 +73,6 @@ def regular(n, steps):
     return Graph(n, [(i, (i + step) % n) for i in range(n) for step in steps])
 
 
-def clique(n):
-    return Graph(n, np.argwhere(np.triu(np.ones((n, n)), 1)))
-
-
 def sparse(n, n_edges):
     edges = np.random.default_rng(0).integers(0, n, (n_edges, 2))
     return Graph(n, edges[edges[:, 0] != edges[:, 1]])
@@ -97,11 +94,11 @@ def of_egos(n_graphs, seed=0):
 SETS = {
     "small graphs": lambda: random_graphs(300, 15, 0.2),
     "with attributes": lambda: random_graphs(30, 60, 0.1, attributes=2),
-    "small and large": lambda: [*random_graphs(200, 10, 0.3), *random_graphs(3, 150, 0.1), clique(200)],
+    "small and large": lambda: [*random_graphs(200, 10, 0.3), *random_graphs(3, 150, 0.1), complete(200)],
     "egos": lambda: of_egos(100),
-    "cliques": lambda: [clique(n) for n in range(5, 80, 5)],
+    "cliques": lambda: [complete(n) for n in range(5, 80, 5)],
     "regular": lambda: [regular(n, (1, 3)) for n in range(20, 200, 20)],
-    "stars": lambda: [Graph(n, [(0, i) for i in range(1, n)]) for n in range(2, 400, 50)],
+    "stars": lambda: [star(n) for n in range(2, 400, 50)],
     "large and sparse": lambda: [sparse(600, 900)],
     "large, with attributes": lambda: [Graph(900, sparse(900, 2000).edges, np.arange(900.0)[:, np.newaxis])],
     "directed": lambda: [Graph(40, sparse(40, 90).edges, directed=True) for _ in range(10)],
@@ -160,8 +157,8 @@ def test_no_false_alarm_where_nodes_are_alike():
     """By nodes alone these would take 20 minutes and more; they take seconds."""
     law = ParameterLaw({3: 1.0})
     many = {
-        "cliques": GraphBatch.from_graphs([clique(300)] * 50),
-        "stars": GraphBatch.from_graphs([Graph(3000, [(0, i) for i in range(1, 3000)])]),
+        "cliques": GraphBatch.from_graphs([complete(300)] * 50),
+        "stars": GraphBatch.from_graphs([star(3000)]),
     }
     for name, batch in many.items():
         orders = law.orders_of(512, seed=0)

@@ -1,6 +1,5 @@
 from collections import Counter
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +9,9 @@ from grnf import Graph, GraphBatch
 from grnf.collection import encode
 from grnf.estimators.histograms import COARSE_DEPTHS, Counts, SetsKernel, WLLabels, structure_free
 from grnf.io import AttributeEncoder, RawGraph
+from optional import require
+
+nx = require("networkx")
 
 
 def labelled(seed, n_graphs=8, numbers=False):

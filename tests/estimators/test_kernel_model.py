@@ -1,6 +1,4 @@
-import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -19,6 +17,10 @@ from grnf.estimators.kernel_model import (
     kernel_matrix,
     rank_score,
 )
+from optional import require
+
+nx = require("networkx")
+pd = require("pandas")
 
 
 def samples(n=90, classes=3, seed=0):

@@ -161,6 +161,7 @@ print(*peaks or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])
 """
 
 
+@pytest.mark.slow
 def test_100_000_categories_in_bounded_memory():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(MANY)], capture_output=True, text=True, check=False

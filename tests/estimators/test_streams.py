@@ -2,15 +2,16 @@
 
 import itertools
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from grnf import GRNF, Graph, GraphError, GrnfWarning
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawGraph
-from guests import guest
+from optional import require
 from random_graphs import cycle
+
+nx = require("networkx")
 
 
 def ring(n):
@@ -138,13 +139,15 @@ def test_transform_blocks_is_the_same_stream():
     grnf.set_params(on_error="skip")
     with pytest.warns(GrnfWarning, match=r"1 of 2 samples are left out: rows [14]\. .*in embed_stream"):
         assert [len(Z) for Z in grnf.transform_blocks(iter(samples), block_size=2)] == [1, 2, 1]
+    with pytest.raises(ValueError, match="block_size must be an integer >= 1"):
+        next(grnf.transform_blocks(samples, block_size=0))
     grnf.set_params(on_error="raise")
     with pytest.raises(GraphError, match=r"graph 4: no graph can be made"):
         list(grnf.transform_blocks(samples[2:4] * 2 + samples[4:], block_size=2))
 
 
 def test_blocks_are_dataframes_where_those_are_wanted():
-    guest("pandas")
+    require("pandas")
     grnf = GRNF(4, random_state=0).fit([cycle(3)]).set_output(transform="pandas")
     for table in grnf.transform_blocks([cycle(3), cycle(4), cycle(5)], block_size=2):
         assert table.columns.tolist() == ["grnf0", "grnf1", "grnf2", "grnf3"]

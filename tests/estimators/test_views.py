@@ -13,7 +13,7 @@ from grnf.estimators import FeatureViews
 from grnf.estimators.views import lifted_views
 from grnf.lifts import Degree, Propagate, Standardize, WeisfeilerLehman
 from grnf.search import GraphIndex
-from guests import guest
+from optional import require
 
 GRAPHS, LABELS = make_sbm(20, random_state=0)
 
@@ -52,7 +52,7 @@ OWN = {
 
 @pytest.mark.parametrize("views", ["auto", OWN, GRNF(8, random_state=0)])
 def test_saved_views_make_the_same_vectors_of_new_graphs(tmp_path, views):
-    guest("rdkit")
+    require("rdkit")
     graphs = ["CCO", "c1ccccc1N", "CC(=O)[O-]", "C"]
     for train, new in ((graphs[:3], [*graphs, "CCBr"]), [make_delaunay(6, random_state=0)[0]] * 2):
         fitted = FeatureViews(8, views=views, random_state=3).fit(train)

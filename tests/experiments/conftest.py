@@ -9,7 +9,7 @@ from experiments.study import Study
 from threadpoolctl import threadpool_limits
 
 import tu_sets
-from guests import guest
+from optional import require
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def stored():
 def checked(stored):
     def checked(name, study):
         """Run an experiment and return its results as they are stored."""
-        guest("matplotlib")
+        require("matplotlib")
         outcome = reproduce(name, study)
         results = stored(name, study)
         assert results == json.loads(json.dumps(outcome["results"]))

@@ -4,18 +4,34 @@ import base64
 import math
 import re
 from html.parser import HTMLParser
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from experiments.__main__ import main
+from experiments.network import NetworkSettings, train_networks
 from experiments.report import Section, page
 from experiments.runner import module_of, reproduce
-from experiments.sets import load_benchmark
 from experiments.study import Study, Table
 
-import brec_files
-from experiments import EXPERIMENTS, PAPER, accuracy, brec, published, synthetic, table1, theorem2, tsne
-from guests import guest
+from experiments import (
+    EXPERIMENTS,
+    PAPER,
+    ablation,
+    brec,
+    first_place,
+    gin,
+    network,
+    published,
+    synthetic,
+    table1,
+    theorem2,
+    tsne,
+)
+from grnf import Graph, GraphBatch, GRNFClassifier
+from grnf.datasets import Fold, make_sbm
+from optional import require
 
 VOID = {"meta", "img", "br"}
 
@@ -145,14 +161,6 @@ def check_accuracy(results):
     assert all(len(entry["mean"]) == 2 for entry in results["sets"].values())
 
 
-def test_the_first_features_of_a_longer_vector(with_data):
-    """What lets `accuracy` embed once for all M."""
-    benchmark = load_benchmark("ENZYMES", with_data)
-    short, long = benchmark.vectors(8, [5])[0], benchmark.vectors(32, [5])[0]
-    np.testing.assert_allclose(long[:, :8] * math.sqrt(32), short * math.sqrt(8), rtol=1e-5, atol=1e-6)
-    assert accuracy.DIMENSIONS[-1] == 1024
-
-
 def check_brec(results):
     told = {row: [entry["told"] for entry in found.values()] for row, found in results["rows"].items()}
     assert told["order 2"] == [0] * 7
@@ -179,8 +187,11 @@ CHECKS = {
 
 @pytest.mark.slow
 def test_all_at_quick_size_with_its_report(with_data, stored, monkeypatch, capsys):
-    guest("matplotlib")
-    guest("torch")
+    require("matplotlib")
+    require("torch")
+    require("networkx")
+    import brec_files
+
     brec_files.install(with_data.data, put=monkeypatch.setitem)
     output = with_data.output
     assert main(["all", "--quick", "--data", str(with_data.data), "-o", str(output)]) == 0
@@ -235,3 +246,263 @@ def test_an_interrupted_table_goes_on_where_it_stopped(with_data, monkeypatch):
     resumed = reproduce("table1", Study(with_data.output, with_data.data, quick=True))["results"]
     assert len(calls) == 4 + 14  # the first of eight folds is not trained again, the second is
     assert resumed == whole
+
+
+def again(name, study):
+    """The results of a second run, during which nothing new is cached."""
+    cache = study.output / "cache"
+    before = {path.name: path.stat().st_mtime_ns for path in cache.iterdir()}
+    results = reproduce(name, study)["results"]
+    assert {path.name: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+    return results
+
+
+@pytest.fixture
+def real(study, shared):
+    study.data = shared / "data"
+    return study
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["precision", "reweighted"])
+def test_runs_and_resumes(name, checked, study):
+    results = checked(name, study)
+    assert again(name, study) == results
+
+
+@pytest.mark.slow
+def test_peers(checked, real):
+    (entry,) = checked("peers", real).values()
+    assert list(entry["methods"]) == [
+        "GRNF",
+        "WL-OA",
+        "histogram + forest",
+        "topology + forest",
+        "plain GRNF",
+    ]
+    for found in entry["methods"].values():
+        assert len(found["scores"]) == 2
+        assert np.mean(found["scores"]) > 70  # 66 in 100 are of the larger class
+    assert again("peers", real) == {"MUTAG": entry}
+
+
+@pytest.mark.slow
+def test_first_version(checked, with_data):
+    require("torch")
+    results = checked("first_version", with_data)
+    (entry,) = results["sets"].values()
+    assert len(entry["folds"]) == 2
+    assert entry["mean"] > 100 / 6  # six classes
+    assert results["ours"]["ENZYMES"]["mean"] > 40
+    assert again("first_version", with_data) == results
+
+
+@pytest.mark.slow
+def test_two_sample(checked, study):
+    require("networkx")
+    results = checked("two_sample", study)
+    kinds = {(record["key"][0], record["key"][1]) for record in results}
+    assert {("SBM", "level"), ("SBM", "other class"), ("rewired", "rank"), ("SBM", "speed")} <= kinds
+    rank = next(record["correlation"] for record in results if record["key"][1] == "rank")
+    assert rank["GRNF"] > 0.8
+    assert again("two_sample", study) == results
+
+
+@pytest.mark.slow
+def test_third_order(checked, real):
+    (entry,) = checked("third_order", real).values()
+    assert entry["gain_error"] >= 0
+    assert entry["orders 1, 2, 3"]["milliseconds_per_graph"] > 0
+
+
+@pytest.mark.slow
+def test_streams(checked, study):
+    require("networkx")
+    results = checked("streams", study)
+    (entry,) = results.values()
+    assert set(entry["false_alarms"]) == {"0.01", "0.05", "0.1", "0.2"}
+    assert all(row["delay"] > 0 and row["best"] > 0 for row in entry["delays"].values())
+    assert again("streams", study) == results
+
+
+@pytest.mark.slow
+def test_outliers(checked, real):
+    (entry,) = checked("outliers", real).values()
+    for row in entry.values():
+        assert len(row["auc"]) == 6
+        assert all(0 <= area <= 1 for area in row["auc"].values())
+
+
+@pytest.mark.slow
+def test_recipe_cost(checked, real):
+    require("rdkit")
+    results = checked("recipe_cost", real)
+    assert results["graphs"] == 300
+    assert results["processor_seconds_fit"] > 0
+
+
+@pytest.fixture
+def two_sets(monkeypatch):
+    """Small synthetic graphs in the place of the benchmark sets; what was loaded is noted."""
+    loaded = []
+
+    def load_tu(name, data=None):
+        loaded.append(name)
+        graphs, y = make_sbm(40, random_state=0)
+        return SimpleNamespace(graphs=GraphBatch.from_graphs(graphs), y=y)
+
+    def load_folds(name, data=None, kind=None):
+        loaded.append(kind)
+        parts = np.random.default_rng(0).permutation(40).reshape(10, 4)
+        rest = [np.delete(parts, i, axis=0).ravel() for i in range(10)]
+        return [
+            SimpleNamespace(train=rest[i][:30], validation=rest[i][30:], test=parts[i]) for i in range(10)
+        ]
+
+    for module in (first_place, ablation):
+        monkeypatch.setattr(module, "load_tu", load_tu)
+        monkeypatch.setattr(module, "load_folds", load_folds)
+    return loaded
+
+
+@pytest.mark.slow
+def test_runs_resumes_and_tells(two_sets, tmp_path):
+    said = []
+    study = Study(tmp_path, quick=True, tell=said.append)
+    results = first_place.run(study)
+    assert list(results["table1"]) == ["ENZYMES", "IMDB-BINARY"]
+    assert list(results["degree"]) == ["IMDB-BINARY"]
+    assert results["best"]["ENZYMES"] == {"method": "Baseline", "mean": 65.2}
+    assert two_sets.count("COLLABORATIVE_DEGREE") == 2
+    assert len(said) == 7
+    entry = results["table1"]["ENZYMES"]
+    tests = [100 * fold["test"] for fold in entry["folds"]]
+    assert entry["mean"] == pytest.approx(np.mean(tests))
+    assert entry["mean"] > 60
+    assert set(entry["seconds"]) == {"embed", "train", "test"}
+    assert first_place.run(study) == results
+    assert len(said) == 7  # all from the cache
+    first, second, *cost = first_place.tables(results)
+    if results["gin"]["folds"]:  # torch_geometric is there
+        assert [row[0].split(":")[0] for row in cost[0].rows] == ["GRNFClassifier", "GIN"]
+    assert all(len(row) == len(first.header) for row in first.rows)
+    assert second.rows[1] == ["LTP", "74.5"]
+    assert first_place.draw(results) is not None
+
+
+def test_a_gin_learns_where_graphs_differ_in_size():
+    if find_spec("torch_geometric") is None:
+        pytest.skip("torch_geometric is not installed")
+    graphs = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in (3, 9)] * 30
+    y, order = np.array(["small", "large"] * 30), np.random.default_rng(0).permutation(60)
+    fold = SimpleNamespace(train=order[:40], validation=order[40:50], test=order[50:])
+    found = gin.gin_fold(GraphBatch.from_graphs(graphs), y, fold, seed=0, max_epochs=15)
+    assert found["test"] == 1.0
+    assert found["epochs"] <= 15
+    assert found == {
+        **gin.gin_fold(GraphBatch.from_graphs(graphs), y, fold, 0, 15),
+        "seconds": found["seconds"],
+    }
+
+
+def test_test_graphs_have_no_say_in_the_fit(two_sets):
+    """Other labels on the test part change neither what is chosen nor what is predicted."""
+    data = first_place.load_tu("ENZYMES")
+    fold = first_place.load_folds("ENZYMES")[0]
+    model = GRNFClassifier(n_components=16)
+    before = first_place.evaluate(data, fold, model)
+    turned = data.y.copy()
+    turned[fold.test] = 1 - turned[fold.test]
+    after = first_place.evaluate(SimpleNamespace(graphs=data.graphs, y=turned), fold, model)
+    assert after["selected"] == before["selected"]
+    assert after["test"] == pytest.approx(1 - before["test"])
+
+
+@pytest.mark.slow
+def test_ablation(two_sets, tmp_path):
+    results = ablation.run(Study(tmp_path, quick=True))
+    entries = results["sets"]["ENZYMES"]
+    assert list(entries) == ["the recipe", "without plain", "without degrees"]
+    (table,) = ablation.tables(results)
+    assert [row[0] for row in table.rows] == list(entries)
+    recipe = np.mean([fold["test"] for fold in entries["the recipe"]])
+    without = np.mean([fold["test"] for fold in entries["without plain"]])
+    assert f"({100 * (without - recipe):+.1f}" in table.rows[1][1]
+    assert ablation.draw(results) is not None
+
+
+def test_ablation_changes_one_thing_at_a_time():
+    changed = ablation.variants()
+    assert changed["the recipe"] == {}
+    assert all(len(settings) == 1 for name, settings in changed.items() if name != "the recipe")
+    assert "walks" not in changed["without walks"]["lifts"]
+    assert list(changed["walks alone"]["lifts"]) == ["walks"]
+
+
+QUICK = NetworkSettings(hidden=16, max_steps=200, patience=100, batch_size=32, learning_rate=0.01)
+
+
+@pytest.fixture
+def problem():
+    """Two classes that a product of two columns tells apart, so that a hidden layer is needed."""
+    require("torch")
+    generator = np.random.default_rng(0)
+    Z = generator.standard_normal((300, 6)).astype(np.float32)
+    y = (Z[:, 0] * Z[:, 1] > 0).astype(np.int64)
+    order = generator.permutation(300)
+    return Z, y, Fold(order[:200], order[200:250], order[250:])
+
+
+def test_learns_what_needs_a_hidden_layer(problem):
+    Z, y, fold = problem
+    (network,) = train_networks(Z[np.newaxis], y, fold, [1e-4], QUICK, seed=0)
+    assert network.validation > 0.85
+    assert network.test > 0.8
+
+
+def test_learns_nothing_where_there_is_nothing(problem):
+    Z, y, fold = problem
+    noise = np.random.default_rng(1).permutation(y)
+    runs = train_networks(np.stack([Z] * 8), noise, fold, [1e-4] * 8, QUICK, seed=0)
+    assert np.mean([run.test for run in runs]) == pytest.approx(0.5, abs=0.12)
+
+
+def test_test_labels_are_not_used_for_training(problem):
+    Z, y, fold = problem
+    wrong = y.copy()
+    wrong[fold.test] = 1 - y[fold.test]
+    (network,) = train_networks(Z[np.newaxis], y, fold, [1e-4], QUICK, seed=0)
+    (other,) = train_networks(Z[np.newaxis], wrong, fold, [1e-4], QUICK, seed=0)
+    assert other.validation == network.validation
+    assert other.epoch == network.epoch
+    assert other.test == pytest.approx(1 - network.test)
+
+
+def test_heads_side_by_side_are_independent(problem):
+    Z, y, fold = problem
+    first = train_networks(np.stack([Z, Z]), y, fold, [1e-4, 1e-4], QUICK, seed=3)
+    second = train_networks(np.stack([Z, Z[:, ::-1]]), y, fold, [1e-4, 1.0], QUICK, seed=3)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+
+
+def test_strong_decay_leaves_nothing(problem):
+    Z, y, fold = problem
+    weak, strong = train_networks(np.stack([Z, Z]), y, fold, [1e-4, 10.0], QUICK, seed=0)
+    assert weak.validation > strong.validation
+
+
+def test_early_stopping_and_constant_columns(problem):
+    Z, y, fold = problem
+    Z = np.hstack([Z, np.ones((300, 1), dtype=np.float32)])
+    patient = NetworkSettings(hidden=4, max_steps=100_000, patience=30, batch_size=200)
+    (network,) = train_networks(
+        Z[np.newaxis], y, fold, [0.1], patient, seed=0
+    )  # ends long before 100,000 steps
+    assert 1 <= network.epoch < 5000
+
+
+def test_the_error_without_torch_says_what_to_install(problem, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(ImportError, match=r"grnf\[torch\]"):
+        network._torch()

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grnf.io import FORMATS
+from optional import require
 from readers import read_all, valid_bytes
 
-pytest.importorskip("pyarrow")
+require("pyarrow")
 VALID = {name: valid_bytes(name) for name in FORMATS}
 
 

@@ -3,7 +3,6 @@
 import csv
 from itertools import chain
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,9 +13,11 @@ from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawBatch, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
 from grnf.io.from_molecules import raw_from_mol
 from grnf.io.objects import to_batch
-from guests import guest, to_igraph, to_networkx, to_pyg
+from optional import require, to_igraph, to_networkx, to_pyg
 from random_graphs import graphs, random_graph
 from tu_sets import SHAPES, write_set
+
+nx = require("networkx")
 
 
 def assert_same_graph(found, expected):
@@ -88,7 +89,7 @@ def test_networkx_with_odd_values():
 @settings(max_examples=25)
 @given(st.lists(graphs(), min_size=1, max_size=5))
 def test_igraph(some):
-    guest("igraph")
+    require("igraph")
     objects = [to_igraph(graph) for graph in some]
     assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
 
@@ -96,7 +97,7 @@ def test_igraph(some):
 @pytest.mark.parametrize("width", [0, 1, 3])
 @pytest.mark.parametrize("directed", [False, True, None])
 def test_pyg(width, directed):
-    guest("torch_geometric")
+    require("torch_geometric")
     generator = np.random.default_rng(width)
     objects = [
         to_pyg(random_graph(generator, n, width, width, n % 2 == 0 if directed is None else directed))
@@ -124,7 +125,7 @@ SMILES = [
 
 
 def test_molecules():
-    Chem = pytest.importorskip("rdkit.Chem")
+    Chem = require("rdkit.Chem")
     mols = [Chem.MolFromSmiles(smiles) for smiles in SMILES]
     mols[0].SetProp("_Name", "ethanol")
     assert_same(to_batch(mols), [raw_from_mol(mol) for mol in mols])
@@ -143,7 +144,7 @@ def test_molecules():
 
 
 def test_real_molecules_are_read_as_by_calls(shared):
-    guest("rdkit")
+    require("rdkit")
     from grnf.io.from_molecules import _can_decode
 
     assert _can_decode()

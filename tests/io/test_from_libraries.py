@@ -1,4 +1,3 @@
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,8 +5,10 @@ from hypothesis import strategies as st
 
 from grnf import GraphError
 from grnf.io import AttributeEncoder, to_raw
-from guests import guest, to_igraph, to_networkx, to_rustworkx
+from optional import require, to_igraph, to_networkx, to_rustworkx
 from random_graphs import graphs
+
+nx = require("networkx")
 
 
 def encoded(graph, like):
@@ -91,7 +92,7 @@ def test_attributes_with_the_same_text_are_refused():
 
 def test_rustworkx_payloads():
     def columns(payloads):
-        graph = guest("rustworkx").PyGraph()
+        graph = require("rustworkx").PyGraph()
         graph.add_nodes_from([None] * 3)
         graph.add_edges_from([(i, i + 1, payload) for i, payload in enumerate(payloads)])
         return list(to_raw(graph).edge_columns)
@@ -113,19 +114,19 @@ def test_round_trip(convert, graph):
 def test_igraph_keeps_the_attribute_name_as_networkx_does():
     source = nx.Graph()
     source.add_node("ann", name="Ann")
-    graph = guest("igraph").Graph.from_networkx(source)
+    graph = require("igraph").Graph.from_networkx(source)
     assert to_raw(source).node_columns["name"].tolist() == ["Ann"]
     assert to_raw(graph).node_columns["name"].tolist() == ["Ann"]
     assert list(to_raw(graph).node_columns) == ["name"]  # not the ids of networkx
 
 
 def test_igraph_missing_values():
-    graph = guest("igraph").Graph(2, [(0, 1)], vertex_attrs={"size": [1, None]})
+    graph = require("igraph").Graph(2, [(0, 1)], vertex_attrs={"size": [1, None]})
     np.testing.assert_array_equal(to_raw(graph).node_columns["size"], [1, np.nan])
 
 
 def test_rustworkx_numbers_left_by_removed_nodes_are_closed():
-    graph = guest("rustworkx").PyDiGraph()
+    graph = require("rustworkx").PyDiGraph()
     graph.add_nodes_from(["a", "b", "c"])
     graph.add_edge(2, 1, 0.5)
     graph.remove_node(0)
@@ -137,7 +138,7 @@ def test_rustworkx_numbers_left_by_removed_nodes_are_closed():
 
 
 def test_rustworkx_ids_are_no_attributes():
-    rustworkx = guest("rustworkx")
+    rustworkx = require("rustworkx")
     assert to_raw(rustworkx.PyGraph.from_adjacency_matrix(np.eye(3))).node_columns == {}
     source = nx.Graph()
     source.add_node("ann", age=30)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from grnf import GraphError
 from grnf.io import iter_raw, to_raw
-from guests import guest
+from optional import require
 
-Chem = guest("rdkit.Chem")
+Chem = require("rdkit.Chem")
 
 
 def test_atoms_and_bonds():

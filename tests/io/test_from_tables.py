@@ -3,12 +3,12 @@ import pytest
 
 from grnf import GRNF, GraphError
 from grnf.io import graphs_from_tables, iter_raw
-from guests import guest
+from optional import require
 
 
 @pytest.fixture(params=["pandas", "polars"])
 def frame(request):
-    return guest(request.param).DataFrame
+    return require(request.param).DataFrame
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_bad_tables(frame):
 
 
 def test_arrow_tables_work_too():
-    pyarrow = guest("pyarrow")
+    pyarrow = require("pyarrow")
     edges = pyarrow.table({"graph_id": [1], "source": ["u"], "target": ["v"], "weight": [2]})
     (raw,) = graphs_from_tables(edges)
     assert raw.edge_columns["weight"].tolist() == [2.0]

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 
 from grnf import Graph, GraphError, GrnfWarning
 from grnf.io import AttributeEncoder, iter_raw, to_raw
-from guests import guest, to_pyg
+from optional import require, to_pyg
 from random_graphs import cycle, graphs
 
-torch = guest("torch")
-data = guest("torch_geometric.data")
+torch = require("torch")
+data = require("torch_geometric.data")
 
 
 @given(graphs())

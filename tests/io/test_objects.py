@@ -1,4 +1,3 @@
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,8 +8,10 @@ from hypothesis.extra import numpy as hnp
 from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.io import AttributeEncoder, RawGraph, iter_raw, objects, to_raw
 from grnf.io.objects import graph_objects, to_batch
-from guests import guest, to_igraph, to_networkx, to_pyg, to_rustworkx
+from optional import require, to_igraph, to_networkx, to_pyg, to_rustworkx
 from random_graphs import cycle
+
+nx = require("networkx")
 
 
 def test_graphs_and_raw_graphs():
@@ -79,7 +80,7 @@ def test_what_is_no_collection_of_graphs_is_refused(X, message):
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_dataframes_are_refused_with_the_remedy(library):
-    package = guest(library)
+    package = require(library)
     frame = (package.table if library == "pyarrow" else package.DataFrame)({"a": [1]})
     with pytest.raises(GraphError, match=r"X is a dataframe without .* grnf.io.graphs_from_tables"):
         graph_objects(frame)
@@ -91,7 +92,7 @@ def test_dataframes_are_refused_with_the_remedy(library):
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_tables_of_edges_are_collections(library):
-    package = guest(library)
+    package = require(library)
     DataFrame = package.table if library == "pyarrow" else package.DataFrame
     edges = DataFrame({"graph_id": ["a", "b", "a"], "source": [0, 0, 1], "target": [1, 1, 2]})
     nodes = DataFrame({"graph_id": ["a"] * 4 + ["b"] * 2, "node": [0, 1, 2, 9, 0, 1]})
@@ -223,7 +224,7 @@ def test_a_bad_object_is_named_and_costs_only_itself(convert, damage):
 
 
 def test_kinds_and_failures_may_be_mixed():
-    guest("rdkit")
+    require("rdkit")
     mixed = [cycle(3), "C(", nx.path_graph(4), None, "CO", np.zeros((2, 2)), sp.eye_array(5)]
     batch = to_batch(mixed, on_error="skip")
     assert sorted(batch.bad) == [1, 3]

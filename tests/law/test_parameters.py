@@ -1,3 +1,6 @@
+"""Parameters of features: shapes, laws, channels by key, and importance weights."""
+
+import math
 import os
 
 import numpy as np
@@ -7,7 +10,15 @@ from scipy.stats import norm
 from grnf import GRNF, Graph, OrderTooLargeError
 from grnf._utils.random import draw_seed
 from grnf.basis import bell
-from grnf.law import Categorical, Gaussian, ParameterLaw, ShiftedPoisson, importance_weights
+from grnf.law import (
+    Gaussian,
+    ParameterLaw,
+    ScaleMixture,
+    ShiftedPoisson,
+    effective_sample_size,
+    hidden_weights,
+    importance_weights,
+)
 from grnf.law.parameters import n_parameters
 
 LAW = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=2)
@@ -30,7 +41,7 @@ def assert_same(first, second):
 
 def test_shapes_are_those_of_the_paper():
     draw = LAW.sample(50, channels=3, seed=0)
-    assert draw.orders.shape == (50,)
+    np.testing.assert_array_equal(draw.orders, LAW.orders_of(50, seed=0))
     assert sorted(np.concatenate([group.features for group in draw.groups])) == list(range(50))
     for group in draw.groups:
         m, k = len(group.features), group.k
@@ -44,12 +55,6 @@ def test_shapes_are_those_of_the_paper():
         assert group.theta.shape[1] == n_parameters(k, 3, 2)
 
 
-def test_first_512_of_10000_are_the_features_of_512():
-    many, few = (LAW.sample(M, channels=1, seed=3) for M in (10_000, 512))
-    np.testing.assert_array_equal(many.orders[:512], few.orders)
-    assert_same(rows(many)[:512], rows(few))
-
-
 @pytest.mark.parametrize("step", [1, 7, 64, 100])
 def test_any_chunk_can_be_drawn_alone(step):
     whole = rows(LAW.sample(200, channels=2, seed=5))
@@ -59,16 +64,6 @@ def test_any_chunk_can_be_drawn_alone(step):
         for row in rows(LAW.sample(min(step, 200 - start), channels=2, seed=5, start=start))
     ]
     assert_same(parts, whole)
-
-
-def test_orders_alone_are_those_of_the_draw():
-    np.testing.assert_array_equal(LAW.orders_of(100, seed=5), LAW.sample(100, channels=1, seed=5).orders)
-
-
-def test_seeds_differ_and_repeat():
-    a, b, c = (np.concatenate(rows(LAW.sample(20, channels=1, seed=s))) for s in (1, 2, 1))
-    np.testing.assert_array_equal(a, c)
-    assert len(a) != len(b) or not np.allclose(a, b)
 
 
 def test_the_law_of_the_draw():
@@ -126,11 +121,6 @@ def test_distributions_that_cannot_be_loaded_are_not_saved(orders, save):
     grnf = GRNF(4, orders=orders, proposal=proposal, random_state=0).fit([Graph(2, [(0, 1)])])
     with pytest.raises(ValueError, match=r"(Always|Wide|Mine) cannot be saved.*pickle"):
         save(grnf)
-
-
-def test_full_support_is_reported():
-    assert ParameterLaw(ShiftedPoisson(1.0)).full_support
-    assert not ParameterLaw(Categorical({1: 1.0})).full_support
 
 
 def test_orders_beyond_memory_are_refused_with_the_remedy():
@@ -206,3 +196,81 @@ def test_each_stratified_feature_alone_has_the_law():
     for k, p in {1: 0.5, 2: 0.3, 3: 0.2}.items():
         shares = (orders == k).mean(axis=0)
         assert np.abs(shares - p).max() < 4.5 * np.sqrt(p * (1 - p) / 1500)
+
+
+KEYS = np.array([7, 2**64 - 1, 0, 123456789012345678], dtype=np.uint64)
+
+
+def test_a_channel_has_the_same_coefficients_whatever_stands_beside_it():
+    together = LAW.sample(150, channels=KEYS, seed=3)
+    for place, key in enumerate(KEYS):
+        alone = LAW.sample(150, channels=np.array([key], np.uint64), seed=3)
+        for whole, part in zip(together.groups, alone.groups, strict=True):
+            np.testing.assert_array_equal(whole.equivariant[..., place], part.equivariant[..., 0])
+            np.testing.assert_array_equal(whole.equivariant_bias, part.equivariant_bias)
+            np.testing.assert_array_equal(whole.heads, part.heads)
+
+
+def test_without_channels_there_are_biases_and_heads():
+    draw = LAW.sample(70, channels=np.empty(0, np.uint64), seed=3)
+    for group, other in zip(draw.groups, LAW.sample(70, channels=KEYS, seed=3).groups, strict=True):
+        np.testing.assert_array_equal(group.invariant, other.invariant)
+        assert group.equivariant.shape[-1] == 0
+
+
+def test_a_number_of_channels_stands_for_the_first_keys():
+    first, second = (
+        LAW.sample(9, channels=2, seed=1),
+        LAW.sample(9, channels=np.arange(2, dtype=np.uint64), seed=1),
+    )
+    for one, other in zip(first.groups, second.groups, strict=True):
+        np.testing.assert_array_equal(one.theta, other.theta)
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 2), (2, 3)])
+def test_channels_are_independent_gaussians(pair):
+    draw = ParameterLaw({1: 1.0}, Gaussian(2.0), hidden_channels=1).sample(20_000, channels=KEYS, seed=0)
+    theta = draw.groups[0].equivariant[:, :, 0]  # feature, basis element, channel
+    one, other = theta[..., pair[0]].reshape(-1), theta[..., pair[1]].reshape(-1)
+    assert one.std() == pytest.approx(2.0, abs=4 * 2.0 / np.sqrt(2 * one.size))
+    assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(one.size)
+    fourth = np.mean((one / 2.0) ** 4)
+    assert fourth == pytest.approx(3.0, abs=4 * np.sqrt(96 / one.size))
+
+
+TARGET = ParameterLaw({1: 0.25, 2: 0.75}, hidden_channels=1)
+PROPOSAL = ParameterLaw({1: 0.5, 2: 0.5}, ScaleMixture({1.0: 0.5, 1.4: 0.5}), hidden_channels=1)
+
+
+def test_each_head_has_the_weight_of_its_own_feature():
+    draw = PROPOSAL.sample(80, channels=1, seed=0, heads=3)
+    weights = importance_weights(TARGET, PROPOSAL, draw).reshape(80, 3)
+    for m in range(80):
+        for r in range(3):
+            w = draw.feature(m, r)
+            p, p_bar = (law.coefficients.log_density(w.theta)[0] for law in (TARGET, PROPOSAL))
+            ratio = TARGET.orders.probability(w.k) / PROPOSAL.orders.probability(w.k)
+            assert weights[m, r] == pytest.approx(ratio * math.exp(p - p_bar), rel=1e-10)
+
+
+def test_hidden_weights_are_the_mean_of_the_weights_over_heads():
+    """E[p / p-bar | k, theta_F] under the proposal is the ratio of the densities of (k, theta_F)."""
+    proposal = ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.2), hidden_channels=1)
+    draw = proposal.sample(20, channels=1, seed=0, heads=4000)
+    weights = importance_weights(TARGET, proposal, draw).reshape(20, 4000)
+    error = weights.std(axis=1) / math.sqrt(4000)
+    hidden = hidden_weights(TARGET, proposal, draw)
+    assert (np.abs(weights.mean(axis=1) - hidden) < 4.5 * error).all()
+    assert (error < 0.05 * hidden).all()
+
+
+def test_weights_have_mean_one():
+    weights = importance_weights(TARGET, PROPOSAL, PROPOSAL.sample(20_000, channels=1, seed=0))
+    assert weights.mean() == pytest.approx(1, abs=4 * weights.std() / math.sqrt(20_000))
+    assert weights.std() > 0.3
+
+
+def test_effective_sample_size():
+    assert effective_sample_size(np.full(7, 1e-200)) == pytest.approx(7)
+    assert effective_sample_size(np.array([3.0, 1.0])) == pytest.approx(16 / 10)
+    assert effective_sample_size(np.zeros(3)) == 0

@@ -12,15 +12,15 @@ import pytest
 
 import grnf
 from grnf.datasets import make_sbm
-from guests import guest
 from map_pages import large_map
+from optional import require
 
 EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.evil = 2">'
 
 
 @pytest.fixture(scope="module")
 def browser():
-    api = guest("playwright.sync_api")
+    api = require("playwright.sync_api")
     names = [os.environ.get("GRNF_BROWSER"), "chromium", "chromium-browser", "google-chrome", "chrome"]
     path = next((found for name in names if name and (found := shutil.which(name))), None)
     if path is None:

@@ -9,8 +9,8 @@ from grnf.errors import GraphError
 from grnf.io import RawGraph
 from grnf.io.from_molecules import molecule_of_smiles, raw_from_smiles
 from grnf.maps.drawings import DIRECTED, MOLECULE, MOST_EDGES, THINNED, TOO_LARGE, draw_graphs
-from guests import guest
 from map_pages import Reader, parts_of
+from optional import require
 
 SMILES = ["CC(=O)O", "c1ccccc1N", "C#N", "[NH4+].[Cl-]", "C"]
 
@@ -35,7 +35,7 @@ def spread(places):
 
 @pytest.mark.parametrize("with_text", [True, False])
 def test_molecules_stand_as_rdkit_has_them(with_text):
-    guest("rdkit")
+    require("rdkit")
     from rdkit.Chem import rdDepictor
 
     graphs = [raw_from_smiles(smiles) for smiles in SMILES]
@@ -63,7 +63,7 @@ def test_molecules_stand_as_rdkit_has_them(with_text):
 
 
 def test_a_smiles_of_another_molecule_is_not_believed():
-    guest("rdkit")
+    require("rdkit")
     graph = raw_from_smiles("CCO")
     wrong = RawGraph(3, graph.edges, graph.node_columns, graph.edge_columns, graph_columns={"smiles": "CCN"})
     right, other = draw_graphs([graph]), draw_graphs([wrong])

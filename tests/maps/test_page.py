@@ -13,8 +13,8 @@ import grnf
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
 from grnf.maps.columns import make_column
-from guests import guest
 from map_pages import Reader, large_map, meta_of, parts_of
+from optional import require
 
 EVIL = [
     '</script><script>alert("x")</script>',
@@ -102,7 +102,7 @@ def test_few_graphs(n):
 
 
 def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
-    guest("rdkit")
+    require("rdkit")
     heads = ["C", "CC", "CO", "N", "CN", "FC", "ClC", "OCC", "CSC", "C#CC"]
     rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
     tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]

@@ -1,6 +1,5 @@
 """Places of nodes by springs."""
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +7,9 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
 from grnf.maps.springs import LARGEST, _scaled, spring_positions
+from optional import require
+
+nx = require("networkx")
 
 
 def stress(places, D):

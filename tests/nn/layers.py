@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from guests import guest, to_pyg
+from optional import require, to_pyg
 from random_graphs import random_graph
 
-torch = guest("torch")
-data = guest("torch_geometric.data")
+torch = require("torch")
+data = require("torch_geometric.data")
 
 SIZES = (3, 0, 1, 2, 7, 5, 0)  # the last graph is empty
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from guests import guest
+from optional import require
 
-torch = guest("torch")
+torch = require("torch")
 
 from grnf.activations import ACTIVATIONS  # noqa: E402
 from grnf.engine import costs, sorting  # noqa: E402

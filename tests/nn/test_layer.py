@@ -11,11 +11,11 @@ from grnf.activations import ACTIVATIONS
 from grnf.engine import costs
 from grnf.features import psi_of_graph
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
-from guests import guest, to_pyg
+from optional import require, to_pyg
 from random_graphs import graphs, random_graph
 
-torch = guest("torch")
-data = guest("torch_geometric.data")
+torch = require("torch")
+data = require("torch_geometric.data")
 
 from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402

@@ -8,10 +8,10 @@ import pytest
 
 from grnf import GraphError
 from grnf.law import ShiftedPoisson
-from guests import guest
+from optional import require
 
-torch = guest("torch")
-data = guest("torch_geometric.data")
+torch = require("torch")
+data = require("torch_geometric.data")
 
 from grnf.nn import GRNFLayer  # noqa: E402
 from nn.layers import batch_of, some_graphs  # noqa: E402

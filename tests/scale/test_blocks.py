@@ -3,18 +3,19 @@
 import pickle
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 from grnf import GRNF, GraphError, GrnfWarning
 from grnf.datasets import make_sbm
 from grnf.io import read_graphs, write_graphs
 from grnf.scale import BlockEmbedder, embed_block
-from guests import guest
+from optional import require
 
-pytest.importorskip("rdkit")
+pa = require("pyarrow")
+ds = require("pyarrow.dataset")
+pq = require("pyarrow.parquet")
+
+require("rdkit")
 
 SMILES = ["CO", "O", "c1ccccc1", "CCN", "CC(=O)O", "C1CC1"]
 
@@ -113,7 +114,7 @@ def test_with_pyarrow_data_sets(embed, table, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")  # of its own
 def test_with_duckdb(embed, table):
-    duckdb, rows = guest("duckdb"), table  # noqa: F841 by name
+    duckdb, rows = require("duckdb"), table  # noqa: F841 by name
     connection = duckdb.connect()
     reader = connection.sql("select * from rows").to_arrow_reader(2)
     made = pa.RecordBatchReader.from_batches(embed.schema(reader.schema), embed.each(reader))  # noqa: F841
@@ -123,7 +124,7 @@ def test_with_duckdb(embed, table):
 
 @pytest.mark.filterwarnings("ignore")  # of its own
 def test_with_hugging_face_data_sets(embed, table):
-    datasets = guest("datasets")
+    datasets = require("datasets")
     if not hasattr(datasets, "Dataset"):  # a folder of these tests has the same name
         pytest.skip("could not import 'datasets' of Hugging Face")
     datasets.disable_progress_bars()
@@ -136,8 +137,8 @@ def test_with_hugging_face_data_sets(embed, table):
 @pytest.mark.filterwarnings("ignore")  # of its own
 def test_with_ray(embed, table, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    ray = guest("ray")
-    guest("ray.data")
+    ray = require("ray")
+    require("ray.data")
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, _temp_dir="/tmp/grnf-ray")
     try:
         made = ray.data.from_arrow(table).map_batches(embed, batch_format="pyarrow").to_pandas()

@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
@@ -26,7 +24,11 @@ from grnf.errors import DiskFullError
 from grnf.io import read_graphs
 from grnf.io.vectors import read_vectors, shard_files
 from grnf.scale import work
+from optional import require
 from scale.conftest import sums
+
+ds = require("pyarrow.dataset")
+pq = require("pyarrow.parquet")
 
 VECTORS = "vectors"
 
@@ -183,6 +185,7 @@ def test_a_poisoned_shard_is_set_aside_after_three_tries(embed, poison, expected
     assert sums(tmp_path / VECTORS) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "dask"])
 def test_a_shard_that_kills_is_set_aside_and_the_rest_goes_on(engine, embed, poison, client, tmp_path):
     poison({"2": "what a shard", "5": "kill"})
@@ -287,7 +290,7 @@ def test_a_worker_of_another_version_is_refused(embed, expected, client, tmp_pat
 
 
 def test_no_scheduler_answers(embed, monkeypatch):
-    pytest.importorskip("distributed")
+    require("distributed")
     monkeypatch.setattr("grnf.scale.cluster.CONNECT", 0.2)
     with pytest.raises(OSError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1\b"):
         embed(dask="tcp://127.0.0.1:1")
@@ -308,7 +311,7 @@ def test_bad_graphs_fail_their_shard_or_are_told(embed, source):
 
 
 def test_tables_of_smiles_with_names_targets_and_columns(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     rows = [f"{'C' * (1 + place % 5)}O,m{place},{place / 2},{place}" for place in range(20)]
     (tmp_path / "a.csv").write_text("\n".join(["Drug,graph_id,y,batch", *rows]) + "\n")
     options = {"format": "smiles", "options": {"keep": ["batch"], "column": "Drug"}}
@@ -342,12 +345,7 @@ def test_cross_validation_on_a_cluster(client):
     with client.as_current(), parallel_config("dask"):
         there = cross_val_score(model, graphs, y, cv=3)
         processes = cross_val_score(model, graphs, y, cv=3, scoring=lambda *_: os.getpid())
+        Z = GRNF(16, random_state=0).fit_transform(graphs)
     np.testing.assert_array_equal(here, there)
     assert os.getpid() not in processes
-
-
-def test_a_transformer_inside_such_a_config(client):
-    graphs, _ = make_sbm(10, random_state=0)
-    grnf = GRNF(16, random_state=0).fit(graphs)
-    with client.as_current(), parallel_config("dask"):
-        np.testing.assert_array_equal(grnf.transform(graphs), GRNF(16, random_state=0).fit_transform(graphs))
+    np.testing.assert_array_equal(Z, GRNF(16, random_state=0).fit_transform(graphs))

@@ -65,6 +65,7 @@ def test_contamination_draws_the_line():
             GRNFOutlierDetector(contamination=wrong).fit(Z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_p_values_keep_their_level(ties):
     small = 0

@@ -4,7 +4,6 @@ import collections
 import itertools
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,10 @@ from grnf import Graph, GraphBatch
 from grnf.datasets import all_graphs, load_brec
 from grnf.symmetry import certificate, certificates, compare_graphs, encoded, node_codes, pendant_trees
 from hard_graphs import as_graph, hard_graphs, rook, shrikhande
+from optional import require
 from random_graphs import cycle, graphs, two_triangles
+
+nx = require("networkx")
 
 
 def answer(one, other):

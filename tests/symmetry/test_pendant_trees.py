@@ -2,7 +2,6 @@
 
 import itertools
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -10,6 +9,9 @@ from grnf import Graph, GraphBatch
 from grnf.symmetry import certificates, compare_graphs, node_codes, pendant_trees
 from grnf.symmetry.encoded import encoded
 from hard_graphs import as_graph, rook, shrikhande
+from optional import require
+
+nx = require("networkx")
 
 
 def thread(n, seed, extra=0, attributes=True):

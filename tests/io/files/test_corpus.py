@@ -8,14 +8,14 @@ import pytest
 from grnf import GraphError
 from grnf.io import BadGraph, read_graphs
 from grnf.io.files.file import File
-from guests import guest
+from optional import require
 
 CORPUS = sorted((Path(__file__).parents[2] / "data" / "corpus").iterdir())
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=[path.name for path in CORPUS])
 def test_damaged_files_are_errors_that_name_the_file(path):
-    guest("rdkit")
+    require("rdkit")
     tracemalloc.start()
     try:
         with pytest.raises(GraphError) as caught:

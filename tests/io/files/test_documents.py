@@ -2,12 +2,14 @@
 
 import json
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from grnf import GraphError
 from grnf.io import BadGraph, read_graphs
+from optional import require
+
+nx = require("networkx")
 
 
 def example(kind):

@@ -12,7 +12,7 @@ from grnf import Graph, GraphError
 from grnf.io import BadGraph, guess_format, read_blocks, read_graphs, write_graphs
 from grnf.io.files.file import File
 from grnf.io.files.ranges import ranges_of, read_range
-from guests import guest
+from optional import require
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -124,7 +124,7 @@ def test_cells_without_places(tmp_path):
 
 
 def test_molecules(tmp_path):
-    guest("rdkit")
+    require("rdkit")
     path = workbook(tmp_path / "a.xlsx", ROWS)
     assert guess_format(path) == "smiles"
     found = list(read_graphs(path, y="y", graph_id="name", on_error="yield"))
@@ -161,7 +161,7 @@ def test_a_pipe(tmp_path):
 
 
 def test_ranges_of_a_workbook(tmp_path):
-    guest("rdkit")
+    require("rdkit")
     rows = [["smiles", "y"], *([f"C{'C' * (i % 7)}O", i] for i in range(200))]
     path = workbook(tmp_path / "a.xlsx", rows)
     ranges = ranges_of(path, 60)

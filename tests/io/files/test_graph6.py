@@ -1,6 +1,5 @@
 import io
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +8,10 @@ from hypothesis import strategies as st
 from grnf import GraphError
 from grnf.io import BadGraph, read_graphs, write_graphs
 from grnf.io.files.graph6 import parse_graph6, write_graph6, write_sparse6
+from optional import require
 from raw_graphs import canonical_edges, raw_graphs
+
+nx = require("networkx")
 
 PAIRS = {"basic": 60, "regular": 50, "str": 50, "extension": 100, "cfi": 100, "4vtx": 20, "dr": 20}
 

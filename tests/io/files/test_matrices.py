@@ -7,7 +7,6 @@ import threading
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -17,7 +16,10 @@ from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
 from grnf.io.files import scipy_files
 from grnf.io.files.file import File
 from grnf.io.files.scipy_files import read_matlab
+from optional import require
 from raw_graphs import assert_same
+
+pd = require("pandas")
 
 NAMES = [f"V{i}" for i in range(6)]
 

@@ -3,8 +3,6 @@
 import gzip
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,10 @@ from grnf import Graph, GraphError
 from grnf.io import read_blocks, read_graphs, write_graphs
 from grnf.io.files import ranges
 from grnf.io.files.ranges import ranges_of, read_range
+from optional import require
+
+pa = require("pyarrow")
+pq = require("pyarrow.parquet")
 
 GRAPHS = [Graph(n, [(0, 1)]) for n in range(2, 13)]
 
@@ -44,7 +46,7 @@ def test_ranges_hold_the_graphs_of_the_file(tmp_path, suffix, size):
     st.integers(3, 40),
 )
 def test_tables_with_quotes_and_blank_lines(tmp_path_factory, rows, size, end, chunk):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     path = tmp_path_factory.mktemp("tables") / "table.csv"
     path.write_text("\n".join(["smiles,graph_id", "CCCC,first", *rows]) + end, newline="")
     with pytest.MonkeyPatch.context() as patch:
@@ -56,7 +58,7 @@ def test_tables_with_quotes_and_blank_lines(tmp_path_factory, rows, size, end, c
 
 
 def test_row_groups_need_not_be_ranges(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     table = pa.table({"smiles": ["C" * n for n in range(1, 21)]})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     for size in (1, 2, 3, 7, 20, 50):

@@ -6,12 +6,12 @@ from grnf import GraphError
 from grnf.io import BadGraph, guess_format, read_blocks, read_graphs
 from grnf.io.files.file import File
 from grnf.io.files.ranges import ranges_of, read_range
-from guests import guest
+from optional import require
 
 
 @pytest.fixture(autouse=True)
 def _rdkit():
-    guest("rdkit")
+    require("rdkit")
 
 
 def written(tmp_path, name, text, encoding="utf-8"):

@@ -7,6 +7,7 @@ import pytest
 
 from grnf import GraphError
 from grnf.io import RawGraph, read_graphs, write_graphs
+from optional import require_format
 
 EDGE = np.array([[0, 1]])
 
@@ -54,6 +55,7 @@ def test_what_cannot_be_written(tmp_path, name, graph, message):
 
 
 def test_names_of_numpy_texts_become_categories(tmp_path):
+    require_format("parquet")
     graph = RawGraph(2, EDGE, {"x": np.array(["a", "b"])})
     write_graphs(tmp_path / "a.parquet", [graph])
     (found,) = read_graphs(tmp_path / "a.parquet")
@@ -64,6 +66,7 @@ def test_names_of_numpy_texts_become_categories(tmp_path):
 @pytest.mark.parametrize("suffix", [".parquet", ".npz"])
 @pytest.mark.parametrize("y", [2**62, True, "text", [1, "a"], 0.5])
 def test_targets_of_all_kinds(tmp_path, suffix, y):
+    require_format(suffix)
     write_graphs(tmp_path / f"a{suffix}", [RawGraph(2, EDGE, y=y)])
     (found,) = read_graphs(tmp_path / f"a{suffix}")
     assert found.y == y
@@ -90,6 +93,7 @@ def test_values_of_json(tmp_path):
 
 
 def test_values_of_gml(tmp_path):
+    require_format("gml")
     (tmp_path / "a.gml").write_text(
         'Creator "me"\n# a comment\ngraph [ directed 1 name "g"\n'
         'node [ id 5 label "5" text "a &amp; b &#252; &unknown;" graphics [ x 1.5 y -2e3 ] ]\n'
@@ -105,6 +109,7 @@ def test_values_of_gml(tmp_path):
 
 
 def test_values_of_gexf(tmp_path):
+    require_format("gexf")
     (tmp_path / "a.gexf").write_text(
         """<gexf xmlns:viz="v"><graph defaultedgetype="directed">
         <attributes class="node"><attribute id="0" title="old" type="boolean"><default>true</default>
@@ -134,6 +139,7 @@ def test_values_of_gexf(tmp_path):
     ],
 )
 def test_damage_in_gexf(tmp_path, inner, message):
+    require_format("gexf")
     (tmp_path / "a.gexf").write_text(f"<gexf><graph>{inner}</graph></gexf>")
     with pytest.raises(GraphError, match=message):
         list(read_graphs(tmp_path / "a.gexf"))

@@ -5,14 +5,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
 from grnf.io.files.formats import table_of_formats
+from optional import require
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set
+
+pd = require("pandas")
 
 PATH = Graph(3, [(0, 1), (1, 2)])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, write_graphs
-from guests import guest
+from optional import require, require_format
 from raw_graphs import assert_same, canonical_edges, raw_graphs
 from tu_sets import SHAPES, write_set
 
@@ -21,6 +21,7 @@ PLAIN_KINDS = ("float", "int", "bool", "text")
 
 
 def through(graphs, suffix):
+    require_format(suffix)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"graphs{suffix}"
         assert write_graphs(path, graphs) == len(graphs)
@@ -140,6 +141,7 @@ def test_graphs_of_the_library_are_written_too(suffix):
     "name", [name for name, entry in FORMATS.items() if entry.can_write and name not in ("smi", "smiles")]
 )
 def test_nothing_is_dropped_in_silence(name, tmp_path):
+    require_format(name)
     entry = FORMATS[name]
     graph = RawGraph(2, np.array([[0, 1]]), {"x": np.array([1.0, 2.0])}, {"w": np.array([1.0])}, True, "a", 3)
     path = tmp_path / f"graph{entry.suffixes[0]}"
@@ -157,8 +159,7 @@ def test_nothing_is_dropped_in_silence(name, tmp_path):
 
 
 def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
-    import pyarrow.parquet as pq
-
+    pq = require("pyarrow.parquet")
     graph = RawGraph(
         3, np.array([[0, 1], [2, 2]]), {"x": np.array([1, 2, 3])}, {"w": np.array([0.5, 1.5])}, y=1
     )
@@ -174,7 +175,7 @@ def test_parquet_reads_as_a_hugging_face_data_set(tmp_path):
 @pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
 def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
     """Other programs see columns; read here they are a vector again."""
-    nx = guest("networkx")
+    nx = require("networkx")
     graph = RawGraph(2, np.array([[0, 1]]), {"x": np.arange(24.0).reshape(2, 12)})
     write_graphs(tmp_path / f"a{suffix}", [graph])
     read = {".graphml": nx.read_graphml, ".gexf": nx.read_gexf, ".gml": partial(nx.read_gml, label="id")}
@@ -187,6 +188,7 @@ def test_vectors_become_columns_whose_names_sort(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", [".graphml", ".gml", ".gexf"])
 def test_columns_that_are_called_like_parts_of_a_vector_stay_as_they_are(tmp_path, suffix):
+    require_format(suffix)
     columns = {"a_0": np.array([1.0, 2.0]), "a_1": np.array([3.0, 4.0]), "b_0": np.array([1, 2])}
     graph = RawGraph(
         2, np.array([[0, 1]]), {**columns, "x": np.array([[1.5, np.nan, 3], [np.nan, np.nan, 6]])}
@@ -198,6 +200,7 @@ def test_columns_that_are_called_like_parts_of_a_vector_stay_as_they_are(tmp_pat
 
 @pytest.mark.parametrize("suffix", [".graphml", ".gml"])
 def test_each_graph_of_a_file_has_its_own_vectors(tmp_path, suffix):
+    require_format(suffix)
     edges = np.array([[0, 1]])
     apart = {"x_0": np.array([1.0, 2.0]), "x_1": np.array([3.0, 4.0])}
     graphs = [
@@ -212,6 +215,7 @@ def test_each_graph_of_a_file_has_its_own_vectors(tmp_path, suffix):
 
 
 def test_widths_that_nothing_stands_behind_are_not_believed(tmp_path):
+    require_format("gml")
     text = 'graph [ vectors [ node [ x 900000000 y 2 ] ] node [ id 0 x_0 1.5 y_0 1 y_1 "a" ] ]'
     (tmp_path / "a.gml").write_text(text)
     (found,) = read_graphs(tmp_path / "a.gml")

@@ -10,13 +10,13 @@ import pytest
 from grnf import GraphError
 from grnf.io import BadGraph, RawBatch, RawGraph, guess_format, read_blocks, read_graphs
 from grnf.io.files import sdf
-from guests import guest
+from optional import require
 
 SMILES = {"ethanol": "CCO", "benzene": "c1ccccc1", "": "[NH4+].[O-]C=O", "acid": "OC(=O)c1ccccc1"}
 
 
 def mol_block(smiles, title="", hydrogens=False, v3000=False):
-    Chem = guest("rdkit.Chem")
+    Chem = require("rdkit.Chem")
     mol = Chem.MolFromSmiles(smiles)
     mol = Chem.AddHs(mol) if hydrogens else mol
     mol.SetProp("_Name", title)
@@ -36,7 +36,7 @@ def written(tmp_path, text, name="a.sdf"):
 
 def same_molecules(found, smiles):
     """Compare with what is read from SMILES: counts of elements and bonds, sorted degrees."""
-    Chem = guest("rdkit.Chem")
+    Chem = require("rdkit.Chem")
     for graph, text in zip(found, smiles, strict=True):
         mol = Chem.MolFromSmiles(text)
         assert sorted(graph.node_columns["symbol"].tolist()) == sorted(a.GetSymbol() for a in mol.GetAtoms())

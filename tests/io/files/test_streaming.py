@@ -6,14 +6,15 @@ import tracemalloc
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from grnf import GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
 from grnf.io.files import tu
-from guests import guest
+from optional import require
 from raw_graphs import assert_same
+
+pd = require("pandas")
 
 MEGABYTE = 1_000_000
 N = 400  # nodes of each graph
@@ -61,7 +62,7 @@ def write(name, path, count):
     elif name in ("smiles", "smi"):
         path.write_text("smiles\n" * (name == "smiles") + ("C" * 50 + "O\n") * count)
     elif name == "sdf":
-        Chem = guest("rdkit.Chem")
+        Chem = require("rdkit.Chem")
         path.write_text((Chem.MolToMolBlock(Chem.MolFromSmiles("C" * 50 + "O")) + "$$$$\n") * count)
     elif name == "edge-table":
         edge_table(count).to_csv(path, index=False)

@@ -3,11 +3,13 @@
 import itertools
 from collections import Counter
 
-import pandas as pd
 import pytest
 
 from grnf import GraphError
 from grnf.io import BadGraph, RawGraph, guess_format, read_graphs
+from optional import require
+
+pd = require("pandas")
 
 
 def table(tmp_path, suffix, frame, name="t"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from grnf import Graph, GraphError
 from grnf.cli.losses import losses
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, to_raw, write_graphs
+from optional import require, require_format
 from raw_graphs import assert_same, raw_graphs
 from tu_sets import SHAPES, write_set
 
@@ -59,6 +60,7 @@ def table_graphs(draw):
 @settings(max_examples=40)
 @given(graphs=table_graphs())
 def test_tables_of_edges_carry_ids_direction_isolated_nodes_and_columns(suffix, graphs):
+    require_format(suffix)
     if suffix == ".parquet":  # one type for a column of all graphs
         graphs = [replace(graph, node_columns={}, edge_columns={}) for graph in graphs[1:]] + graphs[:1]
     with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +75,7 @@ def test_tables_of_edges_carry_ids_direction_isolated_nodes_and_columns(suffix, 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("name", ["ENZYMES", "MUTAG"])
 def test_tu_sets_as_tables_of_edges(tmp_path, name, suffix):
+    require_format(suffix)
     graphs = list(read_graphs(write_set(tmp_path / "tu", name)))
     path = tmp_path / "tables" / f"a{suffix}"
     path.parent.mkdir()
@@ -163,7 +166,7 @@ SMILES = [
 
 
 def molecules():
-    pytest.importorskip("rdkit")
+    require("rdkit")
     return [replace(to_raw(text), graph_id=f"no {index}") for index, text in enumerate(SMILES)]
 
 
@@ -183,7 +186,7 @@ def test_molecules_come_back(tmp_path, suffix, format):
 
 
 def test_molecules_of_a_table_come_back(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     graphs = list(read_graphs(MOLECULES, y="target", on_error="yield"))
     assert [isinstance(graph, BadGraph) for graph in graphs] == [False] * 18 + [True] * 3
     graphs = graphs[:18]
@@ -193,7 +196,7 @@ def test_molecules_of_a_table_come_back(tmp_path):
 
 
 def test_a_drawing_without_aromatic_bonds_is_a_molecule_too(tmp_path):
-    pytest.importorskip("rdkit")
+    require("rdkit")
     ring = np.array([(node, (node + 1) % 6) for node in range(6)])
     benzene = RawGraph(6, ring, {"symbol": texts(*"CCCCCC")}, {"type": texts(*["SINGLE", "DOUBLE"] * 3)})
     with pytest.raises(GraphError, match=r"\['type'\], which would come back changed"):

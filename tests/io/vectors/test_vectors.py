@@ -3,8 +3,6 @@ import io
 import weakref
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from grnf import GraphError
@@ -18,6 +16,10 @@ from grnf.io.vectors import (
     write_csv,
     write_vectors,
 )
+from optional import require
+
+pa = require("pyarrow")
+pq = require("pyarrow.parquet")
 
 
 def blocks(y=(1, 2, 3), dtype=np.float32):

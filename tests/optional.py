@@ -1,4 +1,4 @@
-"""Libraries whose objects come through the doors; a test that wants one is skipped where it is absent."""
+"""Optional dependencies of tests, and graphs as objects of these libraries."""
 
 import warnings
 
@@ -6,16 +6,24 @@ import numpy as np
 import pytest
 
 
-def guest(name):
-    """Import a library; the warnings of its own import are not ours."""
+def require(name):
+    """Import an optional dependency without its warnings, or skip the test or file if it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pytest.importorskip(name)
 
 
+def require_format(name):
+    """Skip the test if files of this format or suffix need a library that is not installed."""
+    libraries = {"parquet": "pyarrow", "graphml": "networkx", "gml": "networkx", "gexf": "networkx"}
+    for part in name.split("."):
+        if part in libraries:
+            require(libraries[part])
+
+
 def to_networkx(graph, names=None):
     """A `Graph` as a networkx multigraph, with the attributes "x" of nodes and "edge_attr" of edges."""
-    nx = guest("networkx")
+    nx = require("networkx")
     names = list(range(graph.n_nodes)) if names is None else names
     again = nx.MultiDiGraph() if graph.directed else nx.MultiGraph()
     for node in range(graph.n_nodes):
@@ -38,7 +46,7 @@ def arcs_of(graph):
 
 def to_pyg(graph):
     """A `Graph` as PyTorch Geometric data."""
-    torch, data = guest("torch"), guest("torch_geometric.data")
+    torch, data = require("torch"), require("torch_geometric.data")
     edge_index, edge_attr = arcs_of(graph)
     return data.Data(
         x=None if graph.node_attr is None else torch.tensor(graph.node_attr),
@@ -50,7 +58,7 @@ def to_pyg(graph):
 
 def to_igraph(graph):
     """A `Graph` as an igraph graph."""
-    again = guest("igraph").Graph(graph.n_nodes, graph.edges.tolist(), directed=graph.directed)
+    again = require("igraph").Graph(graph.n_nodes, graph.edges.tolist(), directed=graph.directed)
     if graph.node_attr is not None:
         again.vs["x"] = graph.node_attr.tolist()
     if graph.edge_attr is not None:
@@ -60,7 +68,7 @@ def to_igraph(graph):
 
 def to_rustworkx(graph):
     """A `Graph` as a rustworkx graph whose payloads are dictionaries."""
-    rustworkx = guest("rustworkx")
+    rustworkx = require("rustworkx")
     again = rustworkx.PyDiGraph() if graph.directed else rustworkx.PyGraph()
     nodes = [None] * graph.n_nodes if graph.node_attr is None else [{"x": row} for row in graph.node_attr]
     edges = [None] * graph.n_edges if graph.edge_attr is None else [{"edge_attr": e} for e in graph.edge_attr]
