@@ -13,8 +13,14 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from grnf.cli.measures import class_scores, decision_values, number_scores, over_targets
-from grnf.cli.targets import Target, made_target
+from grnf.estimators.validation import (
+    Target,
+    class_scores,
+    decision_values,
+    made_target,
+    number_scores,
+    over_targets,
+)
 
 ACIDS = ["C" * n + "C(=O)O" for n in range(1, 13)]
 ALKANES = ["C" * n for n in range(3, 15)]
@@ -314,8 +320,8 @@ def test_words_for_a_missing_number():
 def test_real_tables(shared, name, target):
     from pathlib import Path
 
+    from grnf.cli.classify import chosen_columns
     from grnf.cli.source import Source
-    from grnf.cli.targets import chosen_columns
     from grnf.errors import GraphError
 
     path = Path(shared / "data" / "molecules" / "molnet" / f"{name}.csv")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf.cli.columns import with_columns
-from grnf.cli.losses import losses
 from grnf.cli.options import (
     AsJson,
     Force,
@@ -27,6 +26,7 @@ from grnf.cli.options import (
 from grnf.cli.source import Source, open_source
 from grnf.cli.tell import note, progress, tell_bad
 from grnf.errors import GraphError
+from grnf.io.losses import losses
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph

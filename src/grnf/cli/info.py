@@ -12,9 +12,9 @@ import typer
 from grnf.cli.columns import about_columns, described, with_columns
 from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, check_format
 from grnf.cli.source import Source, open_source
-from grnf.cli.tally import Tally
 from grnf.cli.tell import counted, progress
 from grnf.errors import GraphError
+from grnf.io.tally import Tally
 
 __all__ = ["info"]
 
