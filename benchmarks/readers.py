@@ -1,193 +1,162 @@
-"""By hand or by a library: seconds and memory of readers beside a library in their place, and tests failed.
+"""Readers of files: seconds and peak memory for a file of each format, and lines of code.
 
-A file of some 50 MB for each format; ours and the library take turns, each pass in a process of its own.
-python benchmarks/readers.py [NAME ...] writes results/readers.json; see `libraries.py` for the names.
+python benchmarks/readers.py [--megabytes 50] [--before SRC] writes results/readers.json. SRC is a folder src
+of an earlier version, to compare with. Each file is read in a process of its own.
 """
 
+import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
+from grnf import __version__
+from grnf.io import RawGraph, write_graphs
+
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "readers.json"
-SIZE = 50e6
-ROUNDS = 3
-TESTS = ("tests/io/files", "tests/io/test_tu.py", "tests/fuzz")
-SLOW = "moses or gigabyte or coverage_guided or real_sets or facts_of"
-OF_DOCUMENTS = "wrong_is_named or fault_is_one or networkx or truncated or graphs_of_the_library"
-TESTS_OF = {
-    "json": f"json or node_link or documents or pieces or without_end or {OF_DOCUMENTS}",
-    "graphml": f"graphml or gexf or keys or {OF_DOCUMENTS}",
-    "gexf": f"gexf or {OF_DOCUMENTS}",
-    "gml": f"gml or pieces or without_end or {OF_DOCUMENTS}",
-    "graph6": "graph6 or g6 or long_file or fault_is_one",
-    "edge-list": "edge_list or edgelist or edge-list or wrong_is_named or fault_is_one",
-    "tu": "tu or arcs or archive or bombs or packings or numbers_of_graphs or reverse",
-    "edge-table": "table or csv or smiles or fault_is_one",
-    "npz": "npz or own_formats or array_headers or pickle or library",
+SUFFIXES = {
+    "parquet": ".parquet", "npz": ".npz", "jsonl": ".jsonl", "json": ".json", "graphml": ".graphml",
+    "gml": ".gml", "gexf": ".gexf", "dot": ".dot", "edge-list": ".edgelist", "graph6": ".g6",
+    "smiles": ".csv", "smi": ".smi", "edge-table": ".csv", "tu": ".zip", "matlab": ".mat", "market": ".mtx",
+    "excel": ".xlsx",
+}  # fmt: skip
+MODULES = {  # before, after
+    "parquet": ("parquet rows row_blocks", "parquet rows row_blocks"),
+    "npz": ("arrays archives npy_stream", "arrays archives npy_stream"),
+    "json": ("node_link json_stream", "node_link"),
+    "graphml, gml, gexf": ("graphml gml gexf xml builder", "documents"),
+    "dot": ("dot", "dot"),
+    "tables": ("tables survey row_blocks", "tables survey"),
+    "edge tables": ("edge_table edge_table_write grouping", "edge_table"),
+    "excel": ("excel", "excel"),
+    "matrices": ("matrices matlab market number_table", "matrices scipy_files number_table"),
+    "tu": ("tu tu_arcs tu_tables tu_write", "tu tu_write"),
+    "plumbing": ("registry formats blocks inputs streams", "reading writing formats file"),
 }
-"""Words in the names of the tests of each format."""
-
-SOON, ENOUGH = 900, 120
-"""Seconds after which a pass is given up, and after which no further round begins."""
-
-
-def graphs(n_nodes, count):
-    """Random graphs with columns of all kinds."""
-    from grnf.io import RawGraph
-
-    generator = np.random.default_rng(0)
-    elements = np.array(["C", "N", "O", "S"], dtype=object)
-    for index in range(count):
-        ends = np.sort(generator.integers(0, n_nodes, size=(3 * n_nodes, 2)), axis=1)
-        edges = np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)
-        nodes = {
-            "element": elements[generator.integers(0, 4, n_nodes)],
-            "charge": generator.integers(-2, 3, n_nodes),
-            "x": generator.normal(size=n_nodes).round(6),
-        }
-        weights = {"weight": generator.random(len(edges)).round(6)}
-        yield RawGraph(n_nodes, edges, nodes, weights, False, f"g{index}", int(index % 2))
+CHILD = """
+import resource, sys, time
+from grnf.io import read_graphs
+path, name = sys.argv[1:]
+format = None if name in ("matlab", "market", "excel") else name
+start, cpu = time.perf_counter(), time.process_time()
+nodes = sum(graph.n_nodes for graph in read_graphs(path, format=format))
+print(nodes, time.perf_counter() - start, time.process_time() - cpu,
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
 
 
-def write(name, path, size, one_graph):
-    """Write a file of about this many bytes."""
-    from dataclasses import replace
-
-    from grnf.io import write_graphs
-
-    def fitting(graph):
-        if name != "tu":
-            return graph
-        codes = {"C": "1", "N": "2", "O": "3", "S": "4"}
-        labels = np.array([codes[entry] for entry in graph.node_columns["element"]], dtype=object)
-        return replace(graph, node_columns={"label": labels}, edge_columns={})
-
-    def written(nodes, count):
-        write_graphs(path, map(fitting, graphs(nodes, count)), format=name, lossy=True)
-        return path.stat().st_size * (4 if name in ("tu", "npz") else 1)  # packed
-
-    if one_graph:
-        written(round(size / written(10_000, 1) * 10_000), 1)
-    else:
-        written(60, round(size / written(60, 200) * 200))
-
-
-def one_pass(name, library, path):
-    """Read a file from front to back in this process; print seconds and megabytes."""
-    from libraries import put
-
-    from grnf.io import read_graphs
-
-    if library:
-        put(library)
-    small = Path(path).with_name(f"small-{Path(path).name}")
-    for _ in read_graphs(small, format=name):  # what is imported and cached once
-        pass
-    before = memory("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    start = time.process_time()  # of the processor, all threads: the same beside a busy neighbour
-    n_graphs = n_edges = 0
-    for graph in read_graphs(path, format=name):
-        n_graphs += 1
-        n_edges += len(graph.edges)
-    seconds = time.process_time() - start
-    print(json.dumps({"seconds": seconds, "mb": memory("VmHWM") - before, "found": [n_graphs, n_edges]}))
-
-
-def memory(field):
-    text = Path("/proc/self/status").read_text()
-    return int(re.search(rf"{field}:\s+(\d+) kB", text)[1]) / 1e3
-
-
-def measured(name, library, path):
-    command = [sys.executable, __file__, "--pass", name, library or "", str(path)]
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False)
-    except subprocess.TimeoutExpired:
-        return {"error": f"not done after {SOON} s"}
-    if run.returncode:
-        return {"error": (run.stderr.strip().splitlines() or ["ended without a word"])[-1][:200]}
-    return json.loads(run.stdout.splitlines()[-1])
-
-
-def tests_failed(library, name):
-    """Run the tests of the readers with a library in place; return which failed."""
-    chosen = f"not ({SLOW}) and ({TESTS_OF[name]})"
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"GRNF_LIBRARY": library, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "libraries", "-k", chosen, *TESTS]
-    run = subprocess.run(
-        command, env=environment, cwd=HERE.parent, capture_output=True, text=True, check=False
+def ring(n, index):
+    nodes = np.arange(n)
+    random = np.random.default_rng(index)
+    columns = {"x": random.random(n).round(3), "element": np.array(["C", "N"], dtype=object)[nodes % 2]}
+    edges = np.column_stack([nodes, (nodes + 1) % n])
+    return RawGraph(
+        n, edges, columns, {"weight": random.random(n).round(3)}, graph_id=f"g{index}", y=index % 2
     )
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+::\S+)", run.stdout, re.MULTILINE)
-    passed = re.search(r"(\d+) passed", run.stdout)
-    if not passed or run.returncode < 0:
-        marks = re.match(r"[.FEsx]+", run.stdout)
-        if not marks or "allocate memory" not in run.stdout + run.stderr:
-            raise RuntimeError(
-                f"the tests did not run with {library}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}"
-            )
-        found = {"passed": marks[0].count("."), "failed": marks[0].count("F"), "which": failed}
-        return {**found, "died": "the process ran out of memory"}
-    return {"passed": int(passed[1]), "failed": len(failed), "which": failed}
 
 
-def row(library, folder):
-    from libraries import LIBRARIES
+def write(name, path, size):
+    """Write a file of about this many bytes."""
+    if name in ("smiles", "smi"):
+        lines = ["CC(=O)Oc1ccccc1C(=O)O,1\n", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C,0\n", "CCO,1\n"]
+        if name == "smi":
+            lines = [line.replace(",", " ") for line in lines]
+        text = "".join(lines) * (size // sum(map(len, lines)))
+        path.write_text(("smiles,y\n" if name == "smiles" else "") + text)
+    elif name == "dot":
+        n = size // 40
+        path.write_text(
+            "graph {\n" + "".join(f"n{i} -- n{(i * 7) % n} [weight=0.5];\n" for i in range(n)) + "}"
+        )
+    elif name == "edge-list":
+        n = size // 16
+        path.write_text("".join(f"{i} {(i * 7) % n}\n" for i in range(n)))
+    elif name in ("matlab", "market"):
+        import scipy.io
+        import scipy.sparse as sp
 
-    from grnf.io import FORMATS
+        n = size // (24 if name == "matlab" else 20)
+        rows = np.arange(n) % (n // 3)
+        matrix = sp.coo_array((np.ones(n), (rows, (rows * 7 + np.arange(n)) % (n // 3))), shape=(n // 3,) * 2)
+        if name == "matlab":
+            scipy.io.savemat(path, {"A": sp.csc_matrix(matrix)})
+        else:
+            scipy.io.mmwrite(path, matrix)
+    elif name == "excel":
+        import openpyxl
 
-    name = LIBRARIES[library][0]
-    one = FORMATS[name].one_graph or library == "networkx, GML"  # which reads one graph a file
-    path = folder / f"{'one' if one else 'many'}{FORMATS[name].suffixes[0]}"
-    if not path.exists():
-        write(name, path, SIZE, one)
-        write(name, path.with_name(f"small-{path.name}"), 2e5, one)
-    passes, begin = {"ours": [], "library": []}, time.perf_counter()
-    while len(passes["ours"]) < ROUNDS and time.perf_counter() < begin + ENOUGH:
-        for who in passes:
-            found = measured(name, library if who == "library" else None, path)
-            passes[who].append(found)
-        if "error" in found:
-            break
-    result = {"format": name, "file_mb": round(path.stat().st_size / 1e6, 1)}
-    errors = [found["error"] for found in passes["library"] if "error" in found]
-    if errors:
-        result["error"] = errors[0]
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet()
+        sheet.append(["graph_id", "source", "target", "kind"])
+        for i in range(size // 60):
+            sheet.append([f"g{i // 10}", i % 10, (i * 7) % 10, "ab"[i % 2]])
+        book.save(path)
+    elif name in ("graphml", "gml", "gexf"):
+        n = {"graphml": size // 160, "gml": size // 100, "gexf": size // 330}[name]
+        write_graphs(path, [ring(n, 0)], format=name, lossy=True)
     else:
-        for key in ("seconds", "mb"):
-            values = {who: float(np.median([found[key] for found in runs])) for who, runs in passes.items()}
-            result[key] = values
-        result["time_over_ours"] = result["seconds"]["library"] / result["seconds"]["ours"]
-        result["same_graphs"] = passes["ours"][0]["found"] == passes["library"][0]["found"]
-    return result | {"tests": tests_failed(library, name)}
+        one = 0
+        for count in (64, None):
+            count = max(1, size * 64 // one) if count is None else count
+            write_graphs(path, (ring(30, index) for index in range(count)), format=name, lossy=True)
+            one = path.stat().st_size
 
 
-def bench_readers(names=()):
-    """Each reader beside a library in its place: seconds of the processor, memory, tests failed."""
-    from libraries import LIBRARIES
+def read(path, name, src):
+    # by way of a shell: the peak memory of a child begins with that of its parent
+    command = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, "-c", CHILD, str(path), name]
+    environment = {**os.environ, "PYTHONPATH": str(src)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1:]}
+    nodes, seconds, cpu, memory = map(float, done.stdout.split())
+    return {
+        "nodes": int(nodes),
+        "seconds": round(seconds, 3),
+        "cpu": round(cpu, 3),
+        "peak_mb": round(memory / 1e6),
+    }
 
-    known = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else {}
+
+def lines_of(src, modules):
+    files = (Path(src) / "grnf" / "io" / "files" / f"{module}.py" for module in modules.split())
+    return sum(len(file.read_text().splitlines()) for file in files if file.exists())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=float, default=50)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--formats", nargs="*", default=list(SUFFIXES))
+    given = parser.parse_args()
+    versions = {"after": HERE.parent / "src", **({"before": given.before} if given.before else {})}
+    result = json.loads(RESULTS.read_text()) if len(given.formats) < len(SUFFIXES) else {"read": {}}
+    result |= {"grnf": __version__, "lines": {}}
+    for title, modules in MODULES.items():
+        pairs = zip(("before", "after"), modules, strict=True)
+        result["lines"][title] = {
+            version: lines_of(versions[version], own) for version, own in pairs if version in versions
+        }
     with tempfile.TemporaryDirectory() as folder:
-        for library in names or LIBRARIES:
-            known[library] = row(library, Path(folder))
-            shown = {key: value for key, value in known[library].items() if key != "tests"}
-            print(library, shown, known[library]["tests"]["failed"], "tests failed", flush=True)
-            document = {"benchmark": "readers", "what": bench_readers.__doc__, "rows": known}
-            RESULTS.write_text(json.dumps(document, indent=2) + "\n")
-    return known
+        for name in given.formats:
+            path = Path(folder) / f"{name}{SUFFIXES[name]}"
+            try:
+                write(name, path, int(given.megabytes * 1e6))
+            except ImportError as error:
+                print(f"{name}: {error}")
+                continue
+            entry = {"bytes": path.stat().st_size}
+            entry |= {version: read(path, name, src) for version, src in versions.items()}
+            path.unlink()
+            result["read"][name] = entry
+            print(name, entry, flush=True)
+            RESULTS.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--pass"]:
-        one_pass(sys.argv[2], sys.argv[3], sys.argv[4])
-    else:
-        bench_readers(sys.argv[1:])
+    main()

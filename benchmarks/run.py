@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +247,29 @@ def bench_triples():
             **memory_and_error(grnf, graphs, orders),
         }
     return rows
+
+
+def bench_labels():
+    """Many node labels: 20,000 graphs with 41,000 labels, and the time to draw one coefficient."""
+    from grnf._utils.random import fill_normals
+    from grnf.io import RawGraph
+
+    generator = np.random.default_rng(0)
+    labels = np.array([f"label {number}" for number in range(41_000)], dtype=object)
+    graphs = []
+    for _ in range(20_000):
+        n = int(generator.integers(8, 25))
+        edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+        graphs.append(RawGraph(n, edges, {"label": labels[generator.integers(0, len(labels), n)]}))
+    start = time.perf_counter()
+    Z = GRNF(M, random_state=0, n_jobs=2).fit_transform(graphs)
+    seconds = time.perf_counter() - start
+    out, keys = np.empty((16, 64, 512)), np.arange(64, dtype=np.uint64)
+    times = measure.compare(draw=lambda: fill_normals(0, 1, np.arange(512), keys, out))
+    return {
+        "20,000 graphs, 41,000 labels": {"seconds": seconds, "graphs": len(Z), "labels": len(labels)},
+        "drawing": {"ns_per_coefficient": 1e9 * times["draw"] / out.size},
+    }
 
 
 def bench_crossing():

@@ -73,8 +73,8 @@ def morgan_shard(job) -> tuple[float, float, int]:
     from rdkit import Chem, DataStructs
     from rdkit.Chem import rdFingerprintGenerator
 
-    from grnf.io.files.ranges import RangeSource
-    from grnf.io.files.tables import read_table
+    from grnf.io.files.ranges import RangeFile
+    from grnf.io.files.tables import table_of
 
     shard, target = job
     start, cpu = time.perf_counter(), time.process_time()
@@ -83,7 +83,7 @@ def morgan_shard(job) -> tuple[float, float, int]:
         [("graph_id", pa.string()), ("smiles", pa.string()), ("fingerprint", pa.binary(BITS // 8))]
     )
     (wanted,) = shard.ranges
-    rows = read_table(RangeSource(wanted), lambda names: names)
+    rows = table_of(RangeFile(wanted)).rows()
     with atomic_write(target, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
         place = wanted.first
         while some := [row.values["smiles"] for _, row in zip(range(BLOCK), rows, strict=False)]:

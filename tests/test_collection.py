@@ -21,7 +21,7 @@ def test_bad_samples_raise_by_default():
     guest("rdkit")
     grnf = GRNF(8, random_state=0).fit(MOLECULES)
     for call in (grnf.transform, grnf.fit, grnf.fit_transform):
-        with pytest.raises(GraphError, match=r"X\[1\]: 'C1CC' is no SMILES"):
+        with pytest.raises(GraphError, match=r"X\[1\]: 'C1CC' is not a valid SMILES"):
             call(BAD)
 
 
@@ -36,7 +36,7 @@ def test_bad_samples_become_rows_of_nan():
     np.testing.assert_array_equal(found.vectors, Z)
     assert found.rows.tolist() == [0, 1, 2, 3, 4]
     assert [row for row, _ in found.errors] == [1, 3]
-    assert "'C1CC' is no SMILES" in found.errors[0][1]
+    assert "'C1CC' is not a valid SMILES" in found.errors[0][1]
     assert np.isnan(grnf.transform(["C1CC"])).all()
     assert grnf.errors_ == []
     fitted = GRNF(8, random_state=0, on_error="nan")
@@ -50,7 +50,7 @@ def test_bad_samples_are_skipped_and_named():
     grnf = GRNF(8, random_state=0, on_error="skip").fit(MOLECULES)
     with pytest.warns(
         GrnfWarning,
-        match=r"2 of 5 samples are left out: rows 1, 3\. Row 1: 'C1CC' is no SMILES.*in embed\(X\)\.errors",
+        match=r"2 of 5 samples are left out: rows 1, 3\. Row 1: 'C1CC' is not .*in embed\(X\)\.errors",
     ):
         Z = grnf.transform(BAD)
     found = grnf.embed(BAD)

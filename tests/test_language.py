@@ -12,7 +12,7 @@ SOURCE = ROOT / "src" / "grnf"
 
 PATTERNS = {
     "1 is wanted": r"\b(is|are|was|were) wanted\b|\bwants?\b",
-    "2 is no X": r"\b(is|are|was|were) no (?!longer\b|more\b|\d)\w+|\bno valid\b",
+    "2 is no X": r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b|\d)\w+|\bno valid\b",
     "3 say": r"\b(say|says|said)\b",
     "4 beside": r"\bbeside\b",
     "5 where": r"\bwhere\b",

@@ -1,6 +1,5 @@
-"""The walk of one call through the package stays short: CONTRIBUTING tells it."""
+"""The paths of three calls through the package stay short, and CONTRIBUTING describes them."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,18 +8,31 @@ import pytest
 from guests import guest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of this copy"
+)
 
 
-@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of this copy")
-def test_the_walk_is_short_and_told():
+@pytest.fixture(scope="module")
+def walks():
     guest("networkx")
-    command = [sys.executable, str(ROOT / "benchmarks" / "walk.py")]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    middle = next(i for i, line in enumerate(lines) if "frames" in line)
-    files, frames = lines[1:middle], lines[middle + 1 :]
-    assert len(files) <= 20
-    assert len(frames) <= 9
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import walk
+
+    return walk
+
+
+def test_fit_transform(walks):
+    files, frames = walks.walk(walks.fit_transform)
+    assert len(files) <= 18
+    assert len(frames) <= 8
     manual = (ROOT / "CONTRIBUTING.md").read_text()
-    assert f"passes through {len(files)} files" in manual
     for file in files:
-        assert file.strip() in manual or file.strip().split("/")[0] == "law"
+        assert f"`{file}`" in manual, file
+
+
+@pytest.mark.parametrize(("call", "most"), [("two_sample_test", 20), ("embed", 34)])
+def test_files_outside_the_core(walks, call, most):
+    guest("pyarrow")
+    files, _ = walks.walk(walks.CALLS[call])
+    assert len(walks.outside_core(files)) <= most

@@ -39,7 +39,7 @@ def test_the_first_bad_record_stops_a_command(call, source, command, monkeypatch
     monkeypatch.chdir(source.parent)
     result = call(command, source, *COMMANDS[command], "-m", 16)
     assert result.returncode == 1
-    assert "some.jsonl, line 3: no valid JSON" in result.stderr
+    assert "some.jsonl, line 3: invalid JSON" in result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -68,7 +68,9 @@ def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
 def test_a_reference_and_queries(call, source, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nonsense\n")
-    assert "holds no graphs that can be used" in call("dedup", bad, "--on-error", "skip").stderr
+    assert (
+        "bad.jsonl: there are no graphs that can be used" in call("dedup", bad, "--on-error", "skip").stderr
+    )
     source.write_text(2 * source.read_text())
     result = call("monitor", source, source, "-m", 16, "--on-error", "skip")
     assert result.returncode == 0, result.stderr

@@ -152,15 +152,12 @@ def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_pa
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
-@pytest.mark.parametrize(
-    ("output", "name"),
-    [("out.json", "out.json"), ("out.npz", "out.npz"), ("out.zip", "out.zip"), ("out.csv", "out.nodes.csv")],
-)
-def test_conversions_name_their_output(call, full, tu, tmp_path, output, name):
+@pytest.mark.parametrize("output", ["out.json", "out.npz", "out.zip", "out.csv"])
+def test_conversions_name_their_output(call, full, tu, tmp_path, output):
     full("out*")
     result = call("convert", tu, tmp_path / output)
     assert result.returncode == 1
-    assert result.stderr.startswith(f"grnf: {tmp_path / name} cannot be written: No space left on device")
+    assert result.stderr.startswith(f"grnf: {tmp_path / output} cannot be written: No space left on device")
     assert result.stderr.endswith(f" MB are free in {tmp_path}: make room, or write to another place\n")
     assert names(tmp_path) == ["TU"]
 
@@ -196,7 +193,7 @@ def test_an_empty_file_is_called_empty(call, tmp_path, name):
     (tmp_path / name).touch()
     result = call("info", tmp_path / name)
     assert result.returncode == 1
-    assert f"grnf: {tmp_path / name} is empty (0 bytes)" in result.stderr
+    assert f"grnf: {tmp_path / name}: the file is empty (0 bytes)" in result.stderr
     with pytest.raises(ValueError, match=r"is empty \(0 bytes\)"):
         list(read_graphs(tmp_path / name))
 

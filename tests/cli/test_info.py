@@ -166,3 +166,34 @@ def test_columns_of_a_table(call, tmp_path):
     text = call("info", tmp_path / "t.csv", "--smiles-column", "Drug").stdout
     assert "  active   target  whole numbers; 0 (4), 1 (4)\n" in text
     assert "  logp     target  numbers; 7 different; as 0.285" in text
+
+
+def test_formats(call):
+    from grnf.io.files.formats import table_of_formats
+
+    result = call("info", "--formats")
+    assert result.returncode == 0, result.stderr
+    head, *rows = table_of_formats()
+    for line, row in zip(result.stdout.splitlines(), (head, *rows), strict=True):
+        assert line.split() == " ".join(row).split()
+    as_json = json.loads(call("info", "--formats", "--json").stdout)
+    assert [entry["format"] for entry in as_json] == [row[0] for row in rows]
+    assert call("info").returncode == 2
+
+
+def test_options_of_tables(call, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("CCO;\u00c4;1,5\nc1ccccc1;\u00d6;2,5\nCC(=O)O;\u00dc;3\n".encode("latin-1"))
+    options = ["--no-header", "--encoding", "latin-1", "--decimal", ",", "--id-column", "2", "--target", "3"]
+    result = call("info", path, "--json", *options)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["graphs"] == 3
+    assert [column["may_be"] for column in report["columns"].values()] == ["SMILES", "id", "target"]
+    assert report["columns"]["3"]["kind"] == "numbers"
+    made = tmp_path / "b.jsonl"
+    assert call("convert", path, made, *options).returncode == 0
+    found = [json.loads(line)["graph"] for line in made.read_text().splitlines()]
+    assert found == [{"id": "\u00c4", "y": 1.5}, {"id": "\u00d6", "y": 2.5}, {"id": "\u00dc", "y": 3}]
+    wrong = call("info", path, "--decimal", "x")
+    assert wrong.returncode == 2

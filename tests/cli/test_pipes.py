@@ -170,7 +170,7 @@ def test_errors_call_the_pipe_by_its_name(call, fifo, tmp_path):
     source = fifo("pipe.json", b'{"nodes": [')
     result = call("embed", source, "-o", tmp_path / "z.npy")
     assert result.returncode == 1
-    assert f"{source}, line 1" in result.stderr
+    assert f"{source}: invalid JSON" in result.stderr
 
 
 def test_vectors_come_in_files(call, fifo, tmp_path):

@@ -219,14 +219,24 @@ def test_damaged_folds_are_named(tmp_path, monkeypatch, text, message):
         load_folds("ENZYMES", data=tmp_path)
 
 
+def test_any_tu_dataset_by_name_or_path(tmp_path):
+    path = tu_sets.write_set(tmp_path / "tu", "ENZYMES", 20)
+    other = path.rename(path.with_name("OTHER.zip"))
+    for name, data in (("OTHER", tmp_path), (other, None), (str(other), None)):
+        found = load_tu(name, data=data, download=False)
+        assert (found.name, len(found)) == ("OTHER", 20)
+
+
 def test_unknown_names_and_missing_files(tmp_path):
-    with pytest.raises(GraphError, match="known are NCI1"):
-        load_tu("FLOWERS")
+    with pytest.raises(GraphError, match="is not the name of a TU dataset"):
+        load_tu("FLOWERS AND TREES")
+    with pytest.raises(GraphError, match=r"FLOWERS.zip is not in"):
+        load_tu("FLOWERS", data=tmp_path, download=False)
     with pytest.raises(GraphError, match="no folds are known"):
         load_folds("MUTAG")
     with pytest.raises(GraphError, match="of kind CHEMICAL"):
         load_folds("NCI1", kind="COLLABORATIVE_1")
-    with pytest.raises(GraphError, match=r"MUTAG\.zip is not in"):
+    with pytest.raises(GraphError, match=r"MUTAG.zip is not in"):
         load_tu("MUTAG", data=tmp_path, download=False)
     with pytest.raises(GraphError, match="are not in"):
         load_folds("ENZYMES", data=tmp_path, download=False)

@@ -24,7 +24,6 @@ TEXTS = {
         "  1  2  1  0\nM  END\n> <y>\n1.5\n\n$$$$\n"
     ),
     "dot": 'digraph g { a [x=1]; "b" -> {c <d>} [w=.5] }\nstrict graph { node [y=2] 1 -- 2 // end\n}\n',
-    "gspan": "t # 0\nv 0 C\nv 1 O\ne 0 1 2\nt # 1\nv 0 N\nt # -1\n",
     "matrices": "# weights\n,a,b,c\na,0,0.5,0\nb,0.5,0,2\nc,0,2,1\n",
     "edge-table": "graph_id,source,target,weight\na,1,2,0.5\na,2,3,1\nb,1,1,x\n",
 }

@@ -220,7 +220,7 @@ def test_lines_of_smiles(tmp_path):
             assert one.reason == other.reason
         else:
             assert_same_graph(one, other)
-    with pytest.raises(GraphError, match=r"line 4: 'C\(C' is no SMILES"):
+    with pytest.raises(GraphError, match=r"line 4: 'C\(C' is not a valid SMILES"):
         list(read_blocks(path))
 
 

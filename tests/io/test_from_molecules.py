@@ -41,11 +41,11 @@ def test_a_molecule_is_its_smiles():
 @pytest.mark.parametrize(
     ("smiles", "message"),
     [
-        ("C1CC", "'C1CC' is no SMILES of a molecule: its syntax is wrong"),
+        ("C1CC", "'C1CC' is not a valid SMILES string: its syntax is wrong"),
         ("CC(C)(C)(C)C", "Explicit valence for atom # 1 C, 5, is greater than permitted"),
         ("c1cccc1", "Can't kekulize mol"),
-        ("x" * 1000, r"'x{77}\.\.\.' is no SMILES"),
-        (" ", "an empty string is no molecule"),
+        ("x" * 1000, r"'x{77}\.\.\.' is not a valid SMILES"),
+        (" ", "an empty string is not a molecule"),
     ],
 )
 def test_bad_smiles_say_why_and_nothing_is_printed(smiles, message, capfd):

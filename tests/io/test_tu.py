@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.io import read_graphs, read_tu
-from grnf.io.files.tu_tables import _whole_numbers
+from grnf.io.files.tu import _whole_numbers
 from tu_sets import SHAPES, write_set
 
 FILES = {
@@ -80,7 +80,7 @@ def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
         ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
         ({"node_labels": "1\n"}, "1 lines of node attributes for 5 nodes"),
-        ({"graph_indicator": None}, "is no TU data set"),
+        ({"graph_indicator": None}, "is not a TU dataset"),
     ],
 )
 def test_damage_is_named(folder, changes, message):
@@ -186,3 +186,27 @@ def test_a_zip_that_was_cut_short(tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(GraphError, match=r"SOME.zip begins as a zip file, but its end is missing"):
         read_tu(path)
+
+
+def test_many_labels_are_categories(folder):
+    """41,325 labels as one-hot columns would take 62.8 GiB."""
+    count = 2000
+    nodes = range(1, count + 1)
+    path = folder(
+        A="".join(f"{node}, {node}\n" for node in nodes),
+        graph_indicator="1\n" * count,
+        graph_labels="1\n",
+        node_labels="".join(f"{node}\n" for node in nodes),
+        node_attributes=None,
+        edge_labels=None,
+    )
+    graphs = read_tu(path).graphs
+    assert graphs.node_width == 0
+    assert graphs.node_codes.values.shape == (count, 1)
+    assert len(graphs.node_codes.keys) == count
+    from grnf import GRNF
+
+    one, other = GRNF(8, random_state=0), GRNF(8, random_state=0)
+    np.testing.assert_allclose(
+        one.fit_transform(graphs), other.fit_transform(list(read_graphs(path))), rtol=1e-5
+    )

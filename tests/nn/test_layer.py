@@ -164,7 +164,7 @@ def test_from_transformer():
     layer = GRNFLayer.from_transformer(grnf, trainable=True)
     np.testing.assert_allclose(layer(batch_of(graphs)).detach(), grnf.transform(graphs), rtol=0, atol=1e-10)
     assert layer.theta_3.requires_grad
-    with pytest.raises(ValueError, match="a fitted GRNF is wanted"):
+    with pytest.raises(ValueError, match="grnf must be a fitted GRNF"):
         GRNFLayer.from_transformer(GRNF())
 
 

@@ -97,7 +97,7 @@ def test_columns(embed, table):
             embed_block(table, embed.transformer, **options)
     with pytest.raises(GraphError, match="neither edge_index nor SMILES"):
         embed(pa.table({"x": [1]}))
-    with pytest.raises(GraphError, match="list is no block"):
+    with pytest.raises(GraphError, match="must be an Arrow RecordBatch or Table, got list"):
         embed(["CO"])
 
 

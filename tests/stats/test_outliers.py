@@ -148,7 +148,7 @@ def test_a_constant_collection():
     [
         (np.zeros((0, 3)), "empty"),
         (np.ones((1, 3)), "1 graph that can be used"),
-        (normal(0, 8), "4 graphs show what is normal .* n_neighbors=5 wants more"),
+        (normal(0, 8), "4 graphs show what is normal .* n_neighbors=5 needs more"),
         (np.array([[0.0], [np.nan], [1.0]]), r"X\[1\]: .* NaN"),
         ([], "empty"),
     ],

@@ -11,7 +11,7 @@ import typer
 from grnf._utils.files import room_for
 from grnf._version import __version__
 from grnf.cli.classify import classify
-from grnf.cli.command import Command, command
+from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
 from grnf.cli.dedup import dedup
@@ -39,7 +39,7 @@ COMMANDS = {
     "Explore": (map, demo),
 }
 
-app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, help=ABOUT)
+app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, cls=Group)
 for panel, functions in COMMANDS.items():
     for function in functions:
         kind = EmbedCommand if function is embed else Command
@@ -55,7 +55,7 @@ def _version(asked: bool) -> None:
 @app.callback(help=ABOUT)
 def common(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, metavar="", help="Show the version."
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     """Take the options that come before the command."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.columns import about_columns, described, is_smiles_table, smiles_column_of, survey_of
-from grnf.cli.inputs import Columns, graphs_of, tell_errors
+from grnf.cli.columns import Columns, about_columns, described, is_smiles_table, smiles_column_of, survey_of
+from grnf.cli.inputs import graphs_of, tell_errors
 from grnf.cli.options import Features, Input, JsonRun, Run, SourceArgument, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tell import progress
@@ -88,7 +88,7 @@ def classify(
         "missing": "zero",
     }
     with open_source(source, reading.format) as found:
-        table = columns.applied(found, run)
+        table = columns.applied(found, run.quiet)
         names = chosen_columns(table, target or [], run)
         samples = graphs_of(table, reading, run, **({} if names is None else {"y": names}))
     tell_errors(samples, reading, run)

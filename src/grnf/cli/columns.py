@@ -1,23 +1,25 @@
-"""Which columns of a table of SMILES a command reads, and what the others hold."""
+"""Options of commands that read tables: which columns count, and how the text is to be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from grnf.cli.options import checked
+from grnf.cli.options import IdColumn, Keep, SmilesColumn, checked, require
 from grnf.cli.source import Source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf.io.files.streams import Source as File
+    from grnf.io.files.file import File
     from grnf.io.files.survey import Column
 
 __all__ = [
+    "Columns",
+    "TableOptions",
     "about_columns",
     "described",
     "file_of",
@@ -27,6 +29,65 @@ __all__ = [
     "with_columns",
 ]
 
+Target = Annotated[
+    list[str] | None,
+    typer.Option("--target", metavar="NAME", help="Column of the target in a SMILES table; may be repeated."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of a text file, such as latin-1.", show_default="utf-8"),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option("--no-header", help="The first row of the table is data; columns are called 1, 2, 3, ..."),
+]
+DecimalMark = Annotated[
+    str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of numbers in a text table: . or ,")
+]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How a table is read."""
+
+    panel: ClassVar[str] = "Input"
+
+    smiles_column: SmilesColumn = None
+    id_column: IdColumn = None
+    encoding: Encoding = None
+    no_header: NoHeader = False
+    decimal: DecimalMark = "."
+
+    def applied(self, source: Source, quiet: bool) -> Source:
+        """Return a source that is read so; a SMILES column found by content is printed."""
+        return self._applied(source, quiet)
+
+    def _applied(self, source: Source, quiet: bool, keep: Sequence[str] | None = None) -> Source:
+        require(self.decimal in (".", ","), f"--decimal must be . or , got {self.decimal!r}")
+        about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
+        about |= {"header": False} if self.no_header else {}
+        about |= {"decimal": self.decimal} if self.decimal == "," else {}
+        source = replace(source, options={**source.options, **about})
+        return with_columns(source, self.smiles_column, self.id_column, quiet, keep)
+
+
+@dataclass(frozen=True)
+class TableOptions(Columns):
+    """How a table is read, and what else it holds."""
+
+    target: Target = None
+    keep: Keep = None
+
+    def applied(self, source: Source, quiet: bool) -> Source:
+        """Return a source that is read so, with the target as the label of its graphs."""
+        source = self._applied(source, quiet, self.keep)
+        if not self.target:
+            return source
+        if not is_smiles_table(source, self.smiles_column is not None):
+            raise typer.BadParameter(f"--target needs a SMILES table, got {source.name}")
+        y = self.target[0] if len(self.target) == 1 else self.target
+        return replace(source, options={**source.options, "y": y})
+
 
 def with_columns(
     source: Source,
@@ -35,7 +96,7 @@ def with_columns(
     quiet: bool,
     keep: Sequence[str] | None = None,
 ) -> Source:
-    """Return a source that reads these columns of a table of SMILES; a column found by content is said."""
+    """Return a source that reads these columns of a SMILES table; a column found by content is printed."""
     if not is_smiles_table(source, smiles_column is not None):
         named = {"--smiles-column": smiles_column, "--id-column": id_column, "--keep": keep or None}
         for option, given in named.items():
@@ -64,7 +125,7 @@ def with_columns(
 
 def _kept(source: Source, keep: Sequence[str]) -> list[str]:
     """Return the names of columns to keep, once each, if vectors can have them and the table has."""
-    from grnf.io.files.tables import find_column, table_columns
+    from grnf.io.files.tables import find_column, table_of
     from grnf.io.vectors.blocks import check_column_name
 
     names = list(dict.fromkeys(keep))
@@ -72,59 +133,50 @@ def _kept(source: Source, keep: Sequence[str]) -> list[str]:
         if name == "smiles":
             raise typer.BadParameter("smiles is written in any case", param_hint="--keep")
         checked(check_column_name, name, "--keep")
-    if source.path.is_file():
-        file = file_of(source)
-        there = table_columns(file)
-        file.name = source.name
-        for name in names:
-            find_column(there, name, (), "kept values", file)
+        if source.path.is_file():
+            find_column(table_of(source.file).columns, name, (), "kept values", source.file)
     return names
 
 
 def file_of(source: Source) -> File:
-    """Return the file of a source, with what was said about its format."""
-    from grnf.io.files.streams import Source as File
-
-    file = File(source.path) if source.file is None else source.file
-    file.format = source.format
-    return file
+    """Return the file of a source."""
+    return source.file
 
 
 def is_smiles_table(source: Source, told: bool = False) -> bool:
-    """Whether this is read as a table of SMILES; `told` that there is such a column, names do not matter."""
+    """Whether this is read as a SMILES table; `told` that there is such a column, names do not matter."""
     from grnf.io.files.formats import MOLECULES, TABLES
-    from grnf.io.files.registry import format_of
+    from grnf.io.files.reading import format_of
 
     if source.format is not None and source.format not in TABLES:
         return source.format in MOLECULES
     try:
-        found = format_of(file_of(source), source.format).name
+        found = format_of(source.file).name
         return found in ((*MOLECULES, "edge-table") if told else MOLECULES)
     except GraphError:
-        return told and source.path.exists()  # what is wrong with it, if anything, the reader says
+        return told and source.path.exists()  # the reader says what is wrong with it
 
 
 def smiles_column_of(source: Source) -> tuple[str | None, bool]:
     """Return the column of SMILES that a reader will take, and whether its name tells."""
-    from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
+    from grnf.io.files.tables import named_smiles, table_of
 
     if "column" in source.options:
         return source.options["column"], True
-    file = file_of(source)
     try:
-        names, rows = first_rows(file)
-    except GraphError:  # what is wrong with the file the reader says, and perhaps only from some row on
+        table = table_of(source.file)
+    except GraphError:  # the reader says what is wrong, and perhaps only from some row on
         return None, False
-    named = named_smiles(names, None, file)
-    file.name = source.name
-    return (smiles_by_content(names, rows, file), False) if named is None else (named, True)
+    named = named_smiles(table.columns, None, source.file)
+    return (table.smiles_column(), False) if named is None else (named, True)
 
 
 def survey_of(source: Source) -> dict[str, Column]:
-    """Return what each column of a table holds; empty for anything else than one table of SMILES."""
+    """Return what each column of a table holds; empty for anything else than one SMILES table."""
     from grnf.io.files.survey import survey
+    from grnf.io.files.tables import table_of
 
-    return survey(file_of(source)) if source.path.is_file() and is_smiles_table(source) else {}
+    return survey(table_of(source.file)) if source.path.is_file() and is_smiles_table(source) else {}
 
 
 def about_columns(source: Source, columns: Mapping[str, Column] | None = None) -> dict[str, dict[str, Any]]:

@@ -9,28 +9,37 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup
 from typer.models import ParameterInfo
 
-__all__ = ["Command", "command"]
+__all__ = ["Command", "Group", "command"]
 
 
-class Command(TyperCommand):
-    """A command whose option --help shows no type."""
+class PlainFlags:
+    """A command whose help shows no type for flags."""
 
-    def get_help_option(self, ctx: Any) -> TyperOption | None:
-        """Return the option --help."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.metavar = ""
-        return option
+    def get_params(self, ctx: Any) -> Any:
+        """Return the arguments and options."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class Command(PlainFlags, TyperCommand):
+    """A command."""
+
+
+class Group(PlainFlags, TyperGroup):
+    """The commands."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Turn each parameter that is a dataclass into the options that are its fields.
 
-    A dataclass may have a class attribute `panel`, the heading of its options in the help. The help shows no
-    type for flags. The lines of each paragraph of the docstring are joined, so that the terminal wraps them.
+    A dataclass may have a class attribute `panel`, the heading of its options in the help. The lines of each
+    paragraph of the docstring are joined, so that the terminal wraps them.
 
     Examples
     --------
@@ -54,7 +63,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     shared: list[inspect.Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     for parameter in signature.parameters.values():
-        hint = _shown(hints[parameter.name])
+        hint = hints[parameter.name]
         if is_dataclass(hint):
             fields_of = list(_options(hint))
             groups[parameter.name] = hint, [option.name for option in fields_of]
@@ -81,23 +90,22 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
     """Yield the fields of a dataclass as keyword parameters."""
     hints, panel = get_type_hints(group, include_extras=True), getattr(group, "panel", None)
     for field in fields(group):
-        hint = _shown(hints[field.name], panel)
+        hint = _in_panel(hints[field.name], panel)
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
         yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _shown(hint: Any, panel: str | None = None) -> Any:
-    """Return the type of an option with its panel in the help; a flag shows no type."""
+def _in_panel(hint: Any, panel: str | None) -> Any:
+    """Return the type of an option with the panel of the help that it belongs to."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)
     for place, note in enumerate(notes):
-        if isinstance(note, ParameterInfo):
-            note = notes[place] = copy.copy(note)
-            note.rich_help_panel = note.rich_help_panel or panel
-            note.metavar = "" if bool in (kind, *get_args(kind)) else note.metavar
+        if isinstance(note, ParameterInfo) and note.rich_help_panel is None:
+            notes[place] = copy.copy(note)
+            notes[place].rich_help_panel = panel
     return Annotated[kind, *notes]
 
 

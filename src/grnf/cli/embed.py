@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf._utils.files import check_free
+from grnf.cli.columns import TableOptions
 from grnf.cli.command import Command
-from grnf.cli.inputs import KeptColumns
 from grnf.cli.options import (
     FullFeatures,
     Input,
@@ -121,7 +121,7 @@ def embed(
     *,
     out: Vectors,
     reading: Graphs,
-    columns: KeptColumns,
+    columns: TableOptions,
     features: FullFeatures,
     run: Workers,
 ) -> None:
@@ -148,7 +148,7 @@ def embed(
 
     with open_source(source, reading.format) as found:
         inputs = RunInputs(list(found.inputs) or found.path, found.name)
-        graphs = columns.applied(replace(found, file=inputs.source), run)
+        graphs = columns.applied(replace(found, known=inputs.source), run.quiet)
         read = {"format": graphs.format, "options": graphs.options}
         total = graphs.count() if out.output != "-" and not run.quiet and sys.stderr.isatty() else None
         with progress("embedding", run.quiet, total=total) as advance:

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from grnf.cli.columns import about_columns, described, with_columns
-from grnf.cli.options import AsJson, Format, IdColumn, Quiet, SmilesColumn, check_format
+from grnf.cli.columns import TableOptions, about_columns, described
+from grnf.cli.options import AsJson, Format, Quiet, check_format
 from grnf.cli.source import Source, open_source
 from grnf.cli.tell import counted, progress
 from grnf.errors import GraphError
-from grnf.io.tally import Tally
 
 __all__ = ["info"]
 
@@ -24,38 +23,44 @@ BLOCK_SIZE = 1024
 
 def info(
     source: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="SOURCE...",
+            metavar="[SOURCE]...",
             help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
         ),
-    ],
-    format: Format = None,
-    smiles_column: SmilesColumn = None,
-    id_column: IdColumn = None,
+    ] = None,
+    *,
+    formats: Annotated[bool, typer.Option("--formats", help="List the file formats, and exit.")] = False,
     duplicates: Annotated[
         bool, typer.Option("--duplicates", help="Embed the graphs too, and report those with equal vectors.")
     ] = False,
+    format: Format = None,
+    columns: TableOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in a file: counts, sizes, attributes and their types, classes, and problems found.
+    """Describe a file of graphs or vectors, and list problems.
 
-    With --duplicates also graphs of equal vectors: they are isomorphic, or differ only in patterns of three
-    nodes or more. Of a table of SMILES each column is listed, with what it holds and may be: the SMILES,
-    names of graphs, a target. Files of vectors are described by their shape and the settings that made them.
+    The report has counts, sizes, attributes and their types, and classes. For a SMILES table, it lists each
+    column with its values and what it may be: the SMILES, ids of graphs, a target. With --duplicates, it
+    lists graphs with equal vectors: they are isomorphic, or differ only in patterns of three nodes or more.
+    Files of vectors are described by their shape and their settings.
 
     Example: grnf info MUTAG.zip
     """
     from grnf.io.vectors import holds_vectors
 
+    if formats:
+        _print_formats(as_json)
+        return
+    if not source:
+        raise typer.BadParameter("name a file, or list the formats with --formats", param_hint="SOURCE")
     if len(source) == 1 and (format == "vectors" or (format is None and holds_vectors(source[0]))):
         report = _about_vectors(source[0])
     else:
         check_format(format, source)
         with open_source(source, format) as found:
-            graphs = with_columns(found, smiles_column, id_column, quiet)
-            report = _about_graphs(graphs, duplicates, quiet)
+            report = _about_graphs(columns.applied(found, quiet), duplicates, quiet)
     if as_json:
         typer.echo(json.dumps(report))
     else:
@@ -63,7 +68,22 @@ def info(
             typer.echo(line)
 
 
+def _print_formats(as_json: bool) -> None:
+    """Print the table of formats, as it stands in the documentation."""
+    from grnf.io.files.formats import table_of_formats
+
+    head, *rows = table_of_formats()
+    if as_json:
+        typer.echo(json.dumps([dict(zip(head, row, strict=True)) for row in rows]))
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
 def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, Any]:
+    from grnf.io.tally import Tally
+
     tally = Tally()
     with progress(f"reading {source.name}", quiet) as advance:
         for item in counted(source.read(yield_bad=True), advance):

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.columns import with_columns
 from grnf.cli.options import (
-    IdColumn,
     Input,
-    Keep,
     LikeFeatures,
     Run,
-    SmilesColumn,
     check_format,
     require,
 )
@@ -28,11 +24,8 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf import GRNF
     from grnf.collection import Collection
-    from grnf.io import BadGraph
 
 __all__ = [
-    "Columns",
-    "KeptColumns",
     "Sample",
     "graphs_of",
     "holds_vectors",
@@ -43,29 +36,6 @@ __all__ = [
 ]
 
 Sample = Annotated[str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of a SMILES table are read."""
-
-    panel: ClassVar[str] = "Input"
-
-    smiles_column: SmilesColumn = None
-    id_column: IdColumn = None
-
-    def applied(self, source: Source, run: Run) -> Source:
-        """Return a source that reads these columns."""
-        return with_columns(
-            source, self.smiles_column, self.id_column, run.quiet, getattr(self, "keep", None)
-        )
-
-
-@dataclass(frozen=True)
-class KeptColumns(Columns):
-    """Which columns of a SMILES table are read, and kept with the graphs."""
-
-    keep: Keep = None
 
 
 def holds_vectors(name: str, format: str | None) -> bool:
@@ -83,7 +53,10 @@ def read_collection(name: str, reading: Input, run: Run) -> Collection:
     with open_source(name, reading.format) as source:
         found = graphs_of(source, reading, run)
     tell_errors(found, reading, run)
-    return _not_empty(found)
+    if not len(found):
+        usable = " that can be used" if found.errors else ""
+        raise GraphError(f"there are no graphs{usable}", where=name)
+    return found
 
 
 def read_collections(names: Sequence[str], reading: Input, run: Run) -> list[Collection]:
@@ -187,11 +160,11 @@ def _embedded(source: Source, grnf: Any, reading: Input, run: Run) -> Collection
     """Embed the graphs of a source block by block."""
     import numpy as np
 
-    from grnf.collection import Collection
+    from grnf.collection import collect
     from grnf.estimators import embed_stream
 
     ids: list[str] = []
-    bad: list[BadGraph] = []
+    bad: list[dict[str, Any]] = []
     blocks = []
     with progress(f"embedding {source.name}", run.quiet) as advance:
         graphs = counted(source.read(yield_bad=reading.on_error == "skip"), advance)
@@ -199,21 +172,10 @@ def _embedded(source: Source, grnf: Any, reading: Input, run: Run) -> Collection
             if failed and reading.on_error == "raise":
                 raise GraphError(failed[0].reason, index=failed[0].index, where=source.name)
             ids += block.ids
-            bad += failed
+            bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
             blocks.append(block.Z)
-    Z = np.concatenate(blocks) if blocks else np.empty((0, 0))
-    rows = np.delete(np.arange(len(ids) + len(bad)), [graph.index for graph in bad])
-    known = dict(zip(rows.tolist(), ids, strict=True)) | {graph.index: graph.graph_id for graph in bad}
-    errors = [(graph.index, graph.reason) for graph in bad]
-    names = [known[row] for row in range(len(known))]
-    about: Any = {"names": names, "name": source.name, "transformer": grnf}
-    found = Collection(len(names), rows, errors, vectors=Z, **about)
-    tell_errors(found, reading, run)
-    return _not_empty(found)
-
-
-def _not_empty(found: Collection) -> Collection:
-    if not len(found):
-        usable = " that can be used" if found.errors else ""
-        raise GraphError(f"there are no graphs{usable}", where=found.name)
-    return found
+    tell_bad(bad, reading.on_error, run.quiet)
+    if not ids:
+        raise GraphError(f"there are no graphs{' that can be used' if bad else ''}", where=source.name)
+    found = collect(np.concatenate(blocks), name=source.name, ids=ids)
+    return replace(found, transformer=grnf)

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.columns import file_of, is_smiles_table, smiles_column_of
-from grnf.cli.inputs import KeptColumns, graphs_of, tell_errors
+from grnf.cli.columns import TableOptions, file_of, is_smiles_table, smiles_column_of
+from grnf.cli.inputs import graphs_of, tell_errors
 from grnf.cli.options import (
     Input,
     JsonRun,
@@ -81,7 +81,7 @@ def map(  # noqa: A001 the word users know
     ] = None,
     out: Page,
     reading: Input,
-    columns: KeptColumns,
+    columns: TableOptions,
     features: LikeFeatures,
     run: JsonRun,
 ) -> None:
@@ -101,7 +101,7 @@ def map(  # noqa: A001 the word users know
     from grnf.maps import map_graphs
 
     with run.threads(), open_source(source, reading.format) as where:
-        found = graphs_of(_all_columns(columns.applied(where, run), columns.keep), reading, run)
+        found = graphs_of(_all_columns(columns.applied(where, run.quiet), columns.keep), reading, run)
         if not len(found):
             run.note(f"grnf: {where.name} holds no graphs that can be read: the map is empty")
         tell_errors(found, reading, run)
@@ -141,9 +141,9 @@ def _all_columns(source: Source, keep: list[str] | None) -> Source:
     """Let a SMILES table keep all its columns, if none are named."""
     if keep or not source.path.is_file() or not is_smiles_table(source, "column" in source.options):
         return source
-    from grnf.io.files.tables import table_columns
+    from grnf.io.files.tables import table_of
 
     smiles = smiles_column_of(source)[0]
     known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in table_columns(file_of(source)) if name not in known]
+    others = [name for name in table_of(file_of(source)).columns if name not in known]
     return replace(source, options={**source.options, "keep": others})

@@ -99,7 +99,7 @@ def monitor(
     features: LikeFeatures,
     run: Run,
 ) -> None:
-    """Detect when a stream of graphs leaves its reference distribution.
+    """Detect changes in a stream of graphs against a reference.
 
     Each graph gives a line of JSON: graph (its number), id, evidence, p_value, alarm. An alarm gives a line
     of its own: when the change came, with an interval, and which graphs showed it. Formats with one graph per

@@ -236,7 +236,8 @@ class Features:
         given = self.given()
         if "orders" in given:
             given["orders"] = checked(_parse_orders, given["orders"], "--orders")
-        return {**given, "random_state": given.pop("seed", 0)}
+        given["random_state"] = given.pop("seed", 0)
+        return given
 
     def transformer(self) -> GRNF:
         """Return the transformer with these settings; wrong ones become wrong usage."""

@@ -36,7 +36,7 @@ def outliers(
     features: LikeFeatures,
     run: JsonRun,
 ) -> None:
-    """Score graphs against a reference sample and flag outliers.
+    """Score graphs against a reference and flag outliers.
 
     The table has a row for each graph: id, score (large is anomalous), p_value, adjusted (the false discovery
     rate at which it is flagged), outlier, nearest (reference graph) and distance. A p-value is at least 1 /

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
-    from grnf.io.files.streams import Source as File
+    from grnf.io.files.file import File
 
 __all__ = ["Source", "format_and_options", "name_of", "open_source", "sha256"]
 
@@ -38,10 +38,10 @@ class Source:
     format : str, optional
         By default as the suffix says.
     options : mapping
-        What its reader is told, such as the names of columns.
+        What its reader is told, such as the names of columns or the encoding.
     inputs : tuple of Path
-        All files and folders, where several were named; `path` is then the first.
-    file : io.files.streams.Source, optional
+        All files and folders if several were named; `path` is then the first.
+    known : File, optional
         The file, if its first bytes are known already.
     """
 
@@ -50,25 +50,42 @@ class Source:
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
-    file: File | None = None
+    known: File | None = None
+    _files: dict[Any, File] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def file(self) -> File:
+        """The file of the library, called as the user calls it; a table is looked at once."""
+        from grnf.io.files.file import File
+        from grnf.io.files.reading import file_of
+
+        about = {
+            name: self.options[name] for name in ("encoding", "header", "decimal") if name in self.options
+        }
+        if self.known is not None:
+            return file_of(self.known, self.format, about)[0]
+        key = (self.path, *about.items())
+        if key not in self._files:
+            self._files[key] = File(self.path, name=self.name, isolated=True, **about)
+        self._files[key].format = self.format
+        return self._files[key]
+
+    def _read(self, read: Any, options: Mapping[str, Any]) -> Any:
+        """Call a reader of the library."""
+        settings = {**self.options, **options}
+        if self.inputs:
+            return read(self.inputs, format=self.format, isolated=True, **settings)
+        return read(self.file, **settings)
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
-        """Yield the graphs one by one; with `yield_bad`, bad records too, in their places.
+        """Return the graphs one by one; with `yield_bad`, bad records too, in their places.
 
-        Options are those of the reader of the format, beside those of the source.
+        Options are those of the reader of the format, in addition to those of the source.
         """
         from grnf import io
 
-        on_error: Any = "yield" if yield_bad else "raise"
-        options = {**self.options, **options}
-        try:
-            where = self.inputs or self.path
-            for item in io.read_graphs(where, format=self.format, on_error=on_error, **options):
-                if isinstance(item, io.BadGraph):
-                    item = replace(item, reason=self._named(item.reason))
-                yield item
-        except GraphError as error:
-            raise GraphError(self._named(str(error))) from None
+        on_error = "yield" if yield_bad else "raise"
+        return self._read(io.read_graphs, {"on_error": on_error, **options})  # type: ignore[no-any-return]
 
     def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, RawGraph]]:
         """Yield graphs and their places; with on_error="skip" list those that cannot be read in `bad`."""
@@ -81,38 +98,22 @@ class Source:
                 yield index, item
 
     def read_blocks(self, size: int, *, yield_bad: bool = False, n_jobs: int | None = None) -> Iterator[Any]:
-        """Yield the graphs `size` at a time, column by column where the format is made of columns."""
+        """Yield the graphs `size` at a time, column by column if the format is made of columns."""
         from grnf import io
         from grnf.io.raw import sized
 
-        on_error: Any = "yield" if yield_bad else "raise"
-        settings: dict[str, Any] = {"format": self.format, "on_error": on_error, "n_jobs": n_jobs}
-        try:
-            read = io.read_blocks(self.inputs or self.path, block_size=size, **settings, **self.options)
-            for block in sized(read, size):
-                if isinstance(block, io.RawBatch):
-                    bad = {place: self._named(reason) for place, reason in block.bad.items()}
-                    yield replace(block, bad=bad) if bad else block
-                else:
-                    yield [
-                        replace(item, reason=self._named(item.reason))
-                        if isinstance(item, io.BadGraph)
-                        else item
-                        for item in block
-                    ]
-        except GraphError as error:
-            raise GraphError(self._named(str(error))) from None
-
-    def _named(self, text: str) -> str:
-        return text if self.inputs else text.replace(str(self.path), self.name)
+        settings = {"on_error": "yield" if yield_bad else "raise", "block_size": size, "n_jobs": n_jobs}
+        yield from sized(self._read(io.read_blocks, settings), size)
 
     def count(self) -> int | None:
         """Return how many graphs there are, where that can be told without reading them."""
         from grnf.io.files.ranges import ranges_of
+        from grnf.io.files.reading import FILE_OPTIONS
 
         try:
-            paths = self.inputs or (self.path,)
-            ranges = [each for path in paths for each in ranges_of(path, sys.maxsize, self.format)]
+            about = {name: self.options[name] for name in FILE_OPTIONS if name in self.options}
+            files: Any = self.inputs or (self.file,)
+            ranges = [each for file in files for each in ranges_of(file, sys.maxsize, self.format, **about)]
         except GraphError:  # what is wrong the reader says
             return None
         counts = [each.count for each in ranges if each.count is not None]
@@ -144,7 +145,7 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
 
     Standard input, "-", and pipes can be read only once: they are copied to disk meanwhile.
     """
-    from grnf.io.files.inputs import input_paths, is_several
+    from grnf.io.files.reading import input_paths, is_several
 
     format, options = format_and_options(format)
     names = [names] if isinstance(names, str) else list(names)

@@ -142,7 +142,7 @@ def _parsed(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise GraphError(f"{path} is no JSON file: {error}") from None
+        raise GraphError(f"{path} is not a JSON file: {error}") from None
 
 
 def _folds(content: Any, n_graphs: int, where: str) -> list[Fold]:
@@ -153,7 +153,7 @@ def _folds(content: Any, n_graphs: int, where: str) -> list[Fold]:
             for test, (inner,) in ((outer["test"], outer["model_selection"]) for outer in content)
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise GraphError(f"{where}: a list of {{test, model_selection}} is wanted ({error!r})") from None
+        raise GraphError(f"{where}: must be a list of {{test, model_selection}} ({error!r})") from None
     everything = np.arange(n_graphs)
     for number, fold in enumerate(folds, start=1):
         found = np.sort(np.concatenate([fold.train, fold.validation, fold.test]))

@@ -44,7 +44,7 @@ def check_graphs(
             if not isinstance(graph, Graph):
                 raise GraphError(f"{caller}[{index}] must be a grnf.Graph; got {type(graph).__name__}")
     if len(graphs) == 0:
-        raise GraphError(f"{caller} is empty: at least one graph is wanted")
+        raise GraphError(f"{caller} is empty: it must contain at least one graph")
     if isinstance(graphs, GraphBatch):
         graphs.require_widths(node_width, edge_width, caller)
         return graphs

@@ -1,4 +1,4 @@
-"""Graphs in and out: converters for objects of other libraries, readers and writers for files."""
+"""Doors: one converter or reader for each form that graphs come in, and writers for files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grnf.io.encode import AttributeEncoder
-    from grnf.io.files.blocks import read_blocks
     from grnf.io.files.formats import FORMATS, Format
-    from grnf.io.files.registry import guess_format, read_graphs, write_graphs
+    from grnf.io.files.reading import guess_format, read_blocks, read_graphs
     from grnf.io.files.tu import read_tu
+    from grnf.io.files.writing import write_graphs
     from grnf.io.from_tables import graphs_from_tables
     from grnf.io.objects import iter_raw, to_raw
     from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph
@@ -24,10 +24,10 @@ __all__ = [
 # Names are loaded when they are first used, so that `from grnf import GRNF` need not wait for file readers.
 _HOMES = {
     "FORMATS": "files.formats", "AttributeEncoder": "encode", "BadGraph": "raw", "Format": "files.formats",
-    "RawBatch": "raw", "RawColumn": "raw", "RawGraph": "raw", "read_blocks": "files.blocks",
-    "graphs_from_tables": "from_tables", "guess_format": "files.registry",
-    "iter_raw": "objects", "read_graphs": "files.registry", "read_tu": "files.tu", "to_raw": "objects",
-    "write_graphs": "files.registry",
+    "RawBatch": "raw", "RawColumn": "raw", "RawGraph": "raw", "read_blocks": "files.reading",
+    "graphs_from_tables": "from_tables", "guess_format": "files.reading",
+    "iter_raw": "objects", "read_graphs": "files.reading", "read_tu": "files.tu", "to_raw": "objects",
+    "write_graphs": "files.writing",
 }  # fmt: skip
 
 

@@ -351,7 +351,7 @@ class AttributeEncoder:
             for key, column in columns.items():
                 if isinstance(column, AnyCategory):
                     raise ValueError(
-                        f"unseen={self.unseen!r} wants the categories of column {key!r} as they were in fit, "
+                        f"unseen={self.unseen!r} needs the categories of column {key!r} as they were in fit, "
                         f"which unseen={before!r} did not learn: fit again with unseen={self.unseen!r}"
                     )
                 if isinstance(column, Categories):
@@ -625,4 +625,4 @@ def _from_json(value: Any) -> Hashable:
         return tuple(map(_from_json, value))
     if isinstance(value, (str, int, float)):
         return value
-    raise ValueError(f"{value!r:.60} is no category")
+    raise ValueError(f"{value!r:.60} is not a category")

@@ -117,10 +117,10 @@ def molecule_of_smiles(smiles: str) -> Any:
     """Read a SMILES string with RDKit, or say why it is none."""
     with quiet_rdkit(smiles) as chem:
         if not smiles.strip():
-            raise GraphError("an empty string is no molecule")
+            raise GraphError("an empty string is not a molecule")
         mol = chem.MolFromSmiles(smiles)
         if mol is None:
-            raise GraphError(f"{_shown(smiles)} is no SMILES of a molecule: {_problem(chem, smiles)}")
+            raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
     return mol
 
 

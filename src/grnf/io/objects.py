@@ -220,7 +220,7 @@ def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
     objects = graph_objects(graphs, caller=caller)
     objects = objects if isinstance(objects, GraphBatch | RawBatch | list) else list(objects)
     if not len(objects):
-        raise GraphError(f"{caller} is empty: at least one graph is wanted")
+        raise GraphError(f"{caller} is empty: it must contain at least one graph")
     return objects
 
 

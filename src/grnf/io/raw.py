@@ -167,7 +167,7 @@ def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
     if isinstance(graph, RawGraph):
         return graph
     if not isinstance(graph, Graph):
-        raise GraphError(f"a grnf.Graph or grnf.io.RawGraph is wanted; got {type(graph).__name__}")
+        raise GraphError(f"a graph must be a grnf.Graph or grnf.io.RawGraph, got {type(graph).__name__}")
     node_columns = {} if graph.node_attr is None else {"x": graph.node_attr}
     edge_columns = {} if graph.edge_attr is None else {"edge_attr": graph.edge_attr}
     return RawGraph(graph.n_nodes, graph.edges, node_columns, edge_columns, graph.directed)

@@ -195,7 +195,7 @@ def marginal_distance(
 def marginal_estimate(U: HiddenSums, activation: str = "tanh") -> DistanceEstimate:
     """Estimate d_P between the two graphs of U, with error bars."""
     if len(U) != 2:
-        raise ValueError(f"the hidden sums of two graphs are wanted; got {len(U)}")
+        raise ValueError(f"U must be the hidden sums of two graphs, got {len(U)}")
     found = [
         weight * terms[:, 0, 0] for terms, weight in _distance_terms(U.take([0]), U.take([1]), activation)
     ]

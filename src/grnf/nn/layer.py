@@ -157,7 +157,7 @@ class GRNFLayer(nn.Module):
         GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 10, 2: 6}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
-            raise ValueError(f"a fitted GRNF is wanted; got {grnf!r}. Call fit first")
+            raise ValueError(f"grnf must be a fitted GRNF, got {grnf!r}. Call fit first")
         if hasattr(grnf, "chosen_"):
             raise ValueError("the layer draws its features itself, so one with chosen features cannot be had")
         shared = ("heads", "hidden_channels", "hidden_activation", "activation", "basis", "adjacency_channel")

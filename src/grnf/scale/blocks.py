@@ -16,8 +16,7 @@ from grnf.estimators import GRNF, fit_stream
 from grnf.io.files.molecules import block_of_texts
 from grnf.io.files.parquet import FIELDS, block_of_rows
 from grnf.io.files.row_blocks import Layouts
-from grnf.io.files.streams import Source
-from grnf.io.files.survey import named_smiles
+from grnf.io.files.tables import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawBatch
 from grnf.io.vectors.blocks import arrow, vectors_array
@@ -27,7 +26,7 @@ __all__ = ["BlockEmbedder", "embed_block"]
 
 AT_ONCE = 1024
 """Rows that are embedded at a time, however many a block has."""
-BLOCK = Source("the block")
+BLOCK = "the block"
 """What the data are called in messages."""
 
 
@@ -94,7 +93,7 @@ class BlockEmbedder:
         if isinstance(block, Mapping):
             block = pa.table({name: pa.array(list(values)) for name, values in block.items()})
         if not isinstance(block, pa.Table):
-            raise GraphError(f"{type(block).__name__} is no block: an Arrow RecordBatch or Table is wanted")
+            raise GraphError(f"a block must be an Arrow RecordBatch or Table, got {type(block).__name__}")
         return self._table(block)
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:

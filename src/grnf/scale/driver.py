@@ -21,7 +21,7 @@ from grnf.collection import ON_ERROR
 from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.transformer import plain_params
-from grnf.io.files.inputs import Inputs
+from grnf.io.files.reading import Inputs
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION
 from grnf.io.vectors.writer import ShardWriter, side_file

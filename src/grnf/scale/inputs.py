@@ -12,11 +12,9 @@ from typing import IO, Any, cast
 
 from grnf._utils.files import is_pipe
 from grnf.errors import GraphError
-from grnf.io.files.blocks import blocks_of, read_blocks
+from grnf.io.files.file import File
 from grnf.io.files.formats import FORMATS
-from grnf.io.files.inputs import Inputs, input_paths, is_several
-from grnf.io.files.registry import format_of
-from grnf.io.files.streams import Source
+from grnf.io.files.reading import Inputs, blocks_of, file_of, format_of, input_paths, is_several, read_blocks
 from grnf.io.files.tu import is_tu_folder
 from grnf.io.raw import RawBatch, sized
 
@@ -41,7 +39,7 @@ class RunInputs:
     paths : list of Path
     sha256 : dict of str to str
         The checksum of each file.
-    source : Source or None
+    source : File or None
         The file, if there is only one: looking at its first bytes again does not open it.
 
     Examples
@@ -89,8 +87,8 @@ class RunInputs:
         if self.source is None:
             where = self.paths if self._several else self.paths[0]
             return sized(read_blocks(where, format=format, **more, **(options or {})), size)
-        entry = format_of(self.source, format)
-        return sized(blocks_of(self.source, entry, options=dict(options or {}), **more), size)
+        file, options = file_of(self.source, format, options)
+        return sized(blocks_of(file, format_of(file), options=options, **more), size)
 
     def files(self) -> list[Path]:
         """Return all files; TU folders stay whole, of other folders all files of known formats."""
@@ -100,18 +98,18 @@ class RunInputs:
         return found
 
 
-class _Known(Source):
+class _Known(File):
     """A file whose first bytes are known; it is opened only to read beyond them."""
 
     def __init__(self, path: Path, name: str, head: bytes) -> None:
-        super().__init__(path)
-        self.name, self.head = name, head
+        super().__init__(path, name=name)
+        self.head = head
 
-    def begins_with(self, letters: bytes) -> bool:
+    def begins_with(self, *starts: bytes) -> bool:
         """Look at the first bytes."""
-        return self.head.startswith(letters)
+        return self.head.startswith(starts)
 
-    def _open_as_it_is(self) -> AbstractContextManager[IO[bytes]]:
+    def _open_packed(self) -> AbstractContextManager[IO[bytes]]:
         return cast("IO[bytes]", io.BufferedReader(_Continued(self.path, self.head), HEAD))
 
 

@@ -15,11 +15,10 @@ from typing import Any
 from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.estimators import embed_stream
-from grnf.io.files.inputs import named_block, titles
+from grnf.io.files.file import File
 from grnf.io.files.ranges import Range, ranges_of, read_range
-from grnf.io.files.registry import format_of
-from grnf.io.files.streams import Source
-from grnf.io.files.survey import first_rows, named_smiles, smiles_by_content
+from grnf.io.files.reading import file_of, format_of, named_block, titles
+from grnf.io.files.tables import table_of
 from grnf.io.raw import Cell, RawBatch, sized
 from grnf.io.vectors.blocks import Kind, Layout
 from grnf.io.vectors.writer import shard_file
@@ -140,6 +139,7 @@ def shards_of(
     """
     names: list[str | None] = [None] if len(files) == 1 else [*titles(files)]
     shards: list[Shard] = []
+    told: dict[str, dict[str, Any]] = {}
     waiting: list[tuple[Range, str | None]] = []
     load = 0.0
 
@@ -152,14 +152,16 @@ def shards_of(
         load = 0.0
 
     for path, title in zip(files, names, strict=True):
-        for each in ranges_of(path, size, format):
+        file, _ = file_of(path, format, options)
+        told[str(path)] = _options(file, options)
+        for each in ranges_of(file, size):
             weight = _weight(each, size)
             if load + weight > 1:
                 close()
             waiting.append((each, title))
             load += weight
     close()
-    return shards, {str(path): _options(path, format, options) for path in files}
+    return shards, told
 
 
 def _weight(each: Range, size: int) -> float:
@@ -171,13 +173,10 @@ def _weight(each: Range, size: int) -> float:
     return sum(file.stat().st_size for file in files) / BYTES
 
 
-def _options(path: Path, format: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    source = Source(path)
-    if format_of(source, format).name != "smiles" or "column" in options:
+def _options(file: File, options: Mapping[str, Any]) -> dict[str, Any]:
+    if format_of(file).name != "smiles" or "column" in options:
         return dict(options)
-    columns, rows = first_rows(source)
-    found = named_smiles(columns, None, source) or smiles_by_content(columns, rows, source)
-    return {**options, "column": found}
+    return {**options, "column": table_of(file).smiles_column()}
 
 
 def read_shard(

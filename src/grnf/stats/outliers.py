@@ -281,14 +281,14 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             if len(rows) <= self.n_neighbors:
                 raise GraphError(
                     f"{len(rows)} graphs show what is normal (the others are held out), and n_neighbors="
-                    f"{self.n_neighbors} wants more: give more graphs, or a smaller n_neighbors or held_out"
+                    f"{self.n_neighbors} needs more. Give more graphs, or a smaller n_neighbors or held_out"
                 )
             self._longest = float(np.linalg.norm(rows, axis=1).max())
             return _brute(rows)
         fitted = clone(self.detector).fit(rows)
         if not (hasattr(fitted, "score_samples") or hasattr(fitted, "decision_function")):
             raise ValueError(
-                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor wants novelty=True"
+                f"{type(fitted).__name__} cannot score new samples; LocalOutlierFactor needs novelty=True"
             )
         return fitted
 

@@ -206,7 +206,7 @@ def k_sample_test(
     """
     samples = list(samples)
     if len(samples) < 2:
-        raise GraphError(f"at least two samples are wanted; got {len(samples)}")
+        raise GraphError(f"a test needs at least two samples, got {len(samples)}")
     descriptor = GraphDescriptor(n_components, views=views, random_state=random_state)
     names = [f"samples[{place}]" for place in range(len(samples))]
     found, pooled = pooled_views(samples, names, descriptor)

@@ -4,7 +4,6 @@ import pytest
 
 from grnf import GRNF, GraphError
 from grnf.io import BadGraph, guess_format, read_graphs
-from grnf.io.files import limits, streams
 
 CONTROL_FLOW = r"""
 # made by a compiler
@@ -105,10 +104,8 @@ def test_strict_graphs_have_each_edge_once(tmp_path, kind, arrow, left):
     assert len(plain.edges) == 4
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 7, 2**18])
-def test_several_graphs_in_pieces_of_any_length(tmp_path, monkeypatch, chunk):
+def test_several_graphs(tmp_path):
     (whole,) = read(tmp_path, CONTROL_FLOW)
-    monkeypatch.setattr(streams, "CHUNK", chunk)
     found = read(tmp_path, CONTROL_FLOW * 2 + "graph second{a--<x<y>z>--b}digraph{-1->2.5}")
     assert [graph.graph_id for graph in found] == [whole.graph_id] * 2 + ["second", None]
     assert all(columns(graph) == columns(whole) for graph in found[:2])
@@ -116,14 +113,14 @@ def test_several_graphs_in_pieces_of_any_length(tmp_path, monkeypatch, chunk):
 
 
 FAULTS = {
-    "a -> b": "line 2: '->' in a graph whose edges are written '--'",
-    "a -- ": "'}' where a name or a value is wanted",
-    "a [x=]": "']' where a name or a value is wanted",
-    "a -- node": "'node' where a name",
-    "a ~ b": "'~ b",
-    "1a": "'1a",
-    'a + "b"': "'+' where",
-    '"a" + b': "'b' where a text in quotes",
+    "a -> b": "line 2: expected '--' between the nodes of a graph, got '->'",
+    "a -- ": "expected a name or a value, got '}'",
+    "a [x=]": "expected a name or a value, got ']'",
+    "a -- node": "got 'node'",
+    "a ~ b": "got '~'",
+    "1a": "got '1'",
+    'a + "b"': "got '+'",
+    '"a" + b': "expected a text in quotes after '+', got 'b'",
     "{" * 70 + "}" * 70: "nested more than 64 deep",
     "subgraph s {"
     + " ".join(map(str, range(1001)))
@@ -133,15 +130,15 @@ FAULTS = {
 
 @pytest.mark.parametrize("body", FAULTS)
 def test_faults(tmp_path, body):
+    """A damaged file is one error; the graphs before it are read."""
     text = f"graph one {{ a }}\ngraph two {{ {body} }}\ngraph three {{ c }}"
     with pytest.raises(GraphError) as error:
         read(tmp_path, text)
     assert FAULTS[body] in str(error.value)
-    assert "a.dot: line " in str(error.value)
+    assert error.value.where == f"{tmp_path / 'a.dot'}, line 2"
     found = read(tmp_path, text, on_error="yield")
-    assert [isinstance(graph, BadGraph) for graph in found] == [False, True, False]
+    assert [isinstance(graph, BadGraph) for graph in found] == [False, True]
     assert FAULTS[body] in found[1].reason
-    assert found[2].graph_id == "three"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +146,7 @@ def test_faults(tmp_path, body):
     ["hello", "digraph", "graph {", "graph { a -- b", 'graph { "a }', "graph { <a> -- <b }", "graph { /* }"],
 )
 def test_files_that_end_too_early(tmp_path, text):
-    with pytest.raises(GraphError, match=r"a\.dot: line 1: .*wanted|cut off"):
+    with pytest.raises(GraphError, match=r"a\.dot, line 1: expected .*, got"):
         read(tmp_path, text)
     found = read(tmp_path, "graph { a }" + text, on_error="yield")
     assert [isinstance(graph, BadGraph) for graph in found] == [False, True]
@@ -159,9 +156,7 @@ def test_an_empty_file_has_no_graphs(tmp_path):
     assert read(tmp_path, "// nothing\n") == []
 
 
-def test_texts_without_end_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("grnf.io.files.dot.LARGEST_DOCUMENT", 1000)
-    monkeypatch.setattr(streams, "CHUNK", 100)
-    with pytest.raises(GraphError, match="text or comment of more than 1000 letters"):
+def test_documents_that_unpack_to_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr("grnf.io.files.file.LARGEST_DOCUMENT", 1000)
+    with pytest.raises(GraphError, match="more than 1000 bytes"):
         read(tmp_path, 'graph { "' + "a" * 5000)
-    assert limits.LARGEST_DOCUMENT > 1000

@@ -12,7 +12,8 @@ import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, RawGraph, read_graphs, read_tu, write_graphs
-from grnf.io.files import gml, json_stream, limits, streams
+from grnf.io.files import file as files
+from grnf.io.files import limits, node_link
 
 INDICATOR = "DS_graph_indicator.txt"
 
@@ -152,14 +153,22 @@ def test_truncated_and_damaged_gzip(tmp_path):
 
 
 def test_one_graph_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_stream, "LARGEST_DOCUMENT", 10**6)
-    monkeypatch.setattr(gml, "LARGEST_DOCUMENT", 10**6)
+    monkeypatch.setattr(node_link, "LARGEST_DOCUMENT", 10**6)
+    monkeypatch.setattr(files, "LARGEST_DOCUMENT", 10**6)
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'[{"nodes": [' + b"0," * 10**7))
-    with pytest.raises(GraphError, match="one graph of more than 1000000 characters"):
+    with pytest.raises(GraphError, match="one graph of more than 1000000 bytes"):
         list(read_graphs(tmp_path / "a.json.gz"))
-    (tmp_path / "a.gml.gz").write_bytes(gzip.compress(b'graph [ label "' + b"0," * 10**7))
-    with pytest.raises(GraphError, match="one text or comment of more than 1000000 letters"):
-        list(read_graphs(tmp_path / "a.gml.gz"))
+    for name, start in (("a.gml.gz", b'graph [ label "'), ("a.graphml.gz", b"<graphml>")):
+        (tmp_path / name).write_bytes(gzip.compress(start + b"0," * 10**7))
+        with pytest.raises(GraphError, match="the document has more than 1000000 bytes"):
+            list(read_graphs(tmp_path / name))
+
+
+def test_documents_that_are_bombs(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "SMALL_MEMBER", 10**5)
+    (tmp_path / "a.graphml.gz").write_bytes(gzip.compress(b"<graphml>" + b" " * 10**7))
+    with pytest.raises(GraphError, match="held in memory as a whole"):
+        list(read_graphs(tmp_path / "a.graphml.gz"))
 
 
 def test_entries_of_no_bytes(tmp_path):
@@ -279,14 +288,14 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch, name, room):
 
     path = tmp_path / f"a{FORMATS[name].suffixes[0]}"
     path.write_bytes(b"the old file")
-    genuine = streams.atomic_write
+    genuine = files.atomic_write
 
     @contextmanager
     def full(path, mode):
         with genuine(path, mode) as file:
             yield FullDisk(file, room)
 
-    monkeypatch.setattr(streams, "atomic_write", full)
+    monkeypatch.setattr(files, "atomic_write", full)
     graph = Graph(100, [(i, j) for i in range(60) for j in range(i)], directed=name == "digraph6")
     with pytest.raises(OSError, match="No space left"):
         write_graphs(path, [graph], format=name)

@@ -122,12 +122,15 @@ def test_values_of_gexf(tmp_path):
 @pytest.mark.parametrize(
     ("inner", "message"),
     [
-        ("<nodes><node id='a'><nodes><node id='b'/></nodes></node></nodes>", "<node> within <node>"),
-        ("<edges><edge source='a' target='a' type='mutual'/></edges>", "edges of type 'mutual'"),
-        ("<attvalue for='0' value='1'/>", "outside of nodes"),
-        ("<nodes><node id='a'><attvalue for='0' value='1'/></node></nodes>", "no <attribute> with id '0'"),
-        ("<attributes/>", "<attributes> has no 'class'"),
-        ("</graph><graph>", "a second <graph>"),
+        ("<nodes><node id='a'/><node id='a'/></nodes>", "node 'a' stands twice"),
+        ("<edges><edge source='a' target='a'/></edges>", "there is no node 'a'"),
+        ("<nodes><node id='a'/></nodes><edges><edge source='a' target='a' type='mutual'/></edges>", "mutual"),
+        (
+            "<nodes><node id='a'><attvalues><attvalue for='0' value='1'/></attvalues></node></nodes>",
+            "for=0",
+        ),
+        ("<attributes/>", "networkx cannot read it"),
+        ("</graph><graph>", "one <graph> in a file, found 2"),
     ],
 )
 def test_damage_in_gexf(tmp_path, inner, message):

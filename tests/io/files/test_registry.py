@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from grnf import Graph, GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
+from grnf.io.files.formats import table_of_formats
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set
 
@@ -18,13 +20,18 @@ PATH = Graph(3, [(0, 1), (1, 2)])
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
 def test_the_table_of_formats(entry):
     assert entry.description
-    assert entry.can_read
     for suffix in entry.suffixes:
         if entry.name not in ("smiles", "edge-table", "matrices"):  # told apart by what they hold
             assert guess_format(f"somewhere/file{suffix}") == entry.name
             assert guess_format(f"FILE{suffix.upper()}") == entry.name
             if entry.text:
                 assert guess_format(f"file{suffix}.gz") == entry.name
+
+
+def test_the_table_of_formats_stands_in_the_documentation():
+    text = (Path(__file__).parents[3] / "docs" / "guides" / "files.md").read_text()
+    for row in table_of_formats():
+        assert f"| {' | '.join(row)} |\n" in text
 
 
 @pytest.mark.parametrize("name", ["file", "file.docx", "file.gz", "file.npz.gz", "file.zip.gz", "-"])
@@ -45,11 +52,11 @@ def test_wrong_arguments(tmp_path):
         read_graphs(tmp_path / "a.g6", on_error="skip")
     with pytest.raises(GraphError, match="format graph6-npy is read only; write one of parquet"):
         write_graphs(tmp_path / "a.npy", [PATH])
-    with pytest.raises(GraphError, match="gexf has one graph a file"):
+    with pytest.raises(GraphError, match="gexf has one graph per file"):
         write_graphs(tmp_path / "a.gexf", [PATH, PATH])
-    with pytest.raises(GraphError, match=r"a grnf.Graph or grnf.io.RawGraph is wanted; got str"):
+    with pytest.raises(GraphError, match=r"must be a grnf.Graph or grnf.io.RawGraph, got str"):
         write_graphs(tmp_path / "a.npz", ["C"])
-    with pytest.raises(GraphError, match="graph 0 could not be read: why"):
+    with pytest.raises(GraphError, match="graph 0: it could not be read: why"):
         write_graphs(tmp_path / "a.npz", [BadGraph(None, 0, "why")])
     with pytest.raises(GraphError, match="graph 0: node column 'x' has 1 entries for 3 nodes"):
         write_graphs(tmp_path / "a.npz", [RawGraph(3, np.array([[0, 1]]), {"x": np.zeros(1)})])
@@ -112,7 +119,7 @@ def test_parquet_tables_are_known_by_their_content(tmp_path):
 
 
 def test_folders_that_are_unclear(tmp_path):
-    with pytest.raises(GraphError, match="files of one format are wanted, found none"):
+    with pytest.raises(GraphError, match="expected files of one format, found none"):
         read_graphs(tmp_path)
     write_graphs(tmp_path / "a.g6", [PATH])
     write_graphs(tmp_path / "a.gml", [PATH])

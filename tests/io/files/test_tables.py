@@ -82,7 +82,7 @@ def test_words_are_no_molecules(tmp_path, columns, message):
 
 def test_two_columns_of_molecules(tmp_path):
     path = table(tmp_path, ".csv", pd.DataFrame({"drug": ["CC(=O)O"], "solvent": ["CS(C)=O"]}))
-    with pytest.raises(GraphError, match=r"the columns .* all hold SMILES; name one"):
+    with pytest.raises(GraphError, match=r"the columns .* all hold SMILES. Name one"):
         list(read_graphs(path))
     assert [graph.n_nodes for graph in read_graphs(path, column="solvent")] == [4]
 
@@ -114,7 +114,8 @@ def test_rows_with_a_wrong_number_of_fields(tmp_path, text):
 def test_a_row_in_another_encoding(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"SMILES,name\nC,caf\xe9\nCC,tea\n")
     bad, good = read_graphs(tmp_path / "a.csv", on_error="yield")
-    assert "a.csv, line 2: the line: byte 5 is not UTF-8" in bad.reason
+    assert "a.csv, line 2: byte 5 is not UTF-8" in bad.reason
+    assert "--encoding latin-1" in bad.reason
     assert good.n_nodes == 2
 
 
@@ -177,8 +178,8 @@ def test_columns_can_be_named(tmp_path):
             "graph 'a': this graph is not in the table",
         ),
         ("graph_id,source\n1,2\n", None, "no column of target"),
-        ("source,target\n1,2\n", "graph_id,node\na,1\n", "one has a column of graphs alone"),
-        ("graph_id,source,target\na,1,2\n", "node\n1\n", "one has a column of graphs alone"),
+        ("source,target\n1,2\n", "graph_id,node\na,1\n", "only one has a column of graphs"),
+        ("graph_id,source,target\na,1,2\n", "node\n1\n", "only one has a column of graphs"),
         ("x," * 10**6 + "source,target\n", None, "line 1: the line is longer than"),
     ],
 )

@@ -120,7 +120,7 @@ def test_direction_in_a_table_of_edges(tmp_path):
     assert [graph.directed for graph in read_graphs(path, directed=True)] == [True, False, True]
     assert all(not graph.edge_columns for graph in read_graphs(path))
     path.write_text("graph,u,v,directed\na,1,2,perhaps\n")
-    with pytest.raises(GraphError, match="line 2: column 'directed' is 'perhaps'"):
+    with pytest.raises(GraphError, match="line 2: column 'directed' must be true or false, got 'perhaps'"):
         list(read_graphs(path))
 
 

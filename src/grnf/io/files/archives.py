@@ -23,12 +23,12 @@ def open_archive(file: IO[bytes], name: str) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
-        raise GraphError(f"{name}: damaged zip file: {error}") from None
+        raise GraphError(f"damaged zip file: {error}", where=name) from None
     size = file.seek(0, 2)
     for member in archive.infolist():
         _check_member(member, name)
         if member.header_offset + member.compress_size > size:
-            raise GraphError(f"{name}: {member.filename!r} is damaged: it would end behind the archive")
+            raise GraphError(f"{member.filename!r} is damaged: it would end behind the archive", where=name)
     return archive
 
 
@@ -66,7 +66,7 @@ class Member:
             self.size = archive.getinfo(member).file_size
             self.stream = archive.open(member)
         except DAMAGE as error:
-            raise GraphError(f"{self.where} is damaged: {error}") from None
+            raise GraphError(f"damaged: {error}", where=self.where) from None
         except RuntimeError:
             raise GraphError(f"{self.where} is encrypted; unpack it first") from None
 
@@ -75,7 +75,7 @@ class Member:
         try:
             return self.stream.read(count)
         except DAMAGE as error:
-            raise GraphError(f"{self.where} is damaged: {error}") from None
+            raise GraphError(f"damaged: {error}", where=self.where) from None
 
     def close(self) -> None:
         """Stop reading."""

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.archives import Member, new_member, open_archive
+from grnf.io.files.file import File
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
-from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["read_npz", "read_npz_blocks", "write_npz"]
@@ -116,13 +116,13 @@ def _kind(key: str) -> str:
     return KINDS.get(key, "i")
 
 
-def read_npz(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of an npz file that `write_graphs` wrote, some numbers of each array at a time."""
     for chunk in _chunks(source):
         yield from chunk.graphs(on_error)
 
 
-def read_npz_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+def read_npz_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of an npz file as blocks; graphs with columns of their own one by one."""
     layouts = Layouts()
     for chunk in _chunks(source):
@@ -132,7 +132,7 @@ def read_npz_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[
             yield list(chunk.graphs(on_error))
 
 
-def _chunks(source: Source) -> Iterator[_Chunk]:
+def _chunks(source: File) -> Iterator[_Chunk]:
     name = str(source)
     with source.open_seekable() as file, open_archive(file, name) as archive, ExitStack() as stack:
         members = set(archive.namelist())
@@ -145,7 +145,9 @@ def _chunks(source: Source) -> Iterator[_Chunk]:
             stack.callback(member.close)
             array = ArrayStream(member, member.size, f"{name}: {key}")
             if array.dtype.kind != _kind(key) or len(array.shape) != (key != "grnf_format"):
-                raise GraphError(f"{name}: {key} has type {array.dtype} and {len(array.shape)} dimensions")
+                raise GraphError(
+                    f"{key} has type {array.dtype} and {len(array.shape)} dimensions", where=name
+                )
             return array
 
         version = opened("grnf_format").take(1)[0]
@@ -191,9 +193,9 @@ class _Chunk:
             (f"{self.name}, graph {self.first + index}", self.texts.get(row["graph_id"]), row)
             for index, row in enumerate(self._rows())
         )
-        graphs = each_record(records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error)
-        for graph in graphs:
-            yield replace(graph, index=graph.index + self.first) if isinstance(graph, BadGraph) else graph
+        return each_record(
+            records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error, self.first
+        )
 
     def block(self, layouts: Layouts) -> RawBatch:
         """Return the graphs column by column, if all have the same columns."""
@@ -239,17 +241,19 @@ def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStrea
     n_graphs = streams["num_nodes"].length
     for key in (*COUNTS, *FLAGS):
         if streams[key].length != n_graphs:
-            raise GraphError(f"{name}: {key} has {streams[key].length} entries for {n_graphs} graphs")
+            raise GraphError(f"{key} has {streams[key].length} entries for {n_graphs} graphs", where=name)
     totals = dict.fromkeys(LONG, 0)
     for start in range(0, n_graphs, AT_ONCE):
         block = {key: array.take(min(AT_ONCE, n_graphs - start)) for key, array in counts.items()}
         if any((values < 0).any() or (values >= 2**31).any() for values in block.values()):
-            raise GraphError(f"{name}: a negative number of nodes, edges or columns, or one beyond 2**31")
+            raise GraphError("a negative number of nodes, edges or columns, or one beyond 2**31", where=name)
         for key, sizes in _sizes(block).items():
             totals[key] += int(sizes.astype(object).sum()) if sizes.max() >= 2**40 else int(sizes.sum())
     for key, total in totals.items():
         if total != streams[key].length:
-            raise GraphError(f"{name}: {key} has {streams[key].length} entries, the graphs speak of {total}")
+            raise GraphError(
+                f"{key} has {streams[key].length} entries, the graphs speak of {total}", where=name
+            )
 
 
 def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
@@ -280,11 +284,11 @@ class _Texts:
         for start in range(0, ends.length, AT_ONCE):
             block = ends.take(min(AT_ONCE, ends.length - start)).astype(np.int64)
             if (np.diff(block, prepend=last) < 0).any():
-                raise GraphError(f"{name}: text_ends does not fit to text")
+                raise GraphError("text_ends does not fit to text", where=name)
             last = int(block[-1])
             self.ends.write(block.tobytes())
         if last != text.length:
-            raise GraphError(f"{name}: text_ends does not fit to text")
+            raise GraphError("text_ends does not fit to text", where=name)
         self.known = lru_cache(maxsize=2**15)(self._find)
 
     def get(self, code: int) -> str | None:

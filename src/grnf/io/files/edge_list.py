@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
-from grnf.io.files.streams import Source, decoded
 from grnf.io.raw import RawGraph, checked_raw
 
 __all__ = ["read_edge_list", "write_edge_list"]
@@ -24,12 +24,12 @@ __all__ = ["read_edge_list", "write_edge_list"]
 HEADER = re.compile(r"# grnf: (\d{1,18}) nodes(, directed)?$")
 
 
-def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[RawGraph]:
+def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[RawGraph]:
     """Yield the graph of an edge list; nodes are numbered in the order in which the file names them.
 
     Parameters
     ----------
-    source : Source
+    source : File
     directed : bool, optional
         Whether edges have a direction; by default what the file says, undirected where it says nothing.
     """
@@ -54,7 +54,9 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
                 ends.append(number(fields[1], len(numbers)))
                 continue
             if len(fields) not in (2, 3):
-                raise GraphError(f"{len(fields)} fields; 'source target' or 'source target weight' is wanted")
+                raise GraphError(
+                    f"expected 'source target' or 'source target weight', got {len(fields)} fields"
+                )
             for name in fields[:2]:
                 ends.append(number(name, len(numbers)) if n_nodes is None else _index(name, n_nodes))
             if len(fields) == 3:
@@ -62,7 +64,7 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
             if len(weights) not in (0, len(ends) // 2):
                 raise GraphError("some lines have a weight and some have none")
         except GraphError as error:
-            raise GraphError(f"{source}, line {line_number}: {error}") from None
+            raise error.located(where=f"{source}, line {line_number}") from None
     try:
         yield checked_raw(
             len(numbers) if n_nodes is None else n_nodes,
@@ -71,7 +73,7 @@ def read_edge_list(source: Source, *, directed: bool | None = None) -> Iterator[
             directed=says_directed if directed is None else directed,
         )
     except GraphError as error:
-        raise GraphError(f"{source}: {error}") from None
+        raise error.located(where=str(source)) from None
 
 
 def _fields(text: str) -> list[str]:
@@ -90,7 +92,7 @@ def _weight(text: str) -> float:
     try:
         weight = float(text)
     except ValueError:
-        raise GraphError(f"the weight {text[:40]!r} is no number") from None
+        raise GraphError(f"the weight {text[:40]!r} is not a number") from None
     if not np.isfinite(weight):
         raise GraphError(f"the weight {text} is not finite")
     return weight

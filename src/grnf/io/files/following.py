@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from grnf.errors import GraphError
+from grnf.io.files.file import CHUNK, GZIP, File, too_long
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.files.streams import BYTE_ORDER_MARK, CHUNK, GZIP, Source
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
@@ -53,24 +53,18 @@ class Position:
         return asdict(self)
 
 
-class _Lines(Source):
-    """Some lines of a source, as readers take them."""
+class _Lines(File):
+    """Some lines of a file, as readers take them."""
 
     def __init__(self, name: str, lines: list[bytes], first: int) -> None:
-        super().__init__("-")
-        self.name, self.held, self.first = name, lines, first
+        super().__init__("-", name=name)
+        self.held, self.first = lines, first
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
         for number, line in enumerate(self.held, start=self.first + 1):
-            line = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             line = line.rstrip(b"\r\n")
-            if len(line) > limit:
-                yield (
-                    number,
-                    GraphError(f"the line is longer than {limit} bytes: is the format the right one?"),
-                )
-            else:
-                yield number, line
+            yield number, too_long(limit) if len(line) > limit else line
 
 
 def follow_graphs(
@@ -133,7 +127,7 @@ def _opened(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
             if position.offset and _digest(before) != position.digest:
                 raise GraphError(
                     f"{title} is not the file that was read before, up to byte {position.offset}: it was "
-                    "cut, replaced or changed. Begin anew with another state, or bring the file back"
+                    "cut, replaced or changed. Start over with another state, or restore the file"
                 )
             if not position.whole and file.read(1) not in (b"", b"\n", b"\r"):
                 raise GraphError(

@@ -1,23 +1,27 @@
-"""The table of file formats: names, suffixes, what each carries, who reads and writes it."""
+"""The table of file formats: names, suffixes, which library reads each, what is carried and what is lost."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
+from grnf.io.files.documents import (
+    read_gexf,
+    read_gml,
+    read_graphml,
+    write_gexf,
+    write_gml,
+    write_graphml,
+)
 from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
-from grnf.io.files.edge_table import read_edge_table
-from grnf.io.files.edge_table_write import changed_in_tables, write_edge_table
+from grnf.io.files.edge_table import changed_in_tables, read_edge_table, write_edge_table
 from grnf.io.files.excel import EXCEL_SUFFIXES
-from grnf.io.files.gexf import read_gexf, write_gexf
-from grnf.io.files.gml import read_gml, write_gml
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
-from grnf.io.files.graphml import read_graphml, write_graphml
-from grnf.io.files.gspan import read_gspan
 from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
     changed_in_smiles,
@@ -38,7 +42,7 @@ from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
 from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format"]
+__all__ = ["FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "table_of_formats"]
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
 STRUCTURE: frozenset[str] = frozenset()
@@ -55,33 +59,38 @@ class Format:
 
     Parameters
     ----------
-    name : str
-    description : str
+    name, description : str
     suffixes : tuple of str
         How its files end. Text formats are also read and written with .gz after that.
     reader, writer : callable or None
-        reader(source, **options) yields graphs, writer(file, graphs) writes them.
+        reader(file, **options) yields graphs, writer(file, graphs) writes them.
+    library : str
+        What reads its files.
+    lost : str
+        What of a graph does not come back from a file that was written.
+    streaming : bool
+        Whether memory does not grow with the file.
     carries : frozenset of str
-        What its writer keeps beside the edges: "attributes" or only the edge column "weight", "directed",
+        What its writer keeps next to the edges: "attributes" or only the edge column "weight", "directed",
         "y", "graph_id".
     text : bool
     one_graph : bool
         Whether a file holds one graph.
-    record_wise : bool
-        Whether reading goes on after a bad graph (`on_error="yield"`).
+    may_be_empty : bool
+        Whether a file of 0 bytes is a valid one.
     fits : callable, optional
-        fits(name, values) tells whether its writer keeps a column, where it keeps some.
+        fits(name, values) tells whether its writer keeps a column, if it keeps some.
     path_writer : callable, optional
-        path_writer(path, graphs) writes several files, or a folder where the path has none of the suffixes.
+        path_writer(path, graphs) writes several files, or a folder if the path has none of the suffixes.
     changes : callable, optional
         changes(graph) names what comes back as something else from among all that is kept.
     reorder : callable, optional
-        reorder(graph) numbers the nodes as its writer does, where that is not the order that they have.
+        reorder(graph) numbers the nodes as its writer does, if that is not the order that they have.
     blocks : callable, optional
-        blocks(source, on_error=...) yields the graphs column by column, some at a time.
+        blocks(file, on_error=...) yields the graphs column by column, some at a time.
     cut : "rows", "lines" or "table", optional
         How a file can be read from the middle: by the rows of Parquet, by lines, or by lines after a header
-        (or rows, where the table is Parquet). None: from the beginning only.
+        (or rows, if the table is Parquet). None: from the beginning only.
     """
 
     name: str
@@ -89,10 +98,13 @@ class Format:
     suffixes: tuple[str, ...]
     reader: Callable[..., Iterator[RawGraph] | Iterator[RawGraph | BadGraph]]
     writer: Callable[..., None] | None = None
+    library: str = "grnf"
+    lost: str = "nothing"
+    streaming: bool = True
     carries: frozenset[str] = STRUCTURE
     text: bool = True
     one_graph: bool = False
-    record_wise: bool = False
+    may_be_empty: bool = False
     fits: Callable[[str, Any], bool] | None = None
     path_writer: Callable[[Path, Iterator[RawGraph]], None] | None = None
     changes: Callable[[RawGraph], list[str]] | None = None
@@ -101,83 +113,126 @@ class Format:
     cut: Literal["rows", "lines", "table"] | None = None
 
     @property
-    def can_read(self) -> bool:
-        """Whether files of this format can be read: all can."""
-        return True
-
-    @property
     def can_write(self) -> bool:
         """Whether files of this format can be written."""
         return self.writer is not None or self.path_writer is not None
+
+    @property
+    def record_wise(self) -> bool:
+        """Whether reading continues after a bad graph (`on_error="yield"`)."""
+        return "on_error" in inspect.signature(self.reader).parameters
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several processes can share the reading of blocks."""
+        return self.blocks is not None and "n_jobs" in inspect.signature(self.blocks).parameters
+
+    @property
+    def options(self) -> dict[str, bool]:
+        """What its reader can be told, and whether that is true or false."""
+        return {
+            name: str(parameter.annotation).startswith("bool")
+            for name, parameter in inspect.signature(self.reader).parameters.items()
+            if parameter.kind == parameter.KEYWORD_ONLY and name != "on_error"
+        }
 
 
 def _table(*formats: Format) -> dict[str, Format]:
     return {entry.name: entry for entry in formats}
 
 
-def _record_wise(name: str, description: str, suffixes: tuple[str, ...], reader: Any, **more: Any) -> Format:
-    return Format(name, description, suffixes, reader, record_wise=True, **more)
-
-
-_MOLECULES = {"fits": fits_smiles, "changes": changed_in_smiles, "reorder": in_smiles_order}
+_MOLECULES: dict[str, Any] = {
+    "fits": fits_smiles,
+    "changes": changed_in_smiles,
+    "reorder": in_smiles_order,
+}
+_LINES: dict[str, Any] = {"may_be_empty": True, "cut": "lines"}
 
 FORMATS: dict[str, Format] = _table(
-    _record_wise(
+    Format(
         "parquet",
-        "one row per graph, with the columns of Hugging Face graph data sets",
+        "one row per graph, with the columns of Hugging Face graph datasets",
         (".parquet", ".pq"),
         read_parquet,
-        writer=write_parquet,
+        write_parquet,
+        library="pyarrow",
         blocks=read_parquet_blocks,
         carries=EVERYTHING,
         text=False,
         cut="rows",
     ),
-    _record_wise(
+    Format(
         "npz",
         "all graphs as concatenated numpy arrays",
         (".npz",),
         read_npz,
-        writer=write_npz,
+        write_npz,
         blocks=read_npz_blocks,
         carries=EVERYTHING,
         text=False,
     ),
-    _record_wise(
+    Format(
         "jsonl",
-        "one node-link JSON object, or Hugging Face row, a line",
+        "one node-link JSON object, or Hugging Face row, per line",
         (".jsonl", ".ndjson"),
         read_json_lines,
-        writer=write_json_lines,
+        write_json_lines,
+        library="json",
+        lost="types of numbers",
         carries=EVERYTHING,
-        cut="lines",
+        **_LINES,
     ),
-    _record_wise(
+    Format(
         "json",
         'node-link JSON of networkx and D3: a graph, a list of graphs, or {"graphs": [...]}',
         (".json",),
         read_json,
-        writer=write_json,
+        write_json,
+        library="ijson",
+        lost="types of numbers",
         carries=EVERYTHING,
     ),
-    _record_wise(
+    Format(
         "graphml",
         "GraphML",
         (".graphml", ".xml"),
         read_graphml,
-        writer=write_graphml,
+        write_graphml,
+        library="networkx",
+        lost="the order of edges",
+        streaming=False,
         carries=EVERYTHING,
     ),
-    _record_wise("gml", "GML", (".gml",), read_gml, writer=write_gml, carries=EVERYTHING),
-    _record_wise("dot", "DOT of Graphviz, graphs and digraphs", (".dot", ".gv"), read_dot),
+    Format(
+        "gml",
+        "GML",
+        (".gml",),
+        read_gml,
+        write_gml,
+        library="networkx",
+        lost="the order of edges; truth values become 0 and 1",
+        streaming=False,
+        carries=EVERYTHING,
+    ),
     Format(
         "gexf",
         "GEXF of Gephi",
         (".gexf",),
         read_gexf,
         write_gexf,
-        frozenset({"attributes", "directed"}),
+        library="networkx",
+        lost="the order of edges, y, graph_id",
+        streaming=False,
+        carries=frozenset({"attributes", "directed"}),
         one_graph=True,
+    ),
+    Format(
+        "dot",
+        "DOT of Graphviz, graphs and digraphs",
+        (".dot", ".gv"),
+        read_dot,
+        streaming=False,
+        may_be_empty=True,
     ),
     Format(
         "edge-list",
@@ -185,97 +240,116 @@ FORMATS: dict[str, Format] = _table(
         (".edgelist", ".edges", ".el", ".txt"),
         read_edge_list,
         write_edge_list,
-        frozenset({"weight", "directed"}),
+        lost="attributes but weight, y, graph_id",
+        carries=frozenset({"weight", "directed"}),
         one_graph=True,
+        may_be_empty=True,
     ),
-    _record_wise(
+    Format(
         "graph6",
-        "one simple graph a line (sparse6 and digraph6 lines are read too)",
+        "one simple graph per line (sparse6 and digraph6 lines are read too)",
         (".g6", ".graph6"),
         read_graph6,
-        writer=write_graph6,
-        cut="lines",
+        write_graph6,
+        lost="all but the structure of undirected graphs",
+        **_LINES,
     ),
-    _record_wise(
+    Format(
         "sparse6",
-        "one undirected graph a line, loops and repeated edges included",
+        "one undirected graph per line, loops and repeated edges included",
         (".s6", ".sparse6"),
         read_graph6,
-        writer=write_sparse6,
-        cut="lines",
+        write_sparse6,
+        lost="all but the structure of undirected graphs",
+        **_LINES,
     ),
-    _record_wise(
+    Format(
         "digraph6",
-        "one directed graph a line",
+        "one directed graph per line",
         (".d6", ".digraph6"),
         read_graph6,
-        writer=write_digraph6,
+        write_digraph6,
+        lost="all but the structure of directed graphs",
         carries=frozenset({"directed"}),
-        cut="lines",
+        **_LINES,
     ),
-    _record_wise("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
-    _record_wise(
+    Format("graph6-npy", "a numpy array of graph6 texts", (".npy",), read_graph6_array, text=False),
+    Format(
         "smiles",
         "a CSV, TSV, Excel or Parquet table with a column of SMILES",
         TABLE_SUFFIXES,
         read_smiles,
+        library="csv, calamine, pyarrow; RDKit",
+        lost="all that is not a molecule, the order of atoms",
         blocks=read_smiles_blocks,
         path_writer=write_smiles,
         carries=frozenset({"graph_id", "y"}),
         cut="table",
         **_MOLECULES,
     ),
-    _record_wise(
+    Format(
         "smi",
         "lines 'SMILES name'",
         (".smi", ".smiles"),
         read_smiles_lines,
+        write_smiles_lines,
+        library="RDKit",
+        lost="all that is not a molecule, the order of atoms, y",
         blocks=read_smiles_line_blocks,
-        writer=write_smiles_lines,
         carries=frozenset({"graph_id"}),
-        cut="lines",
+        **_LINES,
         **_MOLECULES,
     ),
-    _record_wise(
+    Format(
         "sdf",
         "SD and MOL files of molecules, their data fields as columns",
         SDF_SUFFIXES,
         read_smiles,
+        library="RDKit",
         blocks=read_smiles_blocks,
+        may_be_empty=True,
     ),
-    _record_wise(
+    Format(
         "edge-table",
         "a CSV, TSV, Excel or Parquet table of graph_id, source, target and attributes",
         TABLE_SUFFIXES,
         read_edge_table,
+        library="csv, calamine, pyarrow",
+        lost="y; texts that look like numbers become numbers, vectors become columns",
         path_writer=write_edge_table,
         carries=frozenset({"attributes", "directed", "graph_id"}),
         changes=changed_in_tables,
     ),
-    _record_wise(
+    Format(
         "tu",
-        "a TU benchmark set, folder or zip",
+        "a TU benchmark dataset, folder or zip",
         (".zip",),
         read_tu_graphs,
-        writer=write_tu,
+        write_tu,
+        lost="graph_id, labels that are not whole numbers",
         blocks=read_tu_blocks,
         carries=frozenset({"directed", "y"}),
         text=False,
         fits=fits_tu,
         path_writer=write_tu_folder,
     ),
-    _record_wise(
-        "gspan",
-        "lines 't # id', 'v node label', 'e node node label' of graph miners",
-        (".gspan", ".lg"),
-        read_gspan,
-    ),
-    _record_wise(
+    Format(
         "matrices",
         "adjacency matrices: a numpy or MATLAB file of one or many, Matrix Market, a table of numbers",
         (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt", *EXCEL_SUFFIXES),  # by what they hold
         read_matrices,
+        library="numpy, scipy",
         text=False,
     ),
 )
 """All formats, by name."""
+
+
+def table_of_formats() -> list[tuple[str, str, str, str, str, str]]:
+    """Return the formats as rows of text, the names of the columns first."""
+    rows = [("format", "extension", "read by", "streaming", "written", "lost when written")]
+    for entry in FORMATS.values():
+        streaming = "yes" if entry.streaming else "no"
+        written, lost = ("yes", entry.lost) if entry.can_write else ("no", "")
+        rows.append((entry.name, " ".join(entry.suffixes), entry.library, streaming, written, lost))
+    return rows

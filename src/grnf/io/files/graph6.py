@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
+from grnf.io.files.file import File
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.records import OnError, each_record, line_records
-from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
 
@@ -128,20 +128,20 @@ def _sparse_edges(n_nodes: int, bits: BoolArray) -> IntArray:
     return np.array(edges, dtype=np.int64).reshape(-1, 2)
 
 
-def read_graph6(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_graph6(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file, line by line; empty lines and lone headers are passed over."""
     records = (record for record in line_records(source, LONGEST_RECORD) if record[2] not in HEADERS)
     return each_record(records, parse_graph6, on_error)
 
 
-def read_graph6_array(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a .npy array of graph6 texts or bytes, of any shape, row by row."""
     with source.open_seekable() as file:
         size = file.seek(0, 2)
         file.seek(0)
         array = ArrayStream(file, size, str(source))
         if array.dtype.kind not in "SU":
-            raise GraphError(f"{source} holds {array.dtype}; an array of graph6 texts or bytes is wanted")
+            raise GraphError(f"{source} must hold an array of graph6 texts or bytes, got {array.dtype}")
         records = ((f"{source}, entry {index}", None, line) for index, line in enumerate(_entries(array)))
         yield from each_record(records, parse_graph6, on_error)
 

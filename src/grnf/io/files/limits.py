@@ -12,6 +12,7 @@ __all__ = [
     "LONGEST_LINE",
     "LONGEST_RECORD",
     "LONGEST_SMILES",
+    "MOST_CELLS",
     "MOST_EMPTY_GRAPHS",
     "MOST_PRODUCTS",
     "SMALL_MEMBER",
@@ -23,8 +24,8 @@ LONGEST_LINE = 2**20
 LONGEST_RECORD = 2**27
 """Bytes of one line that holds a whole graph: graph6 with 40,000 nodes, or JSON of a million edges."""
 
-LARGEST_DOCUMENT = 2**28
-"""Characters of one graph in a JSON document, or of one text in GML: these are held in memory as a whole."""
+LARGEST_DOCUMENT = 2**30
+"""Bytes of a document that is held in memory as a whole: GraphML, GML, GEXF, DOT, or one JSON object."""
 
 LARGEST_RATIO = 300
 """Unpacked bytes per packed byte of a file in an archive. Numbers in text reach 10 to 100, a bomb 1000."""
@@ -37,6 +38,9 @@ LONGEST_SMILES = 10**5
 
 DEEPEST_NESTING = 64
 """Levels of brackets or tags. Graph formats need fewer than ten."""
+
+MOST_CELLS = 10**8
+"""Rows times columns of a sheet in a workbook: calamine allocates all of them, empty ones too."""
 
 MOST_EMPTY_GRAPHS = 10**6
 """Graphs without nodes that a TU set may have: its largest graph number says how many graphs there are."""

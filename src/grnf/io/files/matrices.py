@@ -16,13 +16,12 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.archives import Member, open_archive
+from grnf.io.files.file import File
 from grnf.io.files.limits import LARGEST_GRAPH
-from grnf.io.files.market import MARKET, read_market
-from grnf.io.files.matlab import read_variables
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.number_table import read_number_table
 from grnf.io.files.records import OnError, each_record
-from grnf.io.files.streams import Source
+from grnf.io.files.scipy_files import MARKET, read_market, read_matlab
 from grnf.io.files.values import scalar_y
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse
 from grnf.io.raw import BadGraph, RawGraph
@@ -40,13 +39,13 @@ _Record: TypeAlias = tuple[str, str | None, Any]
 
 
 def read_matrices(
-    source: Source, *, array: str | None = None, y: str | None = None, on_error: OnError = "raise"
+    source: File, *, array: str | None = None, y: str | None = None, on_error: OnError = "raise"
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a file of adjacency matrices.
 
     Parameters
     ----------
-    source : Source
+    source : File
     array : str, optional
         The array of matrices, where a file has several; by default the only stack, or all square arrays.
     y : str, optional
@@ -54,13 +53,13 @@ def read_matrices(
         target(s), if there is one of that length.
     on_error : {"raise", "yield"}
     """
-    with source.reopenable() as again, again.open() as file:
+    with source.reopenable() as again, again.open(recode=False) as file:
         head = file.read(16)
         file.seek(0)
         if head.startswith(ZIP):
             records = _of_archive(file, source, array, y)
         elif head.startswith((MATLAB, *HDF)):
-            records = _of_matlab(file, source, head, array, y)
+            records = _of_matlab(again, head, array, y)
         elif array is not None or y is not None:
             raise GraphError(f"{source} holds one array: array= and y= name those of .npz and .mat files")
         elif head.startswith(NUMPY):
@@ -72,7 +71,7 @@ def read_matrices(
         yield from each_record(records, _graph, on_error)
 
 
-def holds_matrices(source: Source) -> bool:
+def holds_matrices(source: File) -> bool:
     """Whether a .npy file holds numbers, or a .npz file other arrays than those that we write."""
     with source.open_seekable() as file:
         if file.read(2) == ZIP:
@@ -83,12 +82,14 @@ def holds_matrices(source: Source) -> bool:
         return ArrayStream(file, size, str(source)).dtype.kind in "biuf"
 
 
-def _graph(content: Source | tuple[Any, str | None, Any]) -> RawGraph:
+def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
     """Return the graph of a matrix, with its name and target, or of a text."""
-    if isinstance(content, Source):
+    if isinstance(content, File):
         with content.open() as file:
-            read = read_market if file.read(len(MARKET)) == MARKET else read_number_table
-        return read(content)
+            is_market = file.read(len(MARKET)) == MARKET
+        if not is_market:
+            return read_number_table(content)
+        content = read_market(content.whole(), content.isolated), None, None
     matrix, name, y = content
     if matrix.shape[0] > LARGEST_GRAPH:
         raise GraphError(f"{matrix.shape[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
@@ -139,7 +140,7 @@ def _named(where: str, place: int, batch: int | None, name: str | None) -> str:
 
 def _check_numbers(dtype: Any, where: str) -> None:
     if dtype.kind not in "biuf":
-        raise GraphError(f"{where} holds {dtype}; adjacency matrices of real numbers are wanted")
+        raise GraphError(f"{where} must hold adjacency matrices of real numbers, got {dtype}")
 
 
 def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:
@@ -175,7 +176,7 @@ def _role(shape: tuple[int, ...], kind: str) -> str | None:
     return "stack" if len(shape) == 3 and shape[1] in (shape[0], shape[2]) else None
 
 
-def _chosen(roles: Mapping[str, str | None], array: str | None, source: Source) -> list[str]:
+def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) -> list[str]:
     """Return which arrays of a file are read as graphs."""
     if array is not None:
         if array not in roles:
@@ -196,7 +197,7 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: Source) 
     return stacks or matrices
 
 
-def _beside(names: Collection[str], y: str | None, source: Source) -> tuple[str, ...]:
+def _beside(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
     """Return the names of arrays that may hold targets."""
     if y is None:
         return TARGETS
@@ -205,7 +206,7 @@ def _beside(names: Collection[str], y: str | None, source: Source) -> tuple[str,
     return (y,)
 
 
-def _of_archive(file: IO[bytes], source: Source, array: str | None, y: str | None) -> Iterator[_Record]:
+def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None) -> Iterator[_Record]:
     with open_archive(file, str(source)) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         if "format" in names and set(names) <= SPARSE:
@@ -225,12 +226,12 @@ def _of_archive(file: IO[bytes], source: Source, array: str | None, y: str | Non
 
 
 @contextmanager
-def _member(archive: zipfile.ZipFile, name: str, source: Source) -> Iterator[ArrayStream]:
+def _member(archive: zipfile.ZipFile, name: str, source: File) -> Iterator[ArrayStream]:
     with closing(Member(archive, f"{name}.npy", str(source))) as member:
         yield ArrayStream(member, member.size, f"{source}: array {name!r}")
 
 
-def _sparse(file: IO[bytes], source: Source) -> Any:
+def _sparse(file: IO[bytes], source: File) -> Any:
     import scipy.sparse as sp
 
     file.seek(0)
@@ -240,18 +241,18 @@ def _sparse(file: IO[bytes], source: Source) -> Any:
             found.check_format(full_check=True)  # places outside of the matrix would be written to
         return found
     except Exception as error:  # whatever a damaged file makes of it
-        raise GraphError(f"{source}: no sparse matrix, or a damaged one: {error}") from None
+        raise GraphError(f"no sparse matrix, or a damaged one: {error}", where=str(source)) from None
 
 
-def _of_matlab(
-    file: IO[bytes], source: Source, head: bytes, array: str | None, y: str | None
-) -> Iterator[_Record]:
+def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> Iterator[_Record]:
     if head.startswith(HDF):
-        raise GraphError(f"{source} is a MATLAB file of version 7.3; save it with -v7, or as .npy")
+        raise GraphError(
+            "a MATLAB file of version 7.3", where=str(source), cure="Save it with -v7, or as .npy"
+        )
     try:
-        arrays = read_variables(file)
+        arrays = read_matlab(source.whole(recode=False), source.isolated)
     except GraphError as error:
-        raise GraphError(f"{source}: {error}") from None
+        raise error.located(where=str(source)) from None
     cells = {name: _matrices(values) for name, values in arrays.items()}
     roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
     asked = _beside(arrays, y, source)

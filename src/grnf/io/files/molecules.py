@@ -1,4 +1,4 @@
-"""Molecules as SMILES: a column of a CSV or Parquet table, the first word of lines in a .smi file; SD files.
+"""Molecules as SMILES: a column of a table, or the first word of lines in a .smi file; SD files are tables.
 
 Only graphs that say which elements and bonds they are made of can be written.
 """
@@ -6,11 +6,12 @@ Only graphs that say which elements and bonds they are made of can be written.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -18,12 +19,11 @@ import numpy as np
 
 from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
-from grnf.io.files.edge_table_write import Waiting, write_rows
+from grnf.io.files.edge_table import Waiting, write_rows
+from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.records import Block, OnError, each_record, line_records
-from grnf.io.files.streams import Source, decoded
-from grnf.io.files.survey import HEAD, named_smiles, smiles_by_content
-from grnf.io.files.tables import Row, cell, find_column, is_parquet, read_table
+from grnf.io.files.records import Block, OnError, each_record
+from grnf.io.files.tables import SMILES_NAMES, cell, find_column, table_of
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
 from grnf.io.raw import BadGraph, Cell, RawBatch, RawGraph
@@ -33,6 +33,7 @@ __all__ = [
     "changed_in_smiles",
     "fits_smiles",
     "in_smiles_order",
+    "is_smi_header",
     "read_smiles",
     "read_smiles_blocks",
     "read_smiles_line_blocks",
@@ -46,12 +47,14 @@ BLOCK = 1024
 _Content: TypeAlias = tuple[Any, str | None, Any] | GraphError
 _Record: TypeAlias = tuple[str, str | None, _Content, Mapping[str, Any]]
 
+EXTENSION = re.compile(r"\|[^|]*\|")
+"""Of CXSMILES: coordinates, labels and the like, after the SMILES."""
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
 
 
 def read_smiles(
-    source: Source,
+    file: File,
     *,
     column: str | None = None,
     y: str | Sequence[str] | None = None,
@@ -63,19 +66,19 @@ def read_smiles(
 
     Parameters
     ----------
-    source : Source
+    file : File
     column : str, optional
         The column of SMILES; by default the one called SMILES in any case, or the only one whose first values
         are nearly all molecules.
     y : str or sequence of str, optional
         Column for the target of each molecule, by default the one called y or Y; several give a list.
     graph_id : str, optional
-        Column for the name of each molecule, by default the one called graph_id.
+        Column for the name of each molecule, by default the one called graph_id, id, CID or the like.
     keep : sequence of str
         More columns that are to go with the molecules, as graph columns of the same names.
     on_error : {"raise", "yield"}
     """
-    return _each_molecule(_records(source, column, y, graph_id, keep), on_error)
+    return _each_molecule(_records(file, column, y, graph_id, keep), on_error)
 
 
 def _each_molecule(records: Iterable[_Record], on_error: OnError) -> Iterator[RawGraph | BadGraph]:
@@ -92,7 +95,7 @@ def _each_molecule(records: Iterable[_Record], on_error: OnError) -> Iterator[Ra
 
 
 def read_smiles_blocks(
-    source: Source,
+    file: File,
     *,
     column: str | None = None,
     y: str | Sequence[str] | None = None,
@@ -105,11 +108,11 @@ def read_smiles_blocks(
 
     Parameters
     ----------
-    source, column, y, graph_id, keep, on_error : as in `read_smiles`
+    file, column, y, graph_id, keep, on_error : as in `read_smiles`
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    return _in_blocks(_records(source, column, y, graph_id, keep), on_error, n_jobs)
+    return _in_blocks(_records(file, column, y, graph_id, keep), on_error, n_jobs)
 
 
 def _in_blocks(records: Iterator[_Record], on_error: OnError, n_jobs: int | None) -> Iterator[Block]:
@@ -117,8 +120,8 @@ def _in_blocks(records: Iterator[_Record], on_error: OnError, n_jobs: int | None
     for where, batch in in_processes(_block_of_records, parts, n_jobs):
         if batch.bad and on_error == "raise":
             place, reason = min(batch.bad.items())
-            raise GraphError(f"{where[place]}: {reason}")
-        bad = {place: f"{where[place]}: {reason}" for place, reason in batch.bad.items()}
+            raise GraphError(reason, where=where[place])
+        bad = {place: str(GraphError(reason, where=where[place])) for place, reason in batch.bad.items()}
         yield replace(batch, bad=bad)
 
 
@@ -150,7 +153,7 @@ def block_of_texts(values: Iterable[Any]) -> RawBatch:
 
 
 def _records(
-    source: Source,
+    file: File,
     column: str | None,
     y: str | Sequence[str] | None,
     graph_id: str | None,
@@ -160,48 +163,31 @@ def _records(
     _require_rdkit()
     if isinstance(keep, str) or "smiles" in keep:
         raise GraphError(f"keep takes a list of names other than smiles, which is there; got {keep!r}")
-    several = y is not None and not isinstance(y, str)
-    header: list[str] = []
-    targets: list[str] = []
-    names: dict[str, str] = {}
-
-    def choose(columns: list[str]) -> list[str]:
-        header.extend(columns)
-        asked = [name for name in ("y", "Y") if name in columns][:1] if y is None else y
-        asked = [asked] if isinstance(asked, str) else asked
-        targets.extend(find_column(columns, name, (), "y", source) for name in asked)
-        if graph_id is not None or "graph_id" in columns:
-            names["graph_id"] = find_column(columns, graph_id or "graph_id", (), "graph_id", source)
-        for name in keep:
-            find_column(columns, name, (), "kept values", source)
-        smiles = named_smiles(columns, column, source)
-        if smiles is None:
-            return columns
-        names["smiles"] = smiles
-        return [*names.values(), *targets, *keep]
-
-    def name_of(row: Row) -> str | None:
-        name = row.values[names["graph_id"]] if "graph_id" in names else None
-        return None if name is None else str(name)
-
-    is_text = not is_parquet(source)
-    table = read_table(source, choose)
-    head = list(islice(table, 1))
-    if "smiles" not in names:
-        head += islice(table, HEAD - 1)
-        good = [row.values for row in head if not row.problem]
-        names["smiles"] = smiles_by_content(header, good, source)
-    for row in chain(head, table):
-        if row.problem:
-            nothing = dict.fromkeys(["smiles", *keep])  # which field is whose cannot be told
-            yield row.where, name_of(row), GraphError(row.problem), nothing
-            continue
-        values = [cell(row.values[name]) for name in targets]
-        target = values if several else next(iter(values), None)
-        smiles = row.values[names["smiles"]]
-        kept = {"smiles": None if smiles in (None, "") else str(smiles)}
-        kept |= {name: _kept(row.values[name], is_text) for name in keep}
-        yield row.where, name_of(row), (smiles, name_of(row), target), kept
+    with file.reopenable() as again:
+        table = table_of(again)
+        if not table.columns:
+            return
+        usual = [name for name in ("y", "Y") if name in table.columns][:1]
+        asked = usual if y is None else [y] if isinstance(y, str) else y
+        targets = [find_column(table.columns, name, (), "y", again) for name in asked]
+        for each in keep:
+            find_column(table.columns, each, (), "kept values", again)
+        smiles_column, id_column = table.smiles_column(column), table.id_column(graph_id)
+        id_column = None if id_column == smiles_column else id_column
+        used = [smiles_column, *([id_column] if id_column else []), *targets, *keep]
+        for row in table.rows(used):
+            given = row.values[id_column] if id_column else None
+            name = None if given is None or given == "" else str(given)
+            if row.problem:
+                nothing = dict.fromkeys(["smiles", *keep])  # which field is whose cannot be told
+                yield row.where, name, GraphError(row.problem), nothing
+                continue
+            values = [cell(row.values[target]) for target in targets]
+            several = y is not None and not isinstance(y, str)
+            smiles = row.values[smiles_column]
+            kept = {"smiles": None if smiles in (None, "") else str(smiles)}
+            kept |= {each: _kept(row.values[each], table.kind != "parquet") for each in keep}
+            yield row.where, name, (smiles, name, values if several else next(iter(values), None)), kept
 
 
 def _kept(value: Any, is_text: bool) -> Any:
@@ -213,31 +199,52 @@ def _kept(value: Any, is_text: bool) -> Any:
     return value if isinstance(value, str) else cell(value)
 
 
-def read_smiles_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_smiles_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
     _require_rdkit()
-    return _each_molecule(_line_records(source), on_error)
+    return _each_molecule(_line_records(file), on_error)
 
 
 def read_smiles_line_blocks(
-    source: Source, *, on_error: OnError = "raise", n_jobs: int | None = None
+    file: File, *, on_error: OnError = "raise", n_jobs: int | None = None
 ) -> Iterator[Block]:
     """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
     _require_rdkit()
-    return _in_blocks(_line_records(source), on_error, n_jobs)
+    return _in_blocks(_line_records(file), on_error, n_jobs)
 
 
-def _line_records(source: Source) -> Iterator[_Record]:
-    for where, _, line in line_records(source, LONGEST_LINE):
+def is_smi_header(line: bytes) -> bool:
+    """Whether the first line of a .smi file has names of columns, the first of which is SMILES.
+
+    Examples
+    --------
+    >>> is_smi_header(b"SMILES Name"), is_smi_header(b"CCO ethanol")
+    (True, False)
+    """
+    words = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").split()
+    return bool(words) and words[0].strip("#").lower() in SMILES_NAMES
+
+
+def _line_records(file: File) -> Iterator[_Record]:
+    for number, line in file.lines_or_errors(LONGEST_LINE):
+        where = f"{file}, line {number}"
         try:
             if isinstance(line, GraphError):
                 raise line
-            smiles, *rest = decoded(line, "the line").split(None, 1) or [""]
+            if not line.strip() or (number == 1 and is_smi_header(line)):
+                continue
+            smiles, *rest = decoded(line).split(None, 1) or [""]
         except GraphError as error:
             yield where, None, error, {"smiles": None}
         else:
-            name = rest[0].strip() if rest else None
+            name = _without_extension(rest[0].strip()) if rest else None
             yield where, name, (smiles, name, None), {"smiles": smiles}
+
+
+def _without_extension(text: str) -> str | None:
+    """Return the name after a CXSMILES extension, which stands between bars."""
+    extension = EXTENSION.match(text)
+    return (text[extension.end() :].strip() if extension else text) or None
 
 
 def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:
@@ -254,7 +261,9 @@ def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) ->
 
 def _checked_smiles(smiles: Any) -> str:
     if not isinstance(smiles, str):
-        raise GraphError(f"the SMILES is missing or no text: {smiles!r}")
+        raise GraphError(f"the SMILES is missing, or not a text: {smiles!r}")
+    if not smiles.strip("*[]. "):
+        raise GraphError(f"{smiles!r} is not a molecule: it has no atom of a known element")
     if len(smiles) > LONGEST_SMILES:
         raise GraphError(f"a SMILES of {len(smiles)} characters; up to {LONGEST_SMILES} are read")
     return smiles
@@ -332,7 +341,7 @@ def _smiles(graph: RawGraph, index: int) -> str:
     try:
         smiles = smiles_from_raw(graph)[0]
         if _graph_of_smiles(smiles).n_nodes != graph.n_nodes:
-            raise GraphError("hydrogen atoms that are nodes would be read as part of their neighbours")
+            raise GraphError("hydrogen atoms that are nodes would be read as part of their neighbors")
     except GraphError as error:
-        raise GraphError(f"graph {index}: {error}") from None
+        raise error.located(index=index) from None
     return smiles

@@ -11,34 +11,125 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from itertools import chain
 from typing import IO, Any
 
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.builder import GraphBuilder
-from grnf.io.files.json_stream import json_graphs, parsed
-from grnf.io.files.limits import LONGEST_RECORD
+from grnf.io.files.file import File, decoded
+from grnf.io.files.limits import LARGEST_DOCUMENT, LONGEST_RECORD
 from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.rows import graph_of_row
-from grnf.io.files.streams import Source, decoded
-from grnf.io.files.values import check_names, plain_rows, scalar_y
+from grnf.io.files.values import check_names, graph_of_rows, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["graph_of_line", "read_json", "read_json_lines", "write_json", "write_json_lines"]
 
+DEEPEST = 2000
+"""Brackets that may be open; those within texts are counted too."""
+STEPS = np.zeros(256, np.int8)
+STEPS[np.frombuffer(b"[{", np.uint8)], STEPS[np.frombuffer(b"]}", np.uint8)] = 1, -1
+STRUCTURAL = ("graphs", "nodes", "edges", "links", "edge_index")
+"""Names of the document by which a list of graphs and a graph are told apart, whichever comes first."""
 
-def read_json(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+
+def read_json(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graph, or the graphs, of a JSON file, one of them in memory at a time."""
-    records = ((where, _graph_id(item), item) for where, item in json_graphs(source))
+    records = ((where, _graph_id(item), item) for where, item in _documents(file))
     yield from each_record(records, _graph, on_error)
 
 
-def read_json_lines(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a file with one JSON object a line."""
-    records = line_records(source, LONGEST_RECORD)
-    return each_record(records, graph_of_line, on_error)
+def _documents(file: File) -> Iterator[tuple[str, Any]]:
+    """Yield where each graph stands, and its object: of a list, of a list "graphs", or the only one."""
+    try:
+        import ijson
+    except ImportError:
+        raise ImportError("lists of graphs in JSON need ijson: pip install 'grnf[io]'") from None
+    with file.reopenable() as again:
+        prefix = _prefix(again, ijson)
+        if prefix is None:
+            yield str(file), _parsed(decoded(again.whole(), str(file)), str(file))
+            return
+        index = 0
+        with again.open() as opened:
+            stream = _Limited(opened)
+            try:
+                for document in ijson.items(stream, prefix):  # its own floats would end at 63 bits
+                    yield f"{file}, graph {index}", _with_floats(document)
+                    index, stream.count = index + 1, 0
+            except (ijson.JSONError, RecursionError):
+                raise GraphError(
+                    "invalid JSON, or the file is truncated", where=f"{file}, graph {index}"
+                ) from None
+            except GraphError as error:
+                raise error.located(where=f"{file}, graph {index}") from None
+
+
+def _with_floats(value: Any) -> Any:
+    """Return a document with floats for the decimal numbers of ijson."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _with_floats(entry) for key, entry in value.items()}
+    return [_with_floats(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _prefix(file: File, ijson: Any) -> str | None:
+    """Return where the graphs of a document are, as ijson calls it; None if it is one graph."""
+    with file.open() as stream:
+        depth = 0
+        try:
+            for event, value in ijson.basic_parse(_Limited(stream)):
+                if not depth and event == "start_array":
+                    return "item"
+                if depth == 1 and event == "map_key" and value in STRUCTURAL:
+                    return "graphs.item" if value == "graphs" else None
+                depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
+        except GraphError as error:
+            raise error.located(where=str(file)) from None
+        except ijson.JSONError:  # the reader says what is wrong
+            return None
+    return None
+
+
+class _Limited:
+    """A stream of which only so many bytes are read for one graph, and brackets are not open without end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.count, self.first, self.depth = stream, 0, True, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.stream.read(size)
+        if self.first:
+            data, self.first = data.removeprefix(b"\xef\xbb\xbf"), not size
+        self.count += len(data)
+        if self.count > LARGEST_DOCUMENT:
+            raise GraphError(
+                f"one graph of more than {LARGEST_DOCUMENT} bytes, which is held in memory as a whole",
+                cure="Write it as Parquet or as an edge list",
+            )
+        depth = self.depth + np.cumsum(STEPS[np.frombuffer(data, np.uint8)], dtype=np.int64)
+        if len(depth) and depth.max() > DEEPEST:  # ijson would take quadratic memory
+            raise GraphError("JSON nested too deeply for a graph")
+        self.depth = int(depth[-1]) if len(depth) else self.depth
+        return data
+
+
+def _parsed(text: str, where: str | None = None) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"))
+    except RecursionError:
+        raise GraphError("JSON nested too deeply for a graph", where=where) from None
+    except ValueError as error:
+        raise GraphError(f"invalid JSON: {error}", where=where) from None
+
+
+def read_json_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of a file with one JSON object per line."""
+    return each_record(line_records(file, LONGEST_RECORD), graph_of_line, on_error)
 
 
 def graph_of_line(line: bytes) -> RawGraph:
@@ -49,33 +140,38 @@ def graph_of_line(line: bytes) -> RawGraph:
     >>> graph_of_line(b'{"nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}')
     RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=[], undirected)
     """
-    return _graph(parsed(decoded(line, "the line")))
+    return _graph(_parsed(decoded(line)))
 
 
 def _graph(document: Any) -> RawGraph:
     if not isinstance(document, dict):
-        raise GraphError(f"a JSON object with 'nodes' and 'edges' is wanted; got {type(document).__name__}")
+        raise GraphError(f"must be a JSON object with 'nodes' and 'edges', got {type(document).__name__}")
     if "nodes" not in document and "edge_index" in document:
         return graph_of_row(document)
     nodes, edges = document.get("nodes"), document.get("edges", document.get("links"))
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise GraphError(
-            "lists 'nodes' and 'edges' (or 'links') are wanted, as networkx.node_link_data writes"
+            "'nodes' and 'edges' (or 'links') must be lists, as networkx.node_link_data writes them"
         )
-    builder = GraphBuilder()
-    for node in nodes:
-        name = _end(node, "id", "node")
-        builder.node(name, {key: value for key, value in node.items() if key != "id"})
     multigraph = bool(document.get("multigraph", True))
     structural = {"source", "target", "key"} if multigraph else {"source", "target"}
-    for edge in edges:
-        ends = _end(edge, "source", "edge"), _end(edge, "target", "edge")
-        builder.edge(*ends, {key: value for key, value in edge.items() if key not in structural})
-    directed = bool(document.get("directed", False))
-    graph = builder.build(directed=directed, graph_id=_graph_id(document), y=_graph_values(document).get("y"))
+    graph = graph_of_rows(
+        [(_end(node, "id", "node"), _others(node, {"id"})) for node in nodes],
+        [
+            (_end(edge, "source", "edge"), _end(edge, "target", "edge"), _others(edge, structural))
+            for edge in edges
+        ],
+        directed=bool(document.get("directed", False)),
+        graph_id=_graph_id(document),
+        y=_graph_values(document).get("y"),
+    )
     if not multigraph and _has_repeats(graph):
         raise GraphError("an edge stands twice and 'multigraph' is false; set it to true to add them up")
     return graph
+
+
+def _others(item: Mapping[str, Any], structural: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key not in structural}
 
 
 def _end(item: Any, key: str, kind: str) -> Hashable:

@@ -62,7 +62,7 @@ class ArrayStream:
         except GraphError:
             raise
         except Exception as error:  # the header is Python code, and numpy lets many kinds of errors through
-            raise GraphError(f"{name}: no .npy array, or a damaged one: {error}") from None
+            raise GraphError(f"no .npy array, or a damaged one: {error}", where=name) from None
         if self.dtype.hasobject or any(length < 0 for length in self.shape):
             raise GraphError(f"{name} holds Python objects or negative lengths; plain arrays are read")
         self.length = math.prod(self.shape)
@@ -70,7 +70,7 @@ class ArrayStream:
             raise GraphError(f"{name} holds {self.length} entries of no bytes ({self.dtype.str}): damaged?")
         wanted, available = self.length * self.dtype.itemsize, size - header.count
         if wanted > available or self.length > available:
-            raise GraphError(f"{name}: the header speaks of {wanted} bytes, {available} follow: cut off?")
+            raise GraphError(f"the header speaks of {wanted} bytes, {available} follow: cut off?", where=name)
         self.file = file
         self.name = name
         self.left = self.length
@@ -83,7 +83,7 @@ class ArrayStream:
             fetched = min(max(missing, BLOCK // max(self.dtype.itemsize, 1)), self.left)
             data = self.file.read(fetched * self.dtype.itemsize)
             if fetched < missing or len(data) < fetched * self.dtype.itemsize:
-                raise GraphError(f"{self.name}: the array is cut off")
+                raise GraphError("the array is cut off", where=self.name)
             self.left -= fetched
             self.buffer = np.concatenate([self.buffer, np.frombuffer(data, dtype=self.dtype, count=fetched)])
         taken, self.buffer = self.buffer[:count], self.buffer[count:]

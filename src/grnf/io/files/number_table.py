@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
-from grnf.io.files.streams import Source, decoded
 from grnf.io.files.values import number
 from grnf.io.from_arrays import raw_from_sparse
 from grnf.io.raw import RawGraph
@@ -27,7 +27,7 @@ __all__ = ["is_number_table", "read_number_table"]
 COMMENTS = ("#", "%")
 
 
-def is_number_table(source: Source, least: int = 2) -> bool:
+def is_number_table(source: File, least: int = 2) -> bool:
     """Whether a text is a square table of numbers of at least so many columns."""
     try:
         layout, rows = _layout(source)
@@ -39,7 +39,7 @@ def is_number_table(source: Source, least: int = 2) -> bool:
         return False
 
 
-def read_number_table(source: Source) -> RawGraph:
+def read_number_table(source: File) -> RawGraph:
     r"""Read the matrix of a text.
 
     Examples
@@ -48,7 +48,7 @@ def read_number_table(source: Source) -> RawGraph:
     >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "two.csv"
     >>> _ = path.write_text(",V1,V2\nV1,0,0.5\nV2,0.5,0\n")
-    >>> read_number_table(Source(path))
+    >>> read_number_table(File(path))
     RawGraph(n_nodes=2, n_edges=1, node_columns=['name'], edge_columns=['weight'], undirected)
     """
     import scipy.sparse as sp
@@ -60,7 +60,7 @@ def read_number_table(source: Source) -> RawGraph:
         if len(fields) != layout.width + layout.labels:
             raise GraphError(
                 f"line {line}: {len(fields)} fields, where the lines before have "
-                f"{layout.width + layout.labels}; an adjacency matrix is wanted"
+                f"{layout.width + layout.labels}; the rows of an adjacency matrix must be equally long"
             )
         labels += fields[: layout.labels]
         values = _numbers(fields[layout.labels :], line)
@@ -90,12 +90,12 @@ class _Layout(NamedTuple):
     may_be_counted: bool
 
 
-def _layout(source: Source) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
+def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
     """Look at the first two rows; also return the rows of numbers."""
     rows = _rows(source)
     head = list(islice(rows, 2))
     if not head:
-        raise GraphError("there are no numbers: an adjacency matrix is wanted")
+        raise GraphError("the table has no numbers, but it must be an adjacency matrix")
     first = head[0][1]
     if _are_numbers(first):
         return _Layout(len(first), [], 0, _only_count(first)), chain(head, rows)
@@ -107,7 +107,7 @@ def _layout(source: Source) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
     return _Layout(width, first[len(first) - width :], labels, False), chain(head[1:], rows)
 
 
-def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _rows(source: File) -> Iterator[tuple[int, list[str]]]:
     """Yield line numbers and fields of the lines that are neither blank nor comments."""
     delimiter: str | None = ""
     for place, line in source.lines(LONGEST_LINE):
@@ -131,7 +131,7 @@ def _are_numbers(fields: list[str]) -> bool:
 def _numbers(fields: list[str], line: int) -> FloatArray:
     if not _are_numbers(fields):
         wrong = next(field for field in fields if not _are_numbers([field]))
-        raise GraphError(f"line {line}: {wrong!r} is no number; put 0 where there is no edge")
+        raise GraphError(f"line {line}: {wrong!r} is not a number. Use 0 for pairs without an edge")
     return np.array(fields, dtype=np.float64)
 
 

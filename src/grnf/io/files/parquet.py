@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import IO, Any, NamedTuple
@@ -12,10 +11,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from grnf.errors import GraphError
+from grnf.io.files.file import File
 from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
-from grnf.io.files.streams import Source
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
@@ -42,13 +41,13 @@ NUMBERS_PER_GROUP = 10**7
 """A row group is written when it has this many graphs or numbers: some 100 MB of memory."""
 
 
-def read_parquet(source: Source, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
         yield from _graphs(str(source), first, batch, on_error)
 
 
-def read_parquet_blocks(source: Source, *, on_error: OnError = "raise") -> Iterator[Block]:
+def read_parquet_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of a Parquet file as blocks; rows that are not of our own making one by one."""
     layouts = Layouts()
     for first, batch in _row_batches(source):
@@ -63,7 +62,7 @@ def block_of_rows(batch: Any, layouts: Layouts, name: str, first: int, on_error:
         return list(_graphs(name, first, batch, on_error))
 
 
-def _row_batches(source: Source) -> Iterator[tuple[int, Any]]:
+def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
     with source.open_seekable() as file:
         table = open_parquet(file, str(source))
         names = [name for name in FIELDS if name in table.schema_arrow.names]
@@ -82,8 +81,7 @@ def _graphs(name: str, first: int, batch: Any, on_error: OnError) -> Iterator[Ra
     records = (
         (f"{name}, row {first + number}", row.graph_id(), row) for number, row in enumerate(_rows(batch))
     )
-    for graph in each_record(records, lambda row: graph_of_row(row.values()), on_error):
-        yield replace(graph, index=graph.index + first) if isinstance(graph, BadGraph) else graph
+    return each_record(records, lambda row: graph_of_row(row.values()), on_error, first)
 
 
 def _row_block(batch: Any, layouts: Layouts) -> RowBlock:
@@ -143,10 +141,10 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise GraphError(f"{name}: no Parquet file, or a damaged one: {error}") from None
+        raise GraphError(f"no Parquet file, or a damaged one: {error}", where=name) from None
 
 
-def batches(table: Any, names: list[str], source: Source) -> Iterator[Any]:
+def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
     """Yield record batches of some columns, of the rows that are wanted; damage is named."""
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
@@ -160,7 +158,7 @@ def batches(table: Any, names: list[str], source: Source) -> Iterator[Any]:
             if wanted.num_rows:
                 yield wanted
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
-        raise GraphError(f"{source}: damaged Parquet file: {error}") from None
+        raise GraphError(f"damaged Parquet file: {error}", where=str(source)) from None
 
 
 def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[int], int, int]:

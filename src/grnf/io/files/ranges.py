@@ -17,13 +17,12 @@ from typing import IO, Any, cast
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.blocks import blocks_of
+from grnf.io.files.file import File
 from grnf.io.files.formats import FORMATS
-from grnf.io.files.parquet import open_parquet
+from grnf.io.files.molecules import is_smi_header
+from grnf.io.files.reading import FILE_OPTIONS, blocks_of, file_of, format_of
 from grnf.io.files.records import Block, OnError
-from grnf.io.files.registry import format_of
-from grnf.io.files.streams import Source
-from grnf.io.files.tables import is_parquet
+from grnf.io.files.tables import is_parquet, table_of
 from grnf.typing import BoolArray, IntArray
 
 __all__ = ["Range", "ranges_of", "read_range"]
@@ -60,8 +59,10 @@ class Range:
     line: int = 0
 
 
-def ranges_of(path: Path, size: int, format: str | None = None) -> list[Range]:
+def ranges_of(path: Path | File, size: int, format: str | None = None, **options: Any) -> list[Range]:
     r"""Cut a file into ranges of `size` graphs, the last of fewer, as far as its format can be cut.
+
+    `options` are those of `read_graphs`; such that say how a text is read count here.
 
     Examples
     --------
@@ -71,28 +72,35 @@ def ranges_of(path: Path, size: int, format: str | None = None) -> list[Range]:
     >>> [(each.first, each.count, each.start) for each in ranges_of(path, 2)]
     [(0, 2, 0), (2, 2, 6), (4, 1, 13)]
     """
-    source = Source(path)
-    entry = format_of(source, format)
-    if entry.cut is None or source.is_folder:
-        return [Range(str(path), entry.name, count=1 if entry.one_graph else None)]
-    if entry.cut == "rows" or (entry.cut == "table" and is_parquet(source)):
-        with source.open_seekable() as file:
-            n_rows = open_parquet(file, str(source)).metadata.num_rows
+    file, _ = file_of(path, format, options)
+    entry, name = format_of(file), str(file.path)
+    if entry.cut is None or file.is_folder:
+        return [Range(name, entry.name, count=1 if entry.one_graph else None)]
+    if entry.cut == "rows" or (entry.cut == "table" and is_parquet(file)):
+        n_rows = cast("int", table_of(file).n_rows)
         starts = range(0, max(n_rows, 1), size)
-        return [Range(str(path), entry.name, first, min(size, n_rows - first)) for first in starts]
-    with source.open() as stream:
-        return _text_ranges(stream, str(path), entry.name, size, entry.cut == "table")
+        return [Range(name, entry.name, first, min(size, n_rows - first)) for first in starts]
+    has_header = entry.cut == "table" and table_of(file).has_header
+    with file.open() as stream:
+        head = stream.readline() if has_header or entry.name == "smi" else b""
+        has_header = has_header or (entry.name == "smi" and is_smi_header(head))
+    with file.open() as stream:
+        return _text_ranges(stream, name, entry.name, size, has_header, entry.cut == "table")
 
 
-def _text_ranges(stream: IO[bytes], path: str, format: str, size: int, is_table: bool) -> list[Range]:
-    head = stream.readline() if is_table else b""
-    head_lines = int(is_table)
-    while head.count(QUOTE) % 2 and (more := stream.readline()):  # a name of a column that has two lines
+def _text_ranges(
+    stream: IO[bytes], path: str, format: str, size: int, has_header: bool, quotes: bool
+) -> list[Range]:
+    head = stream.readline() if has_header else b""
+    head_lines = int(has_header)
+    while (
+        quotes and head.count(QUOTE) % 2 and (more := stream.readline())
+    ):  # a name of a column that has two lines
         head, head_lines = head + more, head_lines + 1
     header = len(head)
     cuts = [(header, head_lines)]
     total = 0
-    for ends, lines, filled in _records(stream, header, head_lines, is_table):
+    for ends, lines, filled in _records(stream, header, head_lines, quotes):
         numbers = total + np.cumsum(filled)
         last = np.flatnonzero(filled & (numbers % size == 0))
         cuts += zip(ends[last].tolist(), lines[last].tolist(), strict=True)
@@ -136,36 +144,38 @@ def _records(
         yield np.array([place]), np.array([line + 1]), np.array([True])
 
 
-class RangeSource(Source):
+class RangeFile(File):
     """A file of which one range is read."""
 
-    def __init__(self, wanted: Range) -> None:
-        super().__init__(wanted.path)
+    def __init__(self, wanted: Range, **about: Any) -> None:
+        super().__init__(wanted.path, format=wanted.format, **about)
         self.wanted = wanted
         cut = FORMATS[wanted.format].cut
+        self.is_cut = cut is not None
         if cut == "rows" or (cut == "table" and is_parquet(self)):
-            self.rows = (wanted.first, cast("int", wanted.count))
+            self.rows, self.is_cut = (wanted.first, cast("int", wanted.count)), False
         elif cut is not None:
             with super().open() as stream:
                 self.head_lines = stream.read(wanted.header).count(NEWLINE)
             self.lines_passed_over = wanted.line - self.head_lines
+            self.header = wanted.header > 0
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
+    def open(self, *, recode: bool = True) -> Iterator[IO[bytes]]:
         """Open the bytes of the range, the header before them."""
-        with super().open() as stream:
-            if self.rows is not None or FORMATS[self.wanted.format].cut is None:
-                yield stream
-            else:
+        with super().open(recode=recode) as stream:
+            if self.is_cut:
                 stretches = [(0, self.wanted.header), (self.wanted.start, self.wanted.stop)]
                 yield cast("IO[bytes]", io.BufferedReader(_Stretches(stream, stretches), CHUNK))
+            else:
+                yield stream
 
 
 class _Stretches(io.RawIOBase):
     """Some stretches of a file, one after the other."""
 
     def __init__(self, file: IO[bytes], stretches: list[tuple[int, int | None]]) -> None:
-        self.file, self.stretches = file, stretches
+        self.file, self.stretches, self.place = file, stretches, 0
         self.left: int | None = 0
 
     def readable(self) -> bool:
@@ -178,11 +188,15 @@ class _Stretches(io.RawIOBase):
                 return 0
             start, stop = self.stretches.pop(0)
             self.left = None if stop is None else stop - start
-            if self.left != 0:
+            if self.left != 0 and self.file.seekable():
                 self.file.seek(start)
+            elif self.left != 0:  # a text of another encoding
+                while self.place < start and (passed := self.file.read(min(CHUNK, start - self.place))):
+                    self.place += len(passed)
         wanted = len(buffer) if self.left is None else min(len(buffer), self.left)
         data = self.file.read(wanted)
         buffer[: len(data)] = data
+        self.place += len(data)
         if self.left is not None:
             self.left = self.left - len(data) if data else 0
         return len(data)
@@ -192,10 +206,8 @@ def read_range(
     wanted: Range, *, on_error: OnError = "raise", block_size: int = 1024, **options: Any
 ) -> Iterator[Block]:
     """Yield the graphs of a range some at a time, as `grnf.io.read_blocks` does of a whole file."""
-    entry = FORMATS[wanted.format]
-    source = RangeSource(wanted)
-    if not source.path.exists():
-        raise GraphError(f"{wanted.path} does not exist: is it on a disk that this machine sees?")
-    yield from blocks_of(
-        source, entry, on_error=on_error, block_size=block_size, n_jobs=None, options=options
-    )
+    if not Path(wanted.path).exists():
+        raise GraphError(f"{wanted.path} does not exist; shards are read where their files are")
+    about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
+    settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": None}
+    yield from blocks_of(RangeFile(wanted, **about), FORMATS[wanted.format], options=options, **settings)

@@ -68,7 +68,7 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
 
 def _edge_index(value: Any) -> IntArray:
     if value is None:
-        raise GraphError("edge_index is missing; two lists are wanted: sources and targets")
+        raise GraphError("edge_index is missing: it must be two lists, sources and targets")
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError):

@@ -7,12 +7,12 @@ ends with $$$$; fields that a molecule lacks are missing values. A MOL file is o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
+from grnf.io.files.file import File
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
-from grnf.io.files.streams import Source
 from grnf.io.from_molecules import smiles_of_mol_block
 
 __all__ = ["SDF_SUFFIXES", "is_sdf", "sdf_columns", "sdf_rows"]
@@ -32,32 +32,26 @@ class _Record(NamedTuple):
     problem: str
 
 
-def is_sdf(source: Source) -> bool:
+def is_sdf(file: File) -> bool:
     """Tell SD files from other tables: as somebody said, or by the suffix."""
-    return source.format == "sdf" or source.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
+    return file.format == "sdf" or file.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
 
 
-def sdf_columns(source: Source) -> list[str]:
+def sdf_columns(file: File) -> list[str]:
     """Return smiles, graph_id and the names of all fields, in the order in which they are first met."""
     fields = dict.fromkeys([SMILES, NAME])
-    for record in _records(source):
+    for record in _records(file):
         if not record.problem:
             fields.update(dict.fromkeys(_parsed(record)[2]))
     return list(fields)
 
 
-def sdf_rows(
-    source: Source, choose: Callable[[list[str]], Collection[str]]
-) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield where each record stands, those of its values that `choose` picks, and what is wrong with it."""
-    with source.reopenable() as again:
-        names = sdf_columns(again)
-        wanted = set(choose(names))
-        kept = [name for name in names if name in wanted]
-        for number, record in enumerate(_records(again)):
-            values, problem = _values(record, SMILES in wanted)
-            where = f"{source}, record {number + 1}, line {record.line}"
-            yield where, {name: values.get(name) for name in kept}, problem
+def sdf_rows(file: File, wanted: Collection[str]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield where each record stands, its values of these columns, and what is wrong with it."""
+    for number, record in enumerate(_records(file)):
+        values, problem = _values(record, SMILES in wanted)
+        where = f"{file}, record {number + 1}, line {record.line}"
+        yield where, {name: values.get(name) for name in wanted}, problem
 
 
 def _values(record: _Record, with_smiles: bool) -> tuple[dict[str, Any], str]:
@@ -71,11 +65,11 @@ def _values(record: _Record, with_smiles: bool) -> tuple[dict[str, Any], str]:
         return values, str(error)
 
 
-def _records(source: Source) -> Iterator[_Record]:
+def _records(file: File) -> Iterator[_Record]:
     """Cut a file into records; blank lines after the last are none."""
     begin, size, lines, problem = 1, 0, list[bytes](), ""
     number = 0
-    for number, line in source.lines_or_errors(LONGEST_LINE):
+    for number, line in file.lines_or_errors(LONGEST_LINE):
         if isinstance(line, GraphError):
             problem = f"line {number}: {line}"
         elif line.startswith(END_OF_RECORD):

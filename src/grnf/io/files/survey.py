@@ -1,48 +1,23 @@
-"""What the columns of a table hold, and which of them can be SMILES, names of graphs, or targets."""
+"""What the columns of a table hold, and which of them can be names of graphs or targets."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from itertools import islice
 from typing import Any
 
-from grnf.errors import GraphError
-from grnf.io.files.streams import Source
-from grnf.io.files.tables import cell, find_column, read_table
+from grnf.io.files.tables import HEAD, Table, are_molecules, cell
 from grnf.io.raw import ABSENT
 
-__all__ = [
-    "HEAD",
-    "SMILES_NAMES",
-    "Column",
-    "first_rows",
-    "missing_or_value",
-    "molecule_columns",
-    "named_smiles",
-    "smiles_by_content",
-    "survey",
-    "target_columns",
-]
+__all__ = ["Column", "missing_or_value", "survey", "target_columns"]
 
-SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
 TARGET_NAMES = (
     *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),
     *("p_np", "exp", "expt", "outcome", "response"),
 )
 """What a target is often called, the surest name first; a name that begins with "measured" counts too."""
-
-HEAD = 300
-"""Rows by whose content a column of SMILES is found."""
-
-NEARLY_ALL = 0.9
-"""Share of them that must be molecules: real tables have some that RDKit refuses."""
-
-LONGEST_LOOKED_AT = 2000
-"""Characters of a text beyond which it is not tried as a molecule."""
 
 MOST_DISTINCT = 10_000
 """Values of a column that are told apart, so that memory does not grow with the table."""
@@ -50,7 +25,6 @@ MOST_DISTINCT = 10_000
 MOST_TEXT_CLASSES = 100
 """Different texts up to which a column is taken for classes, and not for names."""
 
-LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
 ID_NAME = re.compile(
     r"(^|[\s_.-])(id|ids|cid|sid|idx|index|num|no|nr|cas|key|inchikey)\Z|[a-z0-9]ID\Z|chemblid\Z"
 )
@@ -175,15 +149,10 @@ class Column:
         return found
 
 
-def survey(source: Source) -> dict[str, Column]:
+def survey(table: Table) -> dict[str, Column]:
     """Return what each column of a table holds, all rows but those that cannot be read."""
-    columns: dict[str, Column] = {}
-
-    def choose(names: list[str]) -> list[str]:
-        columns.update({name: Column(name) for name in names})
-        return names
-
-    for row in read_table(source, choose):
+    columns = {name: Column(name) for name in table.columns}
+    for row in table.rows():
         if not row.problem:
             for name, value in row.values.items():
                 columns[name].add(value)
@@ -199,7 +168,7 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
     others : sequence of str
         Columns that are taken already.
     """
-    free = [column for column in columns if column.name not in others and not _are_molecules(column.head)]
+    free = [column for column in columns if column.name not in others and not are_molecules(column.head)]
     usual = [
         column
         for wanted in TARGET_NAMES
@@ -223,88 +192,6 @@ def missing_or_value(value: Any, among_numbers: bool) -> Any:
     if value is None or value != value:
         return None
     return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value
-
-
-def named_smiles(names: Sequence[str], given: str | None, source: Source) -> str | None:
-    """Return the column of SMILES by its name: as given, or as usual; None where names do not tell."""
-    if given is not None:
-        return find_column(names, given, (), "SMILES", source)
-    lower = {name: name.strip().lower() for name in names}
-    for usual in SMILES_NAMES:
-        for name in names:
-            if lower[name] == usual:
-                return name
-    alike = [name for name in names if "smiles" in lower[name]]
-    return alike[0] if len(alike) == 1 else None
-
-
-def smiles_by_content(names: Sequence[str], rows: Sequence[Mapping[str, Any]], source: Source) -> str:
-    """Return the only column whose values are molecules, or say why there is none."""
-    found = molecule_columns(names, rows)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise GraphError(
-            f"{source}: the columns {found} all hold SMILES; name one by column= (--smiles-column)"
-        )
-    raise GraphError(
-        f"{source}: no column of SMILES among {list(names)[:20]}, by its name or by what it holds; "
-        "name it by column= (--smiles-column)"
-    )
-
-
-def molecule_columns(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns whose values are molecules.
-
-    Nearly all must be valid SMILES, and half of them more than a short word: C, CO or CN are also classes,
-    states and countries.
-
-    Examples
-    --------
-    >>> rows = [{"Drug": "CC(=O)O", "state": "CO", "n": "1"}, {"Drug": "c1ccccc1", "state": "CN", "n": "2"}]
-    >>> molecule_columns(["Drug", "state", "n"], rows)
-    ['Drug']
-    """
-    if find_spec("rdkit") is None:
-        return []
-    return [name for name in names if _are_molecules([cell(row.get(name)) for row in rows[:HEAD]])]
-
-
-def first_rows(source: Source) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the names of the columns of a table, and its first rows that can be read."""
-    names: list[str] = []
-
-    def choose(found: list[str]) -> list[str]:
-        names.extend(found)
-        return found
-
-    rows = [row.values for row in islice(read_table(source, choose), HEAD) if not row.problem]
-    return names, rows
-
-
-def _are_molecules(values: Iterable[Any]) -> bool:
-    filled = [value for value in values if value is not None and value == value]
-    texts = {value.strip() for value in filled if isinstance(value, str)}
-    if not texts or find_spec("rdkit") is None:
-        return False
-    if sum(isinstance(value, str) for value in filled) < NEARLY_ALL * len(filled):
-        return False
-    from rdkit import Chem, rdBase
-
-    good = telling = 0
-    allowed = len(texts) - math.ceil(NEARLY_ALL * len(texts))
-    with rdBase.BlockLogs():
-        for done, text in enumerate(texts):
-            if done - good > allowed:
-                return False
-            try:
-                # RDKit takes what follows a space for a name, so that words after a C would pass
-                valid = not text.split()[1:] and len(text) <= LONGEST_LOOKED_AT and Chem.MolFromSmiles(text)
-            except (RuntimeError, ValueError):
-                valid = False
-            good += bool(valid)
-            telling += bool(valid) and not LETTERS.match(text)
-    return len(texts) - good <= allowed and 2 * telling >= len(texts)
 
 
 def _kind(value: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.archives import new_member
-from grnf.io.files.streams import open_sink
+from grnf.io.files.file import open_sink
 from grnf.io.from_arrays import undirected_once
 from grnf.io.raw import RawGraph
 

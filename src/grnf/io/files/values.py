@@ -1,20 +1,21 @@
-"""From the values of a text format to columns and back."""
+"""From the rows of nodes and edges of a text format to a graph with columns, and back."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.raw import as_column
+from grnf.io.raw import RawGraph, as_column, checked_raw
 
 __all__ = [
     "check_names",
+    "graph_of_rows",
     "number",
     "part_widths",
     "plain_rows",
@@ -22,11 +23,64 @@ __all__ = [
     "typed_column",
     "typed_columns",
     "vector_widths",
-    "with_vectors",
 ]
 
 MOST_ABSENT = 16
 """A vector comes back if at least one in so many of its parts is there; more would be made of nothing."""
+
+
+def graph_of_rows(
+    nodes: Sequence[tuple[Hashable, Mapping[str, Any]]],
+    edges: Sequence[tuple[Hashable, Hashable, Mapping[str, Any]]],
+    *,
+    directed: bool = False,
+    graph_id: str | None = None,
+    y: Any = None,
+    new_nodes: bool = False,
+    widths: Mapping[str, Mapping[str, int]] | None = None,
+) -> RawGraph:
+    """Return the graph of nodes and edges that are known by names.
+
+    Parameters
+    ----------
+    nodes : sequence of (name, values)
+    edges : sequence of (name, name, values)
+    new_nodes : bool, default=False
+        Whether edges may name nodes that are not listed.
+    widths : mapping, optional
+        Widths of the "node" and "edge" columns that were split for want of vectors.
+
+    Examples
+    --------
+    >>> graph_of_rows([("a", {"color": "red"}), ("b", {})], [("a", "b", {"weight": 2.0})])
+    RawGraph(n_nodes=2, n_edges=1, node_columns=['color'], edge_columns=['weight'], undirected)
+    """
+    numbers: dict[Hashable, int] = {}
+    for name, _ in nodes:
+        if name in numbers:
+            raise GraphError(f"node {name!r} stands twice; ids must differ")
+        numbers[name] = len(numbers)
+    node_rows = [values for _, values in nodes]
+    ends = np.empty((len(edges), 2), dtype=np.int64)
+    for row, (source, target, _) in enumerate(edges):
+        for side, name in enumerate((source, target)):
+            number = numbers.get(name)
+            if number is None:
+                if not new_nodes:
+                    raise GraphError(f"edge {row} ({source!r}, {target!r}): there is no node {name!r}")
+                number = numbers[name] = len(numbers)
+                node_rows.append({})
+            ends[row, side] = number
+    own = widths or {}
+    return checked_raw(
+        len(numbers),
+        ends,
+        _with_vectors(typed_columns(node_rows, "node"), own.get("node", {})),
+        _with_vectors(typed_columns([values for *_, values in edges], "edge"), own.get("edge", {})),
+        directed,
+        graph_id,
+        y,
+    )
 
 
 def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
@@ -133,9 +187,20 @@ def _part_names(name: str, width: int) -> list[str]:
     return [f"{name}_{index:0{digits}}" for index in range(width)]
 
 
-def vector_widths(columns: Mapping[str, Any]) -> dict[str, int]:
-    """Return the widths of the columns of vectors, which `plain_rows` takes apart."""
-    return {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
+def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
+    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits.
+
+    Examples
+    --------
+    >>> vector_widths(RawGraph(3, np.array([[0, 1]]), {"x": np.zeros((3, 2)), "z": np.zeros(3)}))
+    {'node': {'x': 2}}
+    """
+    columns = {"node": graph.node_columns, "edge": graph.edge_columns}
+    found = {
+        item: {name: int(np.shape(values)[1]) for name, values in own.items() if np.ndim(values) == 2}
+        for item, own in columns.items()
+    }
+    return {item: own for item, own in found.items() if own}
 
 
 def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
@@ -146,19 +211,18 @@ def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
     >>> part_widths({"x": np.zeros((3, 2)), "x_": np.zeros(3)})
     {'x_0': 2, 'x_1': 2}
     """
-    return {
-        part: width for name, width in vector_widths(columns).items() for part in _part_names(name, width)
-    }
+    wide = {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
+    return {part: width for name, width in wide.items() for part in _part_names(name, width)}
 
 
-def with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
+def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, int]) -> dict[str, Any]:
     """Put the parts of vectors of these widths together again; absent parts are missing values.
 
     Parts that do not go together, of numbers and of texts, stay apart.
 
     Examples
     --------
-    >>> with_vectors({"x_0": np.array([1, 2]), "y": np.array([5, 6]), "x_1": np.array([3, 4])}, {"x": 2})
+    >>> _with_vectors({"x_0": np.array([1, 2]), "y": np.array([5, 6]), "x_1": np.array([3, 4])}, {"x": 2})
     {'x': array([[1, 3],
            [2, 4]]), 'y': array([5, 6])}
     """

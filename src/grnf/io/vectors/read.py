@@ -71,7 +71,7 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
             f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
-            "floating numbers of shape (n_graphs, M) are wanted"
+            "must be floating-point numbers of shape (n_graphs, M)"
         )
     if len(vectors.ids) != len(vectors.Z):
         raise GraphError(f"{path} is damaged: {len(vectors.ids)} ids for {len(vectors.Z)} vectors")
@@ -110,7 +110,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     except ValueError as error:
         raise GraphError(f"{path} is damaged: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise GraphError(f"{path} is no manifest of shards: its 'format' is not {FORMAT!r}")
+        raise GraphError(f"{path} is not a manifest of shards: its 'format' is not {FORMAT!r}")
     if manifest.get("version") != VERSION:
         raise GraphError(f"{path} has version {manifest.get('version')!r}; this release reads {VERSION}")
     if manifest["set_aside"]:

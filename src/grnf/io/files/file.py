@@ -1,0 +1,318 @@
+"""A file to read graphs from: its bytes and lines, unpacked, in UTF-8, within limits; files to write to."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any, cast
+
+from grnf._utils.files import atomic_write, is_pipe, room_for
+from grnf.errors import DiskFullError, GraphError
+from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
+from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
+
+__all__ = ["File", "aside", "decoded", "deliver", "open_sink"]
+
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+CHUNK = 2**18
+"""Bytes that are read at a time."""
+
+
+class File:
+    r"""A file or folder to read graphs from, with what is known about it.
+
+    Files that gzip has made are unpacked, texts in UTF-16 become UTF-8, and workbooks become CSV.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+    name : str, optional
+        What it is called in messages; by default the path.
+    format : str, optional
+        A name in `grnf.io.FORMATS`; by default guessed.
+    encoding : str, optional
+        Of a text; by default UTF-8, or UTF-16 if the text begins with its byte-order mark.
+    header : bool, optional
+        Whether the first row of a table has the names of its columns; by default recognized.
+    decimal : str, default="."
+        The decimal mark of numbers in a table of text: "." or ",".
+    isolated : bool, default=False
+        Whether to call libraries that damaged files can crash in a process of their own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
+    >>> _ = path.write_text("one\ntwo\n")
+    >>> list(File(path).lines(limit=100))
+    [(1, b'one'), (2, b'two')]
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        format: str | None = None,
+        encoding: str | None = None,
+        header: bool | None = None,
+        decimal: str = ".",
+        isolated: bool = False,
+    ) -> None:
+        self.is_stdin = path == "-"
+        self.path = Path(path)
+        self.name = name or ("standard input" if self.is_stdin else str(path))
+        self.format = format
+        self.encoding = encoding
+        self.header = header
+        self.decimal = decimal
+        self.isolated = isolated
+        self.rows: tuple[int, int] | None = None
+        """First row and number of rows to read of a Parquet file; None for all."""
+        self.head_lines = self.lines_passed_over = 0
+        """Lines at the beginning that are numbered as they stand, and lines left out after them."""
+        self.sniffed: Any = None
+        """The table that this file is, once somebody has looked; see `grnf.io.files.tables.table_of`."""
+        if decimal not in (".", ","):
+            raise GraphError(f"the decimal mark must be '.' or ',', got {decimal!r}")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder of files."""
+        return not self.is_stdin and self.path.is_dir()
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether this can be read only once: standard input, a pipe or a device."""
+        return self.is_stdin or is_pipe(self.path)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is a file of 0 bytes."""
+        return not self.is_stdin and self.path.is_file() and self.path.stat().st_size == 0
+
+    @property
+    def is_excel(self) -> bool:
+        """Whether this is a workbook, by its name."""
+        return self.path.suffix.lower() in EXCEL_SUFFIXES
+
+    def begins_with(self, *starts: bytes) -> bool:
+        """Look at the first bytes without taking them."""
+        if self.is_stdin:
+            return any(_begins_with(sys.stdin.buffer, start) for start in starts)
+        if not self.path.is_file():
+            return False
+        with self.path.open("rb") as file:
+            return file.read(max(map(len, starts))).startswith(starts)
+
+    def _open_packed(self) -> AbstractContextManager[IO[bytes]]:
+        return nullcontext(sys.stdin.buffer) if self.is_stdin else self.path.open("rb")
+
+    @contextmanager
+    def open(self, *, recode: bool = True) -> Iterator[IO[bytes]]:
+        """Open the bytes for one pass: unpacked, and with `recode` in UTF-8 if it is a text."""
+        try:
+            with self._open_packed() as file:
+                if self.is_excel:
+                    with open_sheet(file, str(self)) as text:
+                        yield text
+                elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
+                    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+                        unpacked = cast("IO[bytes]", stream)
+                        yield self._recoded(unpacked) if recode else unpacked
+                else:
+                    yield self._recoded(file) if recode else file
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise GraphError(f"damaged or cut off: {error}", where=str(self)) from None
+
+    def _recoded(self, stream: IO[bytes]) -> IO[bytes]:
+        """Return a text as UTF-8."""
+        encoding = self.encoding
+        if encoding is None:
+            marks = (name for mark, name in BYTE_ORDER_MARKS.items() if _begins_with(stream, mark))
+            encoding = next(marks, "utf-8")
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+            return stream
+        try:
+            return cast("IO[bytes]", io.BufferedReader(_Recoded(stream, encoding, str(self)), CHUNK))
+        except LookupError:
+            raise GraphError(f"unknown encoding {encoding!r}", where=str(self)) from None
+
+    @contextmanager
+    def open_seekable(self) -> Iterator[IO[bytes]]:
+        """Open a file that can be read in any order; pipes go through a temporary file."""
+        with self.reopenable() as file, file.open(recode=False) as stream:
+            yield stream
+
+    @contextmanager
+    def reopenable(self) -> Iterator[File]:
+        """Give a file that can be opened more than once; pipes are copied to a temporary file."""
+        if not self.is_pipe:
+            yield self
+            return
+        suffix = Path(self.path.name.removesuffix(".gz")).suffix
+        packed = self._open_packed() if self.is_excel else self.open(recode=False)
+        with tempfile.NamedTemporaryFile(prefix="grnf-", suffix=suffix) as copy, packed as stream:
+            with room_for(f"the temporary copy of {self}"):
+                shutil.copyfileobj(stream, copy)
+                copy.flush()
+            yield self.at(copy.name)
+
+    def at(self, path: str | os.PathLike[str], **changes: Any) -> File:
+        """Return a file elsewhere of which the same is known."""
+        known = ("name", "format", "encoding", "header", "decimal", "isolated")
+        return File(path, **({name: getattr(self, name) for name in known} | changes))
+
+    def whole(self, *, recode: bool = True) -> bytes:
+        """Return all bytes of a document; one that unpacks to more than the limits allow is refused."""
+        most = LARGEST_DOCUMENT
+        if not self.is_pipe and self.path.is_file():
+            most = min(most, max(SMALL_MEMBER, LARGEST_RATIO * self.path.stat().st_size))
+        pieces, count = [], 0
+        with self.open(recode=recode) as stream:
+            while piece := stream.read(CHUNK):
+                pieces.append(piece)
+                count += len(piece)
+                if count > most:
+                    raise GraphError(
+                        f"the document has more than {most} bytes, and is held in memory as a whole",
+                        where=str(self),
+                        cure="Write it as Parquet, JSON lines or an edge list",
+                    )
+        return b"".join(pieces)
+
+    def lines(self, limit: int) -> Iterator[tuple[int, bytes]]:
+        """Yield line numbers, from 1, and lines without their ends, of up to `limit` bytes each."""
+        for number, line in self.lines_or_errors(limit):
+            if isinstance(line, GraphError):
+                raise line.located(where=f"{self}, line {number}")
+            yield number, line
+
+    def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
+        """Yield lines, and instead of one that is too long an error; it is passed over, not held."""
+        number = 0
+        with self.open() as stream:
+            while line := stream.readline(limit + 2):
+                number += 1 if number != self.head_lines else 1 + self.lines_passed_over
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if len(line) > limit:
+                    ended = line.endswith(b"\n")
+                    line = line.rstrip(b"\r\n")
+                    if len(line) > limit:
+                        while not ended and (rest := stream.readline(CHUNK)):
+                            ended = rest.endswith(b"\n")
+                        yield number, too_long(limit)
+                        continue
+                yield number, line.rstrip(b"\r\n")
+
+
+def too_long(limit: int) -> GraphError:
+    """Return the error about a line of more than `limit` bytes."""
+    return GraphError(f"the line is longer than {limit} bytes", cure="Check the format (format=, --format)")
+
+
+class _Recoded(io.RawIOBase):
+    """A text of another encoding as UTF-8."""
+
+    def __init__(self, stream: IO[bytes], encoding: str, name: str) -> None:
+        self.text = io.TextIOWrapper(cast("Any", stream), encoding=encoding, newline="")
+        self.encoding, self.name = encoding, name
+        self.rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer."""
+        if not self.rest:
+            try:
+                self.rest = self.text.read(CHUNK).encode()
+            except UnicodeError as error:
+                raise GraphError(f"not {self.encoding} text: {error}", where=self.name) from None
+        count = min(len(buffer), len(self.rest))
+        buffer[:count], self.rest = self.rest[:count], self.rest[count:]
+        return count
+
+    def close(self) -> None:
+        """Let the stream below stay open: who opened it closes it."""
+        if not self.closed:
+            self.text.detach()
+        super().close()
+
+
+def _begins_with(stream: Any, letters: bytes) -> bool:
+    """Look at the first bytes of an open stream, if that is possible, without taking them."""
+    return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+
+
+def decoded(data: bytes, where: str | None = None) -> str:
+    """Return the text of UTF-8 bytes, or tell where they are not UTF-8 and what may help."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        likely = "utf-16" if data.count(b"\0") > len(data) // 4 else "latin-1"
+        raise GraphError(
+            f"byte {error.start} is not UTF-8 text",
+            where=where,
+            cure=f"Name the encoding, for example encoding='{likely}' (--encoding {likely})",
+        ) from None
+
+
+@contextmanager
+def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file to write bytes to, all or nothing; "-" is standard output, .gz compresses."""
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with atomic_write(path, "wb") as file:
+        if Path(path).suffix != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
+            yield cast("IO[bytes]", compressed)
+
+
+@contextmanager
+def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a place for a file of this name in a folder of its own, on the disk where it is to go."""
+    target = Path("stdout") if path == "-" else Path(path)
+    name = "standard output" if path == "-" else str(path)
+    place = Path(tempfile.gettempdir()) if path == "-" else target.parent
+    with tempfile.TemporaryDirectory(dir=place, prefix=".grnf-") as folder, room_for(name, place):
+        try:
+            yield Path(folder) / target.name
+        except DiskFullError as error:  # it names the temporary file; raised again, it gets the name above
+            raise error.__cause__ or error from None
+
+
+def deliver(made: Path, path: str | os.PathLike[str]) -> None:
+    """Move what was written in a folder of its own to its place, the file of that name last."""
+    others = [file for file in made.parent.iterdir() if file != made]
+    if path == "-":
+        if others or made.is_dir():
+            raise GraphError("this format is more than one file, which cannot go to standard output")
+        with made.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    if made.is_dir() and Path(path).exists():
+        raise GraphError(f"{path} exists already, and a folder is not written over")
+    for part in [*others, made]:
+        os.replace(part, Path(path).with_name(part.name))

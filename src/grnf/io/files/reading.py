@@ -1,0 +1,482 @@
+"""Reading graphs in any format, one by one or some at a time: the format by its name, or guessed."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from grnf.errors import GraphError
+from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
+from grnf.io.files.file import File
+from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
+from grnf.io.files.matrices import holds_matrices
+from grnf.io.files.number_table import is_number_table
+from grnf.io.files.records import Block, OnError, to_the_end
+from grnf.io.files.tables import SMILES_NAMES, Table, named_smiles, table_of
+from grnf.io.files.tu import is_tu_folder
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
+
+__all__ = [
+    "FILE_OPTIONS",
+    "Inputs",
+    "blocks_of",
+    "file_of",
+    "format_by_name",
+    "format_of",
+    "guess_format",
+    "input_paths",
+    "is_several",
+    "named_block",
+    "read_blocks",
+    "read_graphs",
+    "stem_and_suffix",
+    "titles",
+]
+
+Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
+"""A file, a folder or a glob, or several of them."""
+
+FILE_OPTIONS = ("encoding", "header", "decimal", "isolated")
+"""Options that say how a file is read, whatever its format is; see `File`."""
+
+
+def read_graphs(
+    path: Inputs,
+    *,
+    format: str | None = None,
+    on_error: OnError = "raise",
+    **options: Any,
+) -> Iterator[RawGraph | BadGraph]:
+    r"""Yield the graphs of a file, one after another, or of all files of a folder in sorted order.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+        A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
+        Or several of these, as a list or a glob such as "2024/*.g6": graphs without a name are then called
+        by their file, and from the second of it on by their place too, as "a" and "a:1".
+    format : str, optional
+        A name in `FORMATS`, or "csv" or "tsv" for a table of SMILES or of edges, as its columns tell; by
+        default guessed from the path.
+    on_error : {"raise", "yield"}, default="raise"
+        "yield" gives a `BadGraph` for a graph that cannot be read, and continues with the next one. If no
+        next one can be found, as in a file that is truncated, the last `BadGraph` has the reason.
+    **options
+        What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
+        `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
+        `decimal=","`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.g6"
+    >>> _ = path.write_text("Bw\nDhc\n")
+    >>> [graph.n_nodes for graph in read_graphs(path)]
+    [3, 5]
+    """
+    if on_error not in ("raise", "yield"):
+        raise ValueError(f"on_error must be 'raise' or 'yield'; got {on_error!r}")
+    if is_several(path):
+        return _read_several(input_paths(path), format, on_error, options)
+    file, options = file_of(path, format, options)
+    if file.is_pipe:
+        if format is None and not file.path.suffix:
+            raise GraphError(f"{file} is a pipe whose name has no suffix; name its format by format=")
+        return _read_pipe(file, on_error, options)
+    entry = format_of(file)
+    if file.is_folder and not (entry.name == "tu" and is_tu_folder(file.path)):
+        return _each_file(file, entry, on_error, options)
+    return _read_entry(file, entry, on_error, options)
+
+
+def file_of(
+    path: Inputs, format: str | None = None, options: Mapping[str, Any] | None = None
+) -> tuple[File, dict[str, Any]]:
+    """Return a file with what the options say about it, and the options that are for its reader."""
+    options = dict(options or {})
+    about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
+    if isinstance(path, File):
+        file = path
+        for name, value in about.items():
+            if getattr(file, name) != value:
+                setattr(file, name, value)
+                file.sniffed = None
+        file.format = format or file.format
+    else:
+        file = File(cast("str", path), format=format, **about)
+    if not file.is_stdin and not file.path.exists():
+        raise GraphError(f"{file} does not exist")
+    return file, options
+
+
+def _read_several(
+    paths: list[Path], format: str | None, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    index = 0
+    for path, title in zip(paths, titles(paths), strict=True):
+        read = read_graphs(path, format=format, on_error=on_error, **options)
+        for graph in _named_graphs(read, title, index):
+            yield graph
+            index += 1
+
+
+def _read_pipe(file: File, on_error: OnError, options: dict[str, Any]) -> Iterator[RawGraph | BadGraph]:
+    with file.reopenable() as copy:
+        yield from _read_entry(copy, format_of(copy), on_error, options)
+
+
+def _each_file(
+    folder: File, entry: Format, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    """Read file after file; a graph without an id of its own is called after its file."""
+    files = [file for file in _files(folder.path) if stem_and_suffix(file)[1] in entry.suffixes]
+    if not files:
+        raise GraphError(f"{folder} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
+
+    def read() -> Iterator[RawGraph | BadGraph]:
+        index = 0
+        for path, title in zip(files, titles(files), strict=True):
+            file = folder.at(path, name=str(path))
+            for graph in _named_graphs(_read_entry(file, entry, on_error, options), title, index):
+                yield graph
+                index += 1
+
+    return read()
+
+
+def _read_entry(
+    file: File, entry: Format, on_error: OnError, options: dict[str, Any]
+) -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of one file of a known format."""
+    for name in options:
+        if name not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
+    if entry.record_wise:
+        options = {**options, "on_error": on_error}
+    file.format = entry.name
+    graphs: Iterator[RawGraph | BadGraph] = _unless_empty(file, entry, options)
+    return to_the_end(graphs) if on_error == "yield" else graphs
+
+
+def _unless_empty(file: File, entry: Format, options: dict[str, Any]) -> Iterator[RawGraph | BadGraph]:
+    if file.is_empty and not entry.may_be_empty:
+        raise _empty(file)
+    yield from entry.reader(file, **options)
+
+
+def _empty(file: File) -> GraphError:
+    return GraphError("the file is empty (0 bytes)", where=str(file), cure="Copy or write it again")
+
+
+def read_blocks(
+    path: Inputs,
+    *,
+    format: str | None = None,
+    on_error: OnError = "raise",
+    block_size: int = 1024,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> Iterator[Block]:
+    r"""Yield the graphs of a file some at a time: as a `RawBatch` if its format is made of columns.
+
+    It is what `read_graphs` yields, many times faster for TU sets, npz and Parquet. Other formats give lists.
+
+    Parameters
+    ----------
+    path, format, on_error, **options : as in `read_graphs`
+    block_size : int, default=1024
+        Graphs in a list; column-wise formats have their own.
+    n_jobs : int, optional
+        Processes that share the work if it is worth it, as with SMILES; by default this one alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from grnf.io import RawGraph, write_graphs
+    >>> path = Path(tempfile.mkdtemp()) / "two.npz"
+    >>> _ = write_graphs(path, [RawGraph(3, np.array([[0, 1]])), RawGraph(2, np.array([[1, 0]]))])
+    >>> list(read_blocks(path))
+    [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
+    """
+    settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": n_jobs}
+    if is_several(path):
+        paths = input_paths(path)
+        for each, title in zip(paths, titles(paths), strict=True):
+            place = 0
+            for block in read_blocks(each, format=format, **settings, **options):
+                yield named_block(block, title, place)
+                place += len(block)
+        return
+    file, own = file_of(path, format, options)
+    entry = None if file.is_pipe else format_of(file)
+    if entry is None or (file.is_folder and entry.name != "tu"):
+        yield from _lists(read_graphs(file, on_error=on_error, **own), block_size)
+    else:
+        yield from blocks_of(file, entry, options=own, **settings)
+
+
+def blocks_of(
+    file: File,
+    entry: Format,
+    *,
+    on_error: OnError,
+    block_size: int,
+    n_jobs: int | None,
+    options: dict[str, Any],
+) -> Iterator[Block]:
+    """Yield the graphs of one file some at a time, column by column if its format can."""
+    file.format = entry.name
+    if entry.blocks is None or options.keys() - entry.options or file.is_empty:
+        yield from _lists(_read_entry(file, entry, on_error, options), block_size)
+        return
+    count = 0
+    try:
+        shared = {"n_jobs": n_jobs} if entry.parallel else {}
+        for block in entry.blocks(file, on_error=on_error, **options, **shared):
+            yield block
+            count += len(block)
+    except GraphError:
+        if on_error == "raise":
+            raise
+        yield list(islice(_read_entry(file, entry, "yield", options), count, None))
+
+
+def _lists(graphs: Iterator[RawGraph | BadGraph], size: int) -> Iterator[Block]:
+    while some := list(islice(graphs, size)):
+        yield some
+
+
+# ---- which format a file has
+
+
+def format_of(file: File) -> Format:
+    """Return the format of a file by its name, or else as its content shows it."""
+    if file.format is not None and file.format not in TABLES:
+        return format_by_name(file.format)
+    if file.is_stdin:
+        raise GraphError("the format of standard input cannot be guessed; name it by format=")
+    if file.is_folder:
+        return format_by_name(_guess_folder(file.path))
+    return format_by_name(_guess_file(file) if file.format is None else _guess_table(file))
+
+
+def format_by_name(name: str) -> Format:
+    """Return a format, or list those that there are."""
+    if name not in FORMATS:
+        raise GraphError(f"no format {name!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def guess_format(path: str | os.PathLike[str]) -> str:
+    """Return the format of a file or folder by its suffix; tables are told apart by their columns.
+
+    Examples
+    --------
+    >>> guess_format("graphs.g6"), guess_format("graphs.jsonl.gz")
+    ('graph6', 'jsonl')
+    """
+    return format_of(File(path)).name
+
+
+def stem_and_suffix(path: Path) -> tuple[str, str]:
+    """Split a name at its suffix; .gz goes away with the suffix before it.
+
+    Examples
+    --------
+    >>> stem_and_suffix(Path("a/b.CSV.gz"))
+    ('b', '.csv')
+    """
+    inner = Path(path.stem) if path.suffix.lower() == ".gz" else path
+    return inner.stem, inner.suffix.lower()
+
+
+def _guess_file(file: File) -> str:
+    exists = file.path.is_file()
+    if exists and stem_and_suffix(file.path)[1] in TABLE_SUFFIXES:
+        return _guess_table(file)
+    name = by_suffix(file.path)
+    if not exists or file.is_empty:
+        return name
+    try:
+        if name == "edge-list":  # a suffix such as .txt may stand for a table
+            known = _named_table(table_of(file))
+            return known or ("matrices" if is_number_table(file, least=4) else name)
+        return "matrices" if name in ("npz", "graph6-npy") and holds_matrices(file) else name
+    except GraphError:  # the reader says what is wrong with it
+        return name
+
+
+def by_suffix(path: Path) -> str:
+    """Return the first format whose files end so."""
+    suffix = stem_and_suffix(path)[1]
+    for entry in FORMATS.values():
+        if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
+            return entry.name
+    raise GraphError(
+        f"{path}: no format has the suffix {suffix!r}; name one by format=: {', '.join(FORMATS)}"
+    )
+
+
+def _guess_folder(folder: Path) -> str:
+    if is_tu_folder(folder):
+        return "tu"
+    suffixes = {stem_and_suffix(file)[1]: file for file in _files(folder)}
+    known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes}
+    names = {guess_format(file) for suffix, file in suffixes.items() if suffix in known}
+    if len(names) != 1:
+        found = ", ".join(sorted(names)) or "none"
+        raise GraphError(f"{folder}: expected files of one format, found {found}; name one by format=")
+    return names.pop()
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder; a link that leads nowhere is not left out in silence."""
+    entries = (file for file in folder.iterdir() if not file.name.startswith("."))
+    files = (file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
+    return sorted(file for file in files if not is_node_table(file))
+
+
+def _guess_table(file: File) -> str:
+    if file.is_empty:
+        raise _empty(file)
+    table = table_of(file)
+    if named := _named_table(table):
+        return named
+    if named_smiles(table.columns, None, file) or table.molecule_columns():
+        return "smiles"
+    if table.kind == "text" and is_number_table(file):
+        return "matrices"
+    raise GraphError(
+        f"among the columns {table.columns[:20]} there are neither SMILES nor source and target, and it is "
+        "not a square table of numbers",
+        where=str(file),
+        cure="Name the format and its columns: smiles with column, or edge-table with source_column and "
+        "target_column",
+    )
+
+
+def _named_table(table: Table) -> str | None:
+    """Return the format of a table if the names of its columns tell."""
+    names = {name.strip().lower() for name in table.columns}
+    if table.kind == "parquet" and "edge_index" in names:
+        return "parquet"
+    if names & set(SMILES_NAMES):
+        return "smiles"
+    return "edge-table" if names & set(SOURCE_NAMES) and names & set(TARGET_NAMES) else None
+
+
+# ---- several files
+
+
+def is_several(inputs: Inputs) -> bool:
+    """Whether this stands for more than one file or folder: a list, or a glob and no file of that name.
+
+    Examples
+    --------
+    >>> is_several("a.g6"), is_several("*.g6"), is_several(["a.g6", "b.g6"])
+    (False, True, True)
+    """
+    if isinstance(inputs, File):
+        return False
+    if not isinstance(inputs, str | os.PathLike):
+        return True
+    return glob.has_magic(os.fspath(inputs)) and not Path(inputs).exists()
+
+
+def input_paths(inputs: Inputs) -> list[Path]:
+    """Return the files and folders that are meant, globs in sorted order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("b.g6", "a.g6"):
+    ...     (folder / name).touch()
+    >>> [path.name for path in input_paths(folder / "*.g6")]
+    ['a.g6', 'b.g6']
+    """
+    found: list[Path] = []
+    for each in [inputs] if isinstance(inputs, str | os.PathLike) else cast("Sequence[str]", inputs):
+        name = os.fspath(each)
+        if is_several(each):
+            matching = sorted(map(Path, glob.glob(name, recursive=True)))
+            if not matching:
+                raise GraphError(f"no file matches {name}")
+            found += matching
+        elif name != "-" and not Path(each).exists():
+            raise GraphError(f"{name} does not exist")
+        else:
+            found.append(Path(each))
+    if not found:
+        raise GraphError("no file, folder or glob was given")
+    path, times = Counter(found).most_common(1)[0]
+    if times > 1:
+        raise GraphError(f"{path} is there {times} times among the inputs; its graphs would be counted twice")
+    return found
+
+
+def titles(paths: Sequence[Path]) -> list[str]:
+    """Return what graphs without a name are called after: the stem of each file, or all of its path.
+
+    Examples
+    --------
+    >>> titles([Path("a/x.csv"), Path("a/y.csv.gz")]), titles([Path("a/x.csv"), Path("b/x.csv")])
+    (['x', 'y'], ['a/x.csv', 'b/x.csv'])
+    """
+    stems = [stem_and_suffix(path)[0] if path.suffix.lower() == ".gz" else path.stem for path in paths]
+    return stems if len(set(stems)) == len(stems) else [path.as_posix() for path in paths]
+
+
+def _name_in_file(title: str, place: int) -> str:
+    """Return the name of a graph that has none: that of its file, from the second on with its place.
+
+    Examples
+    --------
+    >>> _name_in_file("x", 0), _name_in_file("x", 7)
+    ('x', 'x:7')
+    """
+    return f"{title}:{place}" if place else title
+
+
+def _named_graphs(
+    graphs: Iterable[RawGraph | BadGraph], title: str, index: int = 0
+) -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of one of several files, each with a name; `index` counts over all files."""
+    for place, graph in enumerate(graphs):
+        name = _name_in_file(title, place) if graph.graph_id is None else graph.graph_id
+        if isinstance(graph, BadGraph):
+            yield replace(graph, graph_id=name, index=index + place)
+        else:
+            yield graph if graph.graph_id is not None else replace(graph, graph_id=name)
+
+
+def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> RawBatch | list[Any]:
+    """Give names to the graphs of a block that have none; without a title by their places alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> batch = RawBatch.of([RawGraph(1, np.empty((0, 2), np.int64))] * 2)
+    >>> named_block(batch, "x", 5).graph_ids, named_block(batch, None, 5).graph_ids
+    (['x:5', 'x:6'], ['5', '6'])
+    """
+
+    def name(given: str | None, place: int) -> str:
+        if given is not None:
+            return given
+        return str(first + place) if title is None else _name_in_file(title, first + place)
+
+    if isinstance(block, RawBatch):
+        return replace(block, graph_ids=[name(each, place) for place, each in enumerate(block.graph_ids)])
+    return [
+        graph if graph.graph_id is not None else replace(graph, graph_id=name(None, place))
+        for place, graph in enumerate(block)
+    ]

@@ -1,0 +1,1 @@
+graph [ label "a ] node [ id 0 ] ]
