@@ -96,7 +96,7 @@ def test_dedup(call, tmp_path):
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
-    assert "2 pairs of copies" in done.stderr
+    assert "2 isomorphic pairs" in done.stderr
 
 
 def test_compare(call, tmp_path):

@@ -7,6 +7,7 @@ import difflib
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -27,6 +28,23 @@ if TYPE_CHECKING:
 __all__ = ["chosen_columns", "classify"]
 
 Task = Literal["auto", "classes", "numbers"]
+
+
+@dataclass(frozen=True)
+class ViewFeatures(Features):
+    """Settings of the feature views."""
+
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--n-components",
+            "-m",
+            min=1,
+            metavar="M",
+            help="Number of features per feature view.",
+            show_default="512; 1024 with other lifts",
+        ),
+    ] = None
 
 
 def classify(
@@ -60,7 +78,7 @@ def classify(
     ] = Path("grnf-classify"),
     reading: Input,
     columns: Columns,
-    features: Features,
+    features: ViewFeatures,
     run: JsonRun,
 ) -> None:
     """Cross-validate a classifier or regressor on labeled graphs.
