@@ -164,7 +164,7 @@ def vectors(n_jobs):
 def test_threads_inside_a_process_pool_without_a_warning():
     """A pool's processes are daemons, in which joblib starts no processes and warns of it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.map(vectors, [2, None])
+        found = pool.map_async(vectors, [2, None]).get(timeout=120)
     assert found == [vectors(2), vectors(None)]
     assert [threads for _, threads in found] == [2, 1]
 

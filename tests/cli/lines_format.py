@@ -60,7 +60,7 @@ def install(patch=setattr):
     import grnf.io
     import grnf.scale.inputs
 
-    patch(grnf.scale.inputs, "format_of", lambda source, format: format)
+    patch(grnf.scale.inputs, "format_of", lambda source, format=None: format)
     patch(grnf.scale.inputs, "blocks_of", blocks_of)
 
     patch(grnf.io, "FORMATS", dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None)))

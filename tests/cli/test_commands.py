@@ -71,6 +71,8 @@ def test_dimension(call):
     ("given", "asked", "value"),
     [
         (["--eps", 0.1, "--delta", 0.05], "n_components", 32_000),
+        (["--eps", 0.1], "n_components", 32_000),
+        (["-m", 32_000], "eps", 0.1),
         (["-m", 32_000, "--delta", 0.05], "eps", 0.1),
         (["-m", 32_000, "--eps", 0.1], "delta", 0.05),
     ],
@@ -84,7 +86,9 @@ def test_dimension_in_every_direction(call, given, asked, value):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["dimension", "--eps", "0.1"],
+        ["dimension", "--delta", "0.1"],
+        ["dimension", "--eps", "0.1", "--delta", "0.1", "-m", "8"],
+        ["distances", "x.zip", "-m", "auto"],
         ["dimension", "--eps", "0.1", "--delta", "2"],
         ["dimension", "--eps", "0.1", "--delta", "0.1", "--activation", "relu"],
         ["embed"],
@@ -114,6 +118,18 @@ def test_every_option_and_argument_has_help(name):
     command = typer.main.get_command(app).commands[name]
     for parameter in command.params:
         assert parameter.help, f"grnf {name}: {parameter.name}"
+
+
+def test_the_help_has_panels_short_first_lines_and_no_type_of_flags(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for command in app.registered_commands:
+        first = command.callback.__doc__.splitlines()[0]
+        assert len(first) <= 60, first
+        assert first.endswith("."), first
+        assert command.rich_help_panel, first
+    text = call("distances", "--help").stdout
+    assert "<bool>" not in text
+    assert all(f"─ {panel} ─" in text for panel in ("Options", "Output", "Input", "Features", "Run"))
 
 
 def test_shell_completion():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cli.lines_format import PATH, TRIANGLE, UNREADABLE, write_lines
-from grnf.cli.losses import losses
 from grnf.io import RawGraph
+from grnf.io.losses import losses
 from optional import require
 
 LABELLED = {**PATH, "node_columns": {"charge": [0, 1, 2]}, "edge_columns": {"weight": [0.5, 1.5]}}

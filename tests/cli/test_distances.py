@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
 from grnf.cli.distances import Values
+from grnf.cli.inputs import load_vectors
+from grnf.cli.options import Input, JsonRun, LikeFeatures
 from grnf.collection import Collection
-from grnf.io import read_tu
+from grnf.io import RawGraph, read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
 from optional import require
 
@@ -193,7 +196,7 @@ def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
         return pairwise_distances(X, Y)
 
     everyone = Collection(len(Z), np.arange(len(Z)), vectors=Z, names=list("abcdefg"), name="z")
-    Values("distance", between, everyone, everyone).write_matrix(str(tmp_path / "d.npy"))
+    Values("distance", between, everyone, everyone, JsonRun()).write_matrix(str(tmp_path / "d.npy"))
     assert asked == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 
@@ -202,3 +205,21 @@ def test_rows_of_nan_are_nobodys_neighbors(tmp_path, call):
     np.save(tmp_path / "z.npy", np.array([[0.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]))
     _, rows = table(call("distances", tmp_path / "z.npy", "--nearest", 2).stdout)
     assert rows == [["0", "1", "2", "1"], ["2", "1", "0", "1"]]
+
+
+def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
+    """No more graphs than two blocks are alive at a time."""
+    alive, most = weakref.WeakSet(), []
+
+    def read(self, *, yield_bad=False):
+        for number in range(5_000):
+            graph = RawGraph(3, np.array([[0, 1]]), graph_id=str(number))
+            alive.add(graph)
+            most.append(len(alive))
+            yield graph
+
+    monkeypatch.setattr("grnf.cli.source.Source.read", read)
+    (tmp_path / "graphs.g6").write_text("Bw\n")
+    found = load_vectors([str(tmp_path / "graphs.g6")], Input(), LikeFeatures(4), JsonRun(quiet=True))
+    assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")
+    assert max(most) <= 2 * 1024 + 1

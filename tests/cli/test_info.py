@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
-from grnf.cli.tally import MOST_LABELS, MOST_VALUES, Column, Targets
+from grnf.io.tally import MOST_LABELS, MOST_VALUES, Column, Targets
 from optional import require
 
 

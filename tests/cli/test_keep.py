@@ -222,7 +222,7 @@ def test_columns_that_are_not_there(call, table, tu, tmp_path):
     assert "is no table of SMILES" in said(result)
     result = call("embed", table, "-o", tmp_path / "z.npy", "--keep", "phase")
     assert result.returncode == 2
-    assert ".parquet, .npz and .csv" in said(result)
+    assert ".parquet, .npz or .csv" in said(result)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz", "csv"])

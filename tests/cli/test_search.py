@@ -88,7 +88,7 @@ def test_dedup(call, tmp_path):
     (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", "-o", tmp_path / "groups.csv", "-m", 32, "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["groups of copies"] == 1
+    assert json.loads(done.stdout)["groups of duplicates"] == 1
     assert [(row["group"], row["id"]) for row in rows(tmp_path / "groups.csv")] == [("1", "1"), ("1", "2")]
     done = call("dedup", tmp_path / "a.g6", "--near", 10, "-m", 32)
     found = list(csv.DictReader(done.stdout.splitlines()))
@@ -96,7 +96,7 @@ def test_dedup(call, tmp_path):
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
-    assert "2 pairs of copies" in done.stderr
+    assert "2 isomorphic pairs" in done.stderr
 
 
 def test_compare(call, tmp_path):
@@ -152,4 +152,4 @@ def test_an_index_of_views(call, tmp_path):
     done = call("search", tmp_path / "i", path, "-k", 1, "--json")
     assert [row["id"] for row in json.loads(done.stdout)] == [f"m{n}" for n in range(1, 12)]
     done = call("index", path, "--space", "views", "--orders", "1,2", "-o", tmp_path / "j")
-    assert (done.returncode, "views have their own orders" in done.stderr) == (2, True)
+    assert (done.returncode, "--space views has its own orders" in done.stderr) == (2, True)

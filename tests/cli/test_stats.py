@@ -103,7 +103,7 @@ def test_evaluation(call, tu, other, tmp_path, monkeypatch):
     done = call("evaluate", tu, other, *small, "--valid", "judge:small", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["validity"]["value"] < 1
     done = call("evaluate", tu, other, "--valid", "judge:large")
-    assert (done.returncode, "module:function is wanted" in done.stderr) == (2, True)
+    assert (done.returncode, "--valid must be MODULE:FUNCTION" in done.stderr) == (2, True)
     done = call("evaluate", tu, other, "-k", 30)
     assert (done.returncode, "a smaller k" in done.stderr) == (1, True)
     done = call("evaluate", tu, other, "-o", tmp_path / "r.pdf")

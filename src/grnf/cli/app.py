@@ -11,6 +11,7 @@ import typer
 from grnf._utils.files import room_for
 from grnf._version import __version__
 from grnf.cli.classify import classify
+from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
 from grnf.cli.dedup import dedup
@@ -29,17 +30,20 @@ from grnf.cli.test import test
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="grnf",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them.",
-)
-for command in (
-    embed, classify, distances, index, search, dedup, compare, map, test, evaluate, monitor, outliers,
-    info, convert, dimension, demo,
-):  # fmt: skip
-    app.command(cls=EmbedCommand if command is embed else None)(command)
+ABOUT = "Embed, compare, search, test and map graphs with Graph Random Neural Features."
+COMMANDS = {
+    "Embed and convert": (embed, convert, info, dimension),
+    "Compare and search": (distances, compare, index, search, dedup),
+    "Test and monitor": (test, evaluate, monitor, outliers),
+    "Learn": (classify,),
+    "Explore": (map, demo),
+}
+
+app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, cls=Group)
+for panel, functions in COMMANDS.items():
+    for function in functions:
+        kind = EmbedCommand if function is embed else Command
+        app.command(cls=kind, rich_help_panel=panel)(command(function))
 
 
 def _version(asked: bool) -> None:
@@ -48,13 +52,13 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
 def common(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Graph Random Neural Features: graphs in, vectors out, a true metric between graphs behind them."""
+    """Take the options that come before the command."""
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

@@ -3,48 +3,53 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import importlib.util
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.columns import with_columns
-from grnf.cli.options import (
-    AsJson,
-    Format,
-    IdColumn,
-    NJobs,
-    Orders,
-    Quiet,
-    SmilesColumn,
-    SourceArgument,
-    check_format,
-    make_transformer,
-    workers,
-)
-from grnf.cli.source import Source, name_of, open_source
-from grnf.cli.targets import Target, Task, check_folds, chosen_columns, made_target
-from grnf.cli.tell import counted, note, progress, tell_bad
+from grnf.cli.columns import Columns, about_columns, described, is_smiles_table, smiles_column_of, survey_of
+from grnf.cli.inputs import graphs_of, tell_errors
+from grnf.cli.options import Features, Input, JsonRun, Run, SourceArgument, check_format
+from grnf.cli.source import Source, open_source
+from grnf.cli.tell import progress
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf.estimators.validation import Target
     from grnf.io import RawGraph
+    from grnf.io.files.survey import Column
 
-__all__ = ["classify"]
+__all__ = ["chosen_columns", "classify"]
 
-EstimatorName = Literal["auto", "svm", "linear", "network", "forest", "boosted"]
+Task = Literal["auto", "classes", "numbers"]
+
+
+@dataclass(frozen=True)
+class ViewFeatures(Features):
+    """Settings of the feature views."""
+
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--n-components",
+            "-m",
+            min=1,
+            metavar="M",
+            help="Number of features per feature view.",
+            show_default="512; 1024 with other lifts",
+        ),
+    ] = None
 
 
 def classify(
     source: SourceArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "grnf-classify"
-    ),
-    format: Format = None,
-    smiles_column: SmilesColumn = None,
-    id_column: IdColumn = None,
+    *,
     target: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,72 +57,68 @@ def classify(
         ),
     ] = None,
     task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers.")] = "auto",
-    estimator: Annotated[EstimatorName, typer.Option(help="Estimator behind the features.")] = "auto",
+    estimator: Annotated[
+        Literal["auto", "svm", "linear", "network", "forest", "boosted"],
+        typer.Option(help="Estimator that is trained on the features."),
+    ] = "auto",
     lifts: Annotated[
         Literal["auto", "none"],
-        typer.Option(help="auto: a map, counts and WL labels of each graph; none: a map of the plain graph."),
+        typer.Option(
+            help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."
+        ),
     ] = "auto",
     scoring: Annotated[
         Literal["accuracy", "roc_auc"],
-        typer.Option(help="Score that settings are chosen by; roc_auc for rare classes."),
+        typer.Option(help="Score that selects settings; roc_auc for rare classes."),
     ] = "accuracy",
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="Cross-validations, each with other folds.")] = 1,
-    n_components: Annotated[
-        str | None,
-        typer.Option(
-            "--n-components",
-            "-m",
-            metavar="M|auto",
-            help="Features of each view; auto: as many as a bound on the error requires.",
-            show_default="512; 1024 with other lifts",
-        ),
-    ] = None,
-    orders: Orders = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the features and of the folds.")] = 0,
-    on_error: Annotated[
-        Literal["raise", "skip"], typer.Option(help="A graph that cannot be used: stop, or leave it out.")
-    ] = "raise",
-    n_jobs: NJobs = 1,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+    ] = Path("grnf-classify"),
+    reading: Input,
+    columns: Columns,
+    features: ViewFeatures,
+    run: JsonRun,
 ) -> None:
-    """Cross-validate GRNFClassifier (or GRNFRegressor, for numbers) on graphs with labels.
+    """Cross-validate a classifier or regressor on labeled graphs.
 
     Two baselines are reported with it: the same estimator on counts of nodes, edges and attributes, which
-    ignores the structure, and the best constant prediction. The folder gets results.json, predictions.csv
-    (the first cross-validation, each graph predicted from the others) and a figure: the confusion matrix, or
-    predicted against true numbers.
+    ignores the structure, and the best constant prediction. The folder contains results.json, predictions.csv
+    (of the first cross-validation) and a figure: the confusion matrix, or predicted against true numbers.
 
-    In a SMILES table the target is the column called y, label, target, class, activity, p_np, exp or
-    measured ..., or the only one that can be one; grnf info lists them. Several are predicted one by one.
-    Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes, else
-    means over each class against the rest.
+    In a SMILES table, the target is the column called y, label, target, class, activity, p_np, exp or
+    measured ..., or the only column that can be a target; grnf info lists them. Several are predicted one by
+    one. Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes,
+    otherwise means over each class against the rest.
 
     Example: grnf classify MUTAG.zip --folds 10
     """
-    check_format(format, source)
-    asked = make_transformer(None, {"n_components": n_components, "orders": orders, "seed": seed})
+    check_format(reading.format, source)
+    asked = features.transformer()
     settings: dict[str, Any] = {
-        "n_components": None if n_components is None else asked.n_components,
+        "n_components": features.n_components,
         "orders": asked.orders,
         "estimator": estimator,
         "lifts": None if lifts == "none" else lifts,
         "scoring": None if scoring == "accuracy" else scoring,
-        "random_state": seed,
+        "random_state": asked.random_state,
         "missing": "zero",
     }
-    with open_source(source, format) as found:
-        table = with_columns(found, smiles_column, id_column, quiet)
-        columns = chosen_columns(table, target or [], quiet)
-        names, graphs = _read(table, columns, on_error, quiet)
-    targets = _targets(graphs, columns, task, folds, table.name, quiet)
-    from grnf.cli.measures import over_targets
-    from grnf.cli.validation import Validation
+    with open_source(source, reading.format) as found:
+        table = columns.applied(found, run.quiet)
+        names = chosen_columns(table, target or [], run)
+        samples = graphs_of(table, reading, run, **({} if names is None else {"y": names}))
+    tell_errors(samples, reading, run)
+    if not len(samples):
+        raise GraphError("there are no graphs that can be used", where=table.name)
+    graphs = samples.graphs
+    targets = _targets(graphs, names, task, folds, table.name, run)
+    from grnf.estimators.validation import Validation, over_targets
 
     entries: dict[str, Any] = {}
     predicted: list[tuple[Target, Any]] = []
-    with workers(n_jobs), progress("cross-validating", quiet, unit="folds") as advance:
+    with run.threads(), progress("cross-validating", run.quiet, unit="folds") as advance:
         validate = Validation(graphs, settings, folds=folds, repeats=repeats)
         for each in targets:
             results, predictions = validate(each, advance)
@@ -133,63 +134,94 @@ def classify(
         report |= entries[targets[0].name]
     else:
         report["mean"] = over_targets([entry["scores"] for entry in entries.values()])
-    report["written"] = _write(output, report, names, predicted, quiet)
-    for line in [json.dumps(report)] if as_json else _lines(report):
+    report["written"] = _write(output, report, samples.ids, predicted, run)
+    for line in [json.dumps(report)] if run.as_json else _lines(report):
         typer.echo(line)
 
 
-def _read(
-    source: Source, columns: list[str] | None, on_error: str, quiet: bool
-) -> tuple[list[str], list[RawGraph]]:
-    """Read all graphs; return their names and the graphs. With columns, y is a list of their values."""
-    from grnf.io import RawGraph
+def chosen_columns(source: Source, given: Sequence[str], run: Run) -> list[str] | None:
+    """Return the columns to predict; None if graphs have their labels themselves."""
+    from grnf.io.files.survey import target_columns
 
-    names, graphs = [], []
-    bad: list[dict[str, Any]] = []
-    options = {} if columns is None else {"y": columns}
-    with progress(f"reading {source.name}", quiet) as advance:
-        for index, item in enumerate(counted(source.read(yield_bad=True, **options), advance)):
-            name = name_of(item, index)
-            if isinstance(item, RawGraph):
-                names.append(name)
-                graphs.append(item)
-            elif on_error == "raise":
-                raise GraphError(f"graph {name}: {item.reason}; --on-error skip leaves such graphs out")
-            else:
-                bad.append({"graph_id": name, "reason": item.reason})
-    tell_bad(bad, on_error, quiet)
-    if not graphs:
-        raise GraphError(f"{source.name} holds no graphs that can be used")
-    return names, graphs
+    if not is_smiles_table(source):
+        if given:
+            raise typer.BadParameter(
+                f"--target needs a SMILES table, got {source.name}, whose graphs have their own labels"
+            )
+        return None
+    columns = survey_of(source)
+    if not columns:  # a folder of tables
+        return list(dict.fromkeys(name for text in given for name in text.split(","))) or None
+    smiles = smiles_column_of(source)[0]
+    if given:
+        found = list(dict.fromkeys(name for text in given for name in _named(source, columns, text)))
+        if smiles in found:
+            raise GraphError(
+                f"{smiles!r} is the SMILES column; --target names what to predict", where=source.name
+            )
+        return found
+    usual, found = target_columns(columns.values(), [smiles] if smiles else [])
+    if not usual and len(found) != 1:
+        several = (
+            f"{len(found)} of its columns may be the target" if found else "no column looks like a target"
+        )
+        raise GraphError(
+            f"{several}; name it, or several, by --target. {_listing(source, columns)}", where=source.name
+        )
+    name = (usual or found)[0]
+    others = ", one of several that may be" if len(found) > 1 else ""
+    run.note(f"grnf: the target is column {name!r}{others}; --target names another")
+    return [name]
+
+
+def _named(source: Source, columns: Mapping[str, Column], text: str) -> list[str]:
+    """Return the columns that a text names: one, or several with commas between them."""
+    if text in columns:
+        return [text]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, 1)
+            meant = f": did you mean {near[0]!r}?" if near else "."
+            raise GraphError(f"no column {name!r}{meant} {_listing(source, columns)}", where=source.name)
+    return names
+
+
+def _listing(source: Source, columns: Mapping[str, Column]) -> str:
+    return "\n  ".join(["Available:", *described(about_columns(source, columns))])
 
 
 def _targets(
-    graphs: list[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, quiet: bool
+    graphs: Sequence[RawGraph], columns: list[str] | None, task: Task, folds: int, source: str, run: Run
 ) -> list[Target]:
     """Return the targets; of several, one that cannot be used is left out with a note."""
+    from grnf.estimators.validation import check_folds, made_target
+
     found = []
     for place, name in enumerate(["y"] if columns is None else columns):
         labels = [graph.y if columns is None else graph.y[place] for graph in graphs]
         try:
-            each = made_target(name, labels, task, source, quiet)
-            check_folds(each, folds, quiet)
-        except (GraphError, typer.BadParameter) as error:
-            if columns is None or len(columns) == 1:
+            each = made_target(name, labels, task, source, run.note)
+            check_folds(each, folds, run.note)
+            found.append(each)
+        except ValueError as error:
+            if columns is not None and len(columns) > 1:
+                run.note(f"grnf: the target {name!r} is left out: {error}")
+            elif isinstance(error, GraphError):
                 raise
-            note(f"grnf: the target {name!r} is left out: {error}", quiet)
-            continue
-        found.append(each)
+            else:
+                raise typer.BadParameter(str(error), param_hint="--folds") from None
     if not found:
         raise GraphError(f"{source}: none of the targets can be used")
     return found
 
 
 def _write(
-    folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], quiet: bool
+    folder: Path, report: dict[str, Any], names: list[str], predicted: list[tuple[Target, Any]], run: Run
 ) -> list[str]:
     """Write predictions, figures and the report; return the paths."""
     from grnf._utils.files import atomic_write
-    from grnf.cli.validation import draw_predictions
+    from grnf.cli.figures import draw_predictions
 
     folder.mkdir(parents=True, exist_ok=True)
     written = ["predictions.csv"]
@@ -201,7 +233,7 @@ def _write(
             for row, label, guess in zip(target.rows, target.y.tolist(), predictions.tolist(), strict=True):
                 table.writerow([names[row], *([target.name] if several else []), label, guess])
     if not importlib.util.find_spec("matplotlib"):
-        note("no figure: matplotlib is missing; pip install 'grnf[plot]' installs it", quiet)
+        run.note("no figure: matplotlib is missing; pip install 'grnf[plot]' installs it")
         predicted = []
     for number, (target, predictions) in enumerate(predicted, start=1):
         measure = "accuracy" if target.classes else "R2"

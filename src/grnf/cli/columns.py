@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from grnf.cli.options import IdColumn, Keep, SmilesColumn, checked
+from grnf.cli.options import IdColumn, Keep, SmilesColumn, checked, require
 from grnf.cli.source import Source
 from grnf.cli.tell import note
 from grnf.errors import GraphError
@@ -20,12 +18,12 @@ if TYPE_CHECKING:
     from grnf.io.files.survey import Column
 
 __all__ = [
+    "Columns",
     "TableOptions",
     "about_columns",
     "described",
     "file_of",
     "is_smiles_table",
-    "reads_tables",
     "smiles_column_of",
     "survey_of",
     "with_columns",
@@ -49,60 +47,46 @@ DecimalMark = Annotated[
 
 
 @dataclass(frozen=True)
-class TableOptions:
-    """How a table is read. A command that takes one, under `reads_tables`, has an option for each field."""
+class Columns:
+    """How a table is read."""
+
+    panel: ClassVar[str] = "Input"
 
     smiles_column: SmilesColumn = None
     id_column: IdColumn = None
-    target: Target = None
-    keep: Keep = None
     encoding: Encoding = None
     no_header: NoHeader = False
     decimal: DecimalMark = "."
 
     def applied(self, source: Source, quiet: bool) -> Source:
         """Return a source that is read so; a SMILES column found by content is printed."""
-        if self.decimal not in (".", ","):
-            raise typer.BadParameter(f"{self.decimal!r}: the mark must be . or ,", param_hint="--decimal")
-        given = {"encoding": self.encoding, "header": False if self.no_header else None}
-        about = {name: value for name, value in given.items() if value is not None}
-        if self.decimal == ",":
-            about["decimal"] = self.decimal
+        return self._applied(source, quiet)
+
+    def _applied(self, source: Source, quiet: bool, keep: Sequence[str] | None = None) -> Source:
+        require(self.decimal in (".", ","), f"--decimal must be . or , got {self.decimal!r}")
+        about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
+        about |= {"header": False} if self.no_header else {}
+        about |= {"decimal": self.decimal} if self.decimal == "," else {}
         source = replace(source, options={**source.options, **about})
-        source = with_columns(source, self.smiles_column, self.id_column, quiet, self.keep)
+        return with_columns(source, self.smiles_column, self.id_column, quiet, keep)
+
+
+@dataclass(frozen=True)
+class TableOptions(Columns):
+    """How a table is read, and what else it holds."""
+
+    target: Target = None
+    keep: Keep = None
+
+    def applied(self, source: Source, quiet: bool) -> Source:
+        """Return a source that is read so, with the target as the label of its graphs."""
+        source = self._applied(source, quiet, self.keep)
         if not self.target:
             return source
         if not is_smiles_table(source, self.smiles_column is not None):
-            raise typer.BadParameter(f"{source.name} is not a SMILES table", param_hint="--target")
+            raise typer.BadParameter(f"--target needs a SMILES table, got {source.name}")
         y = self.target[0] if len(self.target) == 1 else self.target
         return replace(source, options={**source.options, "y": y})
-
-
-def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command with a parameter of type `TableOptions` one option for each of its fields."""
-    hints = get_type_hints(command, include_extras=True)
-    name = next(name for name, hint in hints.items() if hint is TableOptions)
-    options = get_type_hints(TableOptions, include_extras=True)
-    own = [
-        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default)
-        for each in fields(TableOptions)
-    ]
-
-    @wraps(command)
-    def expanded(**given: Any) -> None:
-        columns = TableOptions(**{each.name: given.pop(each.name) for each in own})
-        command(**given, **{name: columns})
-
-    parameters = [
-        part.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in inspect.signature(command).parameters.values()
-        for part in (own if each.name == name else [each])
-    ]
-    hints.pop(name)
-    expanded.__annotations__ = {**hints, **options}
-    typed = [part.replace(annotation=expanded.__annotations__[part.name]) for part in parameters]
-    expanded.__signature__ = inspect.Signature(typed)  # type: ignore[attr-defined]
-    return expanded
 
 
 def with_columns(

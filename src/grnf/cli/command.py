@@ -9,9 +9,30 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer.core import TyperCommand, TyperGroup
 from typer.models import ParameterInfo
 
-__all__ = ["command"]
+__all__ = ["Command", "Group", "command"]
+
+
+class PlainFlags:
+    """A command whose help shows no type for flags."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the arguments and options."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class Command(PlainFlags, TyperCommand):
+    """A command."""
+
+
+class Group(PlainFlags, TyperGroup):
+    """The commands."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -69,23 +90,23 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
     """Yield the fields of a dataclass as keyword parameters."""
     hints, panel = get_type_hints(group, include_extras=True), getattr(group, "panel", None)
     for field in fields(group):
-        hint = hints[field.name]
-        if panel is not None and get_origin(hint) is Annotated:
-            kind, *notes = get_args(hint)
-            notes = [_in_panel(note, panel) for note in notes]
-            hint = Annotated[kind, *notes]
+        hint = _in_panel(hints[field.name], panel)
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
         yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _in_panel(note: Any, panel: str) -> Any:
-    if not isinstance(note, ParameterInfo) or note.rich_help_panel is not None:
-        return note
-    note = copy.copy(note)
-    note.rich_help_panel = panel
-    return note
+def _in_panel(hint: Any, panel: str | None) -> Any:
+    """Return the type of an option with the panel of the help that it belongs to."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, *notes = get_args(hint)
+    for place, note in enumerate(notes):
+        if isinstance(note, ParameterInfo) and note.rich_help_panel is None:
+            notes[place] = copy.copy(note)
+            notes[place].rich_help_panel = panel
+    return Annotated[kind, *notes]
 
 
 def _joined(doc: str | None) -> str | None:

@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.columns import TableOptions, reads_tables
-from grnf.cli.losses import losses
+from grnf.cli.columns import TableOptions
 from grnf.cli.options import (
     AsJson,
-    Force,
-    Format,
+    Input,
     Quiet,
     SourceArgument,
     check_format,
@@ -32,51 +30,56 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-@reads_tables
 def convert(
     source: SourceArgument,
-    output: Annotated[str, typer.Argument(help="Where to write; - for standard output.")],
-    format: Format = None,
-    columns: TableOptions = TableOptions(),
-    to: Annotated[str | None, typer.Option(help="Format of the output, if its suffix does not tell.")] = None,
-    on_error: Annotated[
-        Literal["raise", "skip"], typer.Option(help="A graph that cannot be read: stop, or leave it out.")
-    ] = "raise",
+    output: Annotated[str, typer.Argument(help="File or folder to write; - for standard output.")],
+    *,
+    reading: Input,
+    columns: TableOptions,
+    to: Annotated[
+        str | None,
+        typer.Option(help="Output format if the file name does not show it.", rich_help_panel="Output"),
+    ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Write nothing if the output cannot carry all of the input.")
+        bool,
+        typer.Option(
+            "--strict", help="Write nothing if the output cannot hold all data.", rich_help_panel="Output"
+        ),
     ] = False,
-    force: Force = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite existing output.", rich_help_panel="Output")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert graphs from any format to any other.
 
-    An OUTPUT without a suffix is a TU folder; beside a table of edges NAME.csv stands one of nodes,
-    NAME.nodes.csv. Molecules go to .smi, or with --to smiles to a table.
+    An OUTPUT without a suffix is a TU folder. A table of edges NAME.csv comes with a table of nodes,
+    NAME.nodes.csv. Molecules can be written as .smi, or as a table with --to smiles.
 
-    What was written is read back and compared before it takes its place, so all that the format of the output
-    cannot carry (attributes, labels, direction, ...) is reported.
+    The output is read back and compared with the input before it is put in place. Data that its format cannot
+    hold (attributes, labels, direction, ...) are reported.
 
     Example: grnf convert MUTAG.zip mutag.parquet
     """
     from grnf import io
     from grnf.io.files.file import aside, deliver
 
-    check_format(format, source)
+    check_format(reading.format, source)
     to = "tu" if to is None and output.endswith("/") else to
     check_format(to, output, "--to")
     if output != "-":
         check_free(output, force)
     bad: list[dict[str, Any]] = []
-    with open_source(source, format) as found, aside(output) as made:
+    with open_source(source, reading.format) as found, aside(output) as made:
         graphs = columns.applied(found, quiet)
         with progress("writing", quiet) as advance:
-            readable = _good(graphs, on_error, bad, advance)
+            readable = _good(graphs, reading.on_error, bad, advance)
             count = io.write_graphs(made, readable, format=to, lossy=not strict)
         if not count:
             why = f" that can be read: {bad[0]['reason']}" if bad else ""
             raise GraphError(f"{graphs.name} holds no graphs{why}")
-        lost = _lost(graphs, Source(made, output, to), on_error, quiet)
+        lost = _lost(graphs, Source(made, output, to), reading.on_error, quiet)
         if lost and strict:
             raise GraphError(f"{output} would not carry {_listed(lost)}")
         if output != "-":
@@ -103,6 +106,7 @@ def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any
 def _lost(source: Source, made: Source, on_error: str, quiet: bool) -> Counter[str]:
     """Read both files side by side; count for each thing that is lost the graphs that lose it."""
     from grnf import io
+    from grnf.io.losses import losses
 
     lost: Counter[str] = Counter()
     reorder = io.FORMATS[made.format or io.guess_format(made.path)].reorder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,15 +21,19 @@ BASELINE = "SVM on degrees and mean attributes (baseline)"
 
 
 def demo(
-    output: Path = typer.Option(Path("grnf-demo"), "--output", "-o", help="Folder to write to."),
-    n_components: int = typer.Option(512, "--n-components", "-m", min=1, help="Number of features M."),
-    n_graphs: int = typer.Option(600, min=40, help="Number of graphs in each dataset."),
-    seed: int = typer.Option(0, help="Seed of the graphs and of the features."),
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("grnf-demo"),
+    n_components: Annotated[
+        int, typer.Option("--n-components", "-m", min=1, help="Number of features M.")
+    ] = 512,
+    n_graphs: Annotated[int, typer.Option(min=40, help="Number of graphs in each dataset.")] = 600,
+    seed: Annotated[int, typer.Option(help="Seed of the graphs and of the features.")] = 0,
 ) -> None:
-    """Run the main features on two built-in datasets in about a minute.
+    """Run the main features on two built-in datasets.
 
     For each dataset of two classes, print the accuracy of a classifier and a baseline, distances within and
-    between the classes, and a two-sample test. Write the vectors and an interactive map.
+    between the classes, and a two-sample test. Write the vectors and an interactive map. This takes about a
+    minute.
 
     Example: grnf demo --output grnf-demo
     """

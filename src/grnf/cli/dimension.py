@@ -3,54 +3,76 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from grnf.cli.options import DELTA, AsJson, require
+
 __all__ = ["dimension"]
+
+NOTES = {
+    "hoeffding": "holds for every M; what GRNF(n_components='auto') uses",
+    "chebyshev": "Theorem 2 of the paper",
+    "clt": "normal approximation at the largest possible variance",
+}
 
 
 def dimension(
-    eps: float | None = typer.Option(None, help="Error accepted on a squared distance (or kernel value)."),
-    delta: float | None = typer.Option(None, help="Risk accepted that the error is larger."),
-    n_components: int | None = typer.Option(None, "--n-components", "-m", help="Number of features M."),
-    n_graphs: int | None = typer.Option(None, help="Ask for all pairs among so many graphs at once."),
-    quantity: str = typer.Option("distance", help="What is estimated: distance or kernel."),
-    activation: str = typer.Option("tanh", help="The outer activation: tanh, sigmoid or ramp."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    *,
+    eps: Annotated[
+        float | None, typer.Option(help="Accepted error of a squared distance (or kernel value).")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
+    ] = None,
+    n_components: Annotated[
+        int | None, typer.Option("--n-components", "-m", help="Number of features M.")
+    ] = None,
+    n_graphs: Annotated[
+        int | None, typer.Option(help="Bound the error for all pairs of this many graphs together.")
+    ] = None,
+    quantity: Annotated[Literal["distance", "kernel"], typer.Option(help="What is estimated.")] = "distance",
+    activation: Annotated[
+        Literal["tanh", "sigmoid", "ramp"], typer.Option(help="Output activation.")
+    ] = "tanh",
+    as_json: AsJson = False,
 ) -> None:
-    """Say how many features an error needs. Give two of --eps, --delta, --n-components; the third follows.
+    """Compute how many features an error bound needs.
+
+    Give --eps to get the number of features, --n-components to get the error, or both to get the probability
+    of a larger error.
 
     Example: grnf dimension --eps 0.1 --delta 0.05
     """
-    if sum(given is not None for given in (eps, delta, n_components)) != 2:
-        raise typer.BadParameter("give exactly two of --eps, --delta and --n-components")
+    require(eps is not None or n_components is not None, "give --eps, --n-components or both")
+    require(
+        delta is None or eps is None or n_components is None,
+        "give at most two of --eps, --delta and --n-components: the third is computed",
+    )
     from grnf.metric import error_bound, failure_probability, required_dimension
     from grnf.metric.bounds import BOUNDS
 
     settings: dict[str, Any] = {"quantity": quantity, "activation": activation, "n_graphs": n_graphs}
+    risk = DELTA if delta is None else delta
     answers: dict[str, float] = {}
     try:
         for bound in BOUNDS:
-            if n_components is None:
-                answers[bound] = required_dimension(eps, delta, bound=bound, **settings)  # type: ignore[arg-type]
-            elif eps is None:
-                answers[bound] = error_bound(n_components, delta, bound=bound, **settings)  # type: ignore[arg-type]
+            if eps is None:
+                answers[bound] = error_bound(n_components or 0, risk, bound=bound, **settings)
+            elif n_components is None:
+                answers[bound] = required_dimension(eps, risk, bound=bound, **settings)
             else:
                 answers[bound] = failure_probability(n_components, eps, bound=bound, **settings)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    asked = "n_components" if n_components is None else "eps" if eps is None else "delta"
+    asked = "eps" if eps is None else "n_components" if n_components is None else "delta"
     if as_json:
-        given = {"eps": eps, "delta": delta, "n_components": n_components}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {"eps": eps, "delta": risk, "n_components": n_components}
+        given = {name: value for name, value in given.items() if value is not None and name != asked}
         typer.echo(json.dumps({"given": {**given, **settings}, "asked": asked, "bounds": answers}))
         return
-    notes = {
-        "hoeffding": "holds for every M; what GRNF(n_components='auto') uses",
-        "chebyshev": "Theorem 2 of the paper",
-        "clt": "normal approximation at the largest possible variance",
-    }
     for bound, value in answers.items():
         number = f"{value:,}" if asked == "n_components" else f"{value:.4g}"
-        typer.echo(f"{asked} = {number:>12}  {bound:<10} {notes[bound]}")
+        typer.echo(f"{asked} = {number:>12}  {bound:<10} {NOTES[bound]}")

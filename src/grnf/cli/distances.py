@@ -10,23 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from grnf.cli.inputs import load_vectors
+from grnf.cli.inputs import Sample, load_vectors
 from grnf.cli.options import (
-    AsJson,
-    Force,
-    Format,
-    Like,
-    NComponents,
-    NJobs,
-    Orders,
-    Quiet,
-    Seed,
-    check_free,
-    workers,
+    Input,
+    JsonRun,
+    LikeFeatures,
+    Output,
+    check_probability,
+    check_suffix,
+    require,
 )
 from grnf.cli.tell import progress
 from grnf.errors import GraphError
@@ -41,85 +37,73 @@ BYTES_OF_ROWS = 2**25
 """Values that are held at a time."""
 
 
+@dataclass(frozen=True)
+class Matrix(Output):
+    """Where `grnf distances` writes."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write: .npy or .csv; - for standard output.")
+    ] = "-"
+
+
 def distances(
-    source: Annotated[
-        str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
-    ],
+    source: Sample,
     other: Annotated[
         str | None, typer.Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
     ] = None,
+    *,
     kernel: Annotated[
-        bool, typer.Option("--kernel", help="Values of the kernel kappa_P instead of distances.")
+        bool, typer.Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
     ] = False,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write: .npy, .csv, or - for standard output.")
-    ] = "-",
-    format: Format = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="CSV file of two columns, ids of graphs: only these pairs.")
+        Path | None, typer.Option(help="CSV file with two columns of ids: compute only these pairs.")
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="With --pairs: add intervals that fail with this probability."),
+        typer.Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
     ] = None,
     nearest: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Only the K nearest of each graph.")
+        int | None, typer.Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
     ] = None,
-    n_components: NComponents = None,
-    orders: Orders = None,
-    seed: Seed = None,
-    like: Like = None,
-    n_jobs: NJobs = 1,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    out: Matrix,
+    reading: Input,
+    features: LikeFeatures,
+    run: JsonRun,
 ) -> None:
-    """Estimate the distance d_P or the kernel kappa_P between graphs.
+    """Compute distances or kernel values between graphs.
 
-    By default all pairs: a row for each graph of SOURCE, a column for each graph of OTHER. Graphs are
-    embedded with these settings; for other settings use grnf embed first, and pass its vectors or --like its
-    .json file. Use --format vectors if the suffix does not tell that a file holds vectors. With --kernel, the
-    result is a Gram matrix for SVC(kernel="precomputed"), and the nearest are those with the largest values.
+    The result is a matrix with a row for each graph of SOURCE and a column for each graph of OTHER. For more
+    settings, embed the graphs with grnf embed first, and pass its vectors, or its .json file with --like. Use
+    --format vectors if the file name does not show that a file holds vectors. With --kernel, the result is a
+    Gram matrix for SVC(kernel="precomputed"), and the nearest graphs have the largest values.
 
     Example: grnf distances MUTAG.zip --nearest 5 --output nearest.csv
     """
-    _check(output, pairs, interval, nearest, force)
+    require(pairs is None or nearest is None, "give --pairs or --nearest, not both")
+    require(interval is None or pairs is not None, "--interval needs --pairs")
+    check_probability("--interval", interval)
+    if out.output != "-" and (pairs is not None or nearest is not None):
+        check_suffix("--output", out.output, (".csv",))
+    out.check()
     from grnf import metric
 
-    settings = {"n_components": n_components, "orders": orders, "seed": seed}
-    names = [source] if other is None else [source, other]
-    with workers(n_jobs):
-        found = load_vectors(names, format=format, like=like, settings=settings, quiet=quiet)
-        if kernel:
-            found = [_centered(collection) for collection in found]
+    with run.threads():
+        found = load_vectors([source] if other is None else [source, other], reading, features, run)
+    if kernel:
+        found = [_centered(collection) for collection in found]
     between = metric.pairwise_kernels if kernel else metric.pairwise_distances
-    title = "kernel" if kernel else "distance"
-    values = Values(title, between, found[0], found[-1], as_json, quiet)
+    values = Values("kernel" if kernel else "distance", between, found[0], found[-1], run)
     if pairs is not None:
-        values.write_pairs(output, pairs, interval)
+        values.write_pairs(out.output, pairs, interval)
     elif nearest is not None:
-        values.write_nearest(output, nearest)
+        values.write_nearest(out.output, nearest)
     else:
-        values.write_matrix(output)
-    shape = [len(found[0]), len(found[-1])]
-    if output != "-" and as_json:
-        typer.echo(json.dumps({"output": output, "graphs": shape}))
-    elif output != "-" and not quiet:
-        typer.echo(f"{shape[0]:,} x {shape[1]:,} graphs: {output}")
-
-
-def _check(output: str, pairs: Path | None, interval: float | None, nearest: int | None, force: bool) -> None:
-    if pairs is not None and nearest is not None:
-        raise typer.BadParameter("give --pairs or --nearest, not both")
-    suffixes = (".csv",) if pairs is not None or nearest is not None else (".npy", ".csv")
-    if output != "-" and Path(output).suffix not in suffixes:
-        raise typer.BadParameter(
-            f"{output}: the name must end in {' or '.join(suffixes)}", param_hint="--output"
-        )
-    if interval is not None and (pairs is None or not 0 < interval < 1):
-        raise typer.BadParameter("needs --pairs, and lies between 0 and 1", param_hint="--interval")
-    if output != "-":
-        check_free(output, force)
+        values.write_matrix(out.output)
+    shape = len(found[0]), len(found[-1])
+    if out.output != "-":
+        out.summarize({"graphs": shape}, run, f"{shape[0]:,} x {shape[1]:,} graphs")
 
 
 def _centered(collection: Collection) -> Collection:
@@ -141,17 +125,15 @@ class Values:
     between : function of two arrays of vectors
         All values between them.
     first, second : Collection
-    as_json : bool
-        Write lines of JSON instead of CSV tables.
-    quiet : bool
+    run : JsonRun
+        With `as_json`, tables are lines of JSON instead of CSV.
     """
 
     name: str
     between: Callable[[FloatArray, FloatArray], FloatArray]
     first: Collection
     second: Collection
-    as_json: bool = False
-    quiet: bool = False
+    run: JsonRun
 
     def write_matrix(self, output: str) -> None:
         """Write all values: an array, or a table with a row for each graph of the first collection."""
@@ -165,11 +147,15 @@ class Values:
                     file.write(rows.tobytes())
             return
         ids = self.first.ids
-        columns = ["graph_id", self.name] if self.as_json else ["graph_id", *self.second.ids]
+        columns = ["graph_id", self.name] if self.run.as_json else ["graph_id", *self.second.ids]
         with self._table(output, columns) as add:
             for start, rows in self.some_rows():
                 for graph_id, row in zip(ids[start:], rows.tolist(), strict=False):
-                    add([graph_id, [_number(value) for value in row]] if self.as_json else [graph_id, *row])
+                    add(
+                        [graph_id, [_number(value) for value in row]]
+                        if self.run.as_json
+                        else [graph_id, *row]
+                    )
 
     def write_pairs(self, output: str, pairs: Path, interval: float | None) -> None:
         """Write the values of the pairs in a file, with intervals that fail with this probability."""
@@ -224,7 +210,7 @@ class Values:
         """Yield (first row, values of some rows), about 32 MB at a time."""
         X, Y = self.first.vectors, self.second.vectors
         step = max(1, BYTES_OF_ROWS // (8 * max(len(Y), 1)))
-        with progress(self.name, self.quiet) as advance:
+        with progress(self.name, self.run.quiet) as advance:
             for start in range(0, len(X), step):
                 rows = self.between(X[start : start + step], Y)
                 yield start, rows
@@ -236,7 +222,7 @@ class Values:
         from grnf._utils.files import atomic_write
 
         with nullcontext(sys.stdout) if output == "-" else atomic_write(output) as file:
-            if self.as_json:
+            if self.run.as_json:
                 yield lambda row: file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
             else:
                 table = csv.writer(file, lineterminator="\n")

@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.inputs import OnError, holds_vectors
-from grnf.cli.options import (
-    AsJson,
-    Format,
-    Like,
-    NComponents,
-    NJobs,
-    Orders,
-    Quiet,
-    Seed,
-    check_format,
-    make_transformer,
-    workers,
-)
+from grnf.cli.inputs import holds_vectors
+from grnf.cli.options import Input, JsonRun, LikeFeatures, Run, check_format, require
 from grnf.cli.source import name_of, open_source
 from grnf.cli.tell import progress, tell_bad
 from grnf.errors import GraphError
@@ -47,124 +35,115 @@ def index(
             "file, or a folder of shards.",
         ),
     ] = None,
+    *,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder of the index."),
+        Path | None, typer.Option("--output", "-o", help="Folder of the index.", rich_help_panel="Output")
     ] = None,
-    append: Annotated[bool, typer.Option("--append", help="Add to the index that is there.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="Add to an existing index.")] = False,
     delete: Annotated[
-        Path | None, typer.Option(help="File of ids, one a line: remove these graphs from the index.")
+        Path | None, typer.Option(help="File with one id per line: remove these graphs from the index.")
     ] = None,
     keep_graphs: Annotated[
-        bool, typer.Option("--keep-graphs", help="Keep the graphs too, to show hits and for --certified.")
+        bool, typer.Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
     ] = False,
     space: Annotated[
         Literal["plain", "whitened", "views"],
         typer.Option(
-            help="plain: d_P; whitened: equal variance in all directions; views: WL labels, degrees, "
-            "neighbors and walks in addition to d_P."
+            help="Distances. plain: d_P; whitened: equal variance in all directions; views: WL labels, "
+            "degrees, neighbors and walks in addition to d_P."
         ),
     ] = "plain",
     shrinkage: Annotated[
         float, typer.Option(help="For whitened: share of the largest variance below which axes count less.")
     ] = 0.01,
-    on_error: OnError = "raise",
-    format: Format = None,
-    n_components: NComponents = None,
-    orders: Orders = None,
-    seed: Seed = None,
-    like: Like = None,
-    n_jobs: NJobs = 1,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    reading: Input,
+    features: LikeFeatures,
+    run: JsonRun,
 ) -> None:
-    """Build an index of graphs for grnf search; add to it or remove from it.
+    """Build an index of graphs for grnf search, or change one.
 
-    The index is a folder of plain arrays with checksums, mapped when it is opened. Graphs are called by their
-    ids, or by their places in the file (numbers go on when more are added).
+    The index is a folder of plain arrays with checksums, which are memory-mapped. Graphs are named by their
+    ids, or by their positions in the file (the numbers continue when graphs are added).
 
     Example: grnf index molecules.csv --keep-graphs --output molecules.index
     """
     if output is None:
-        raise typer.BadParameter("say where the index is", param_hint="--output")
-    source = source or None
-    if source is None and delete is None:
-        raise typer.BadParameter("give graphs or vectors to index, or --delete a file of ids")
-    settings = {"n_components": n_components, "orders": orders, "seed": seed}
-    if (append or source is None) and (keep_graphs or space != "plain" or like or any(settings.values())):
-        raise typer.BadParameter("the settings of an index that is there are fixed")
-    if not append and source is not None and output.exists():
+        raise typer.BadParameter(
+            "Missing --output: name the index folder, for example --output molecules.index"
+        )
+    require(
+        bool(source) or delete is not None, "give graphs or vectors to index, or a file of ids to --delete"
+    )
+    is_new = bool(source) and not append
+    settings = keep_graphs or space != "plain" or features != LikeFeatures()
+    require(is_new or not settings, "the settings of an existing index are fixed")
+    if is_new and output.exists():
         raise FileExistsError(f"{output} exists already: add to it with --append, or choose another name")
     from grnf.search import GraphIndex
 
-    with workers(n_jobs):
-        if append or source is None:
-            made = GraphIndex.open(output)
-        else:
+    with run.threads():
+        if is_new:
             kind = "plain" if space == "views" else space
             made = GraphIndex(space=kind, shrinkage=shrinkage, keep_graphs=keep_graphs)
-            made.transformer = _views(settings, like) if space == "views" else None
+            made.transformer = _views(features) if space == "views" else None
+        else:
+            made = GraphIndex.open(output)
         before = len(made)
         if delete is not None:
             made.remove([line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()])
         removed = before - len(made)
-        if source is not None:
-            _fill(made, source, format, like, settings, on_error, quiet)
+        if source:
+            _fill(made, source, reading, features, run)
         made.save(output)
     added = len(made) - before + removed
-    if as_json:
-        typer.echo(
-            json.dumps({"output": str(output), "graphs": len(made), "added": added, "removed": removed})
-        )
-    elif not quiet:
+    if run.as_json:
+        answer = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
+        typer.echo(json.dumps(answer))
+    elif not run.quiet:
         typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
 
 
-def _views(settings: dict[str, Any], like: Path | None) -> Any:
-    """Return views with the settings that they have."""
+def _views(features: LikeFeatures) -> Any:
+    """Return feature views with the settings that they have."""
     from grnf.estimators import FeatureViews
 
-    if like is not None or settings["orders"] is not None:
-        raise typer.BadParameter("views have their own orders: neither --orders nor --like goes with them")
-    chosen = {"n_components": settings["n_components"], "random_state": settings["seed"]}
-    return FeatureViews(**{name: int(value) for name, value in chosen.items() if value is not None})
+    require(
+        features.like is None and features.orders is None,
+        "--space views has its own orders and cannot be combined with --orders or --like",
+    )
+    chosen = {"n_components": features.n_components, "random_state": features.seed}
+    return FeatureViews(**{name: value for name, value in chosen.items() if value is not None})
 
 
-def _fill(
-    made: GraphIndex,
-    source: list[str],
-    format: str | None,
-    like: Path | None,
-    settings: dict[str, Any],
-    on_error: str,
-    quiet: bool,
-) -> None:
-    """Add what a source holds, vectors or graphs."""
+def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFeatures, run: Run) -> None:
+    """Add the vectors or graphs of a source."""
     from grnf.estimators import fit_stream
-    from grnf.io.vectors import side_file
 
-    if all(holds_vectors(name, format) for name in source):
-        if made.transformer is None and (like or side_file(source[0]).exists()):
-            made.transformer = make_transformer(like or side_file(source[0]), {})
-        with progress("indexing", quiet) as advance:
+    if all(holds_vectors(name, reading.format) for name in source):
+        if made.transformer is None:
+            made.transformer = features.transformer_of(source[0])
+        with progress("indexing", run.quiet) as advance:
             for Z, ids in _vector_blocks(source):
                 advance(len(ids))
                 made.add(Z, ids)
         return
-    check_format(format, source)
+    check_format(reading.format, source)
     bad: list[dict[str, Any]] = []
-    with open_source(source, format) as where, progress(f"indexing {where.name}", quiet) as advance:
+    with (
+        open_source(source, reading.format) as where,
+        progress(f"indexing {where.name}", run.quiet) as advance,
+    ):
         where.require_graphs()
         if made.transformer is None:
-            made.transformer = make_transformer(like, settings)
+            made.transformer = features.transformer()
             if not hasattr(made.transformer, "n_components_"):
-                fit_stream(made.transformer, (graph for _, graph in where.usable(on_error, [])))
+                fit_stream(made.transformer, (graph for _, graph in where.usable(reading.on_error, [])))
         begin = 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
-        graphs = where.usable(on_error, bad)
+        graphs = where.usable(reading.on_error, bad)
         while some := list(islice(graphs, BLOCK)):
             advance(len(some))
             made.add([graph for _, graph in some], [name_of(graph, begin + place) for place, graph in some])
-    tell_bad(bad, on_error, quiet)
+    tell_bad(bad, reading.on_error, run.quiet)
     if not len(made):
         raise GraphError("there are no graphs that can be used", where=where.name)
 

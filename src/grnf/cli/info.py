@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from grnf.cli.columns import TableOptions, about_columns, described, reads_tables
+from grnf.cli.columns import TableOptions, about_columns, described
 from grnf.cli.options import AsJson, Format, Quiet, check_format
 from grnf.cli.source import Source, open_source
-from grnf.cli.tally import Tally
 from grnf.cli.tell import counted, progress
 from grnf.errors import GraphError
 
@@ -22,7 +21,6 @@ MOST_GROUPS = 10
 BLOCK_SIZE = 1024
 
 
-@reads_tables
 def info(
     source: Annotated[
         list[str] | None,
@@ -31,20 +29,22 @@ def info(
             help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
         ),
     ] = None,
+    *,
     formats: Annotated[bool, typer.Option("--formats", help="List the file formats, and exit.")] = False,
-    format: Format = None,
-    columns: TableOptions = TableOptions(),
     duplicates: Annotated[
         bool, typer.Option("--duplicates", help="Embed the graphs too, and report those with equal vectors.")
     ] = False,
+    format: Format = None,
+    columns: TableOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in a file: counts, sizes, attributes and their types, classes, and problems found.
+    """Describe a file of graphs or vectors, and list problems.
 
-    With --duplicates also graphs of equal vectors: they are isomorphic, or differ only in patterns of three
-    nodes or more. Of a table of SMILES each column is listed, with what it holds and may be: the SMILES,
-    names of graphs, a target. Files of vectors are described by their shape and the settings that made them.
+    The report has counts, sizes, attributes and their types, and classes. For a SMILES table, it lists each
+    column with its values and what it may be: the SMILES, ids of graphs, a target. With --duplicates, it
+    lists graphs with equal vectors: they are isomorphic, or differ only in patterns of three nodes or more.
+    Files of vectors are described by their shape and their settings.
 
     Example: grnf info MUTAG.zip
     """
@@ -82,6 +82,8 @@ def _print_formats(as_json: bool) -> None:
 
 
 def _about_graphs(source: Source, duplicates: bool, quiet: bool) -> dict[str, Any]:
+    from grnf.io.tally import Tally
+
     tally = Tally()
     with progress(f"reading {source.name}", quiet) as advance:
         for item in counted(source.read(yield_bad=True), advance):

@@ -1,4 +1,4 @@
-"""`grnf monitor`: a stream of graphs beside a reference, and an alarm when it has changed."""
+"""`grnf monitor`: a stream of graphs compared with a reference, and an alarm when it has changed."""
 
 from __future__ import annotations
 
@@ -8,97 +8,110 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.inputs import read_collection
+from grnf.cli.inputs import Sample, read_collection
 from grnf.cli.options import (
-    Force,
-    Format,
-    Like,
-    NComponents,
-    NJobs,
-    Orders,
-    Quiet,
-    Seed,
+    Input,
+    LikeFeatures,
+    Output,
+    Run,
     check_format,
     check_free,
-    make_transformer,
-    workers,
+    check_probability,
+    require,
 )
 from grnf.cli.source import format_and_options, open_source
-from grnf.cli.tell import note
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf import GRNF
     from grnf.collection import Collection
-    from grnf.stats import Alarm, ChangeDetector, Update
+    from grnf.stats import ChangeDetector, Update
 
 __all__ = ["monitor"]
 
-OnAlarm = Literal["go-on", "stop", "restart"]
+
+@dataclass(frozen=True)
+class Stream(Input):
+    """How the stream is read."""
+
+    on_error: Annotated[
+        Literal["raise", "skip"],
+        typer.Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
+    ] = "skip"
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="At the end of a file, wait for more.")] = (
+        False
+    )
+    block_size: Annotated[int, typer.Option(min=1, help="Largest number of graphs read at a time.")] = 256
+
+
+@dataclass(frozen=True)
+class Lines(Output):
+    """Where the lines are written."""
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="JSON lines file to write; - for standard output.")
+    ] = "-"
+    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write only the alarms.")] = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """How often false alarms may be raised."""
+
+    alpha: Annotated[
+        float | None, typer.Option(help="Probability of any false alarm.", show_default="0.05")
+    ] = None
+    mean_time: Annotated[
+        float | None,
+        typer.Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
+    ] = None
+    on_alarm: Annotated[
+        Literal["go-on", "stop", "restart"],
+        typer.Option(help="After an alarm: continue, stop, or restart with the same reference."),
+    ] = "go-on"
+
+    def check(self) -> None:
+        """Refuse values that are not allowed."""
+        require(self.alpha is None or self.mean_time is None, "give --alpha or --mean-time, not both")
+        check_probability("--alpha", self.alpha)
+        require(
+            self.mean_time is None or 1 <= self.mean_time < math.inf,
+            f"--mean-time must be a number >= 1, got {self.mean_time}",
+        )
 
 
 def monitor(
-    reference: Annotated[str, typer.Argument(help="Graphs that are as they should be, or vectors of them.")],
-    stream: Annotated[str, typer.Argument(help="Graphs to watch; - for standard input.")] = "-",
-    alpha: Annotated[
-        float | None, typer.Option(help="Probability of a false alarm, ever.", show_default="0.05")
-    ] = None,
-    mean_time: Annotated[
-        float | None, typer.Option(help="In place of --alpha: graphs until a false alarm, on average.")
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for more at the end of a file that grows.")
-    ] = False,
+    reference: Sample,
+    stream: Annotated[str, typer.Argument(help="Graphs to monitor; - for standard input.")] = "-",
+    *,
+    level: Level,
     state: Annotated[
-        Path | None,
-        typer.Option(help="File that keeps the state: a run that is started again goes on where it was."),
+        Path | None, typer.Option(help="File that keeps the state, from which a later run continues.")
     ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write lines of JSON; - for standard output.")
-    ] = "-",
-    on_alarm: Annotated[
-        OnAlarm, typer.Option(help="After an alarm: go on, stop, or begin anew with the same reference.")
-    ] = "go-on",
-    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write no line for each graph.")] = False,
-    on_error: Annotated[
-        Literal["raise", "skip"], typer.Option(help="A graph that cannot be used: stop, or say so and go on.")
-    ] = "skip",
-    format: Format = None,
-    block_size: Annotated[int, typer.Option(min=1, help="Graphs that are taken at a time, at most.")] = 256,
-    n_components: NComponents = None,
-    orders: Orders = None,
-    seed: Seed = None,
-    like: Like = None,
-    n_jobs: NJobs = 1,
-    force: Force = False,
-    quiet: Quiet = False,
+    out: Lines,
+    reading: Stream,
+    features: LikeFeatures,
+    run: Run,
 ) -> None:
-    """Watch a stream of graphs, and raise an alarm when its law is no longer that of a reference.
+    """Detect changes in a stream of graphs against a reference.
 
-    A line of JSON for each graph: graph (its number), id, evidence, p_value, alarm. An alarm has a line of
-    its own: when the change came, with an interval, and which graphs showed it. Formats with a graph a line
-    (jsonl, smi, graph6) are read as they come; others as a whole. With --state, a run that was killed goes on
-    after the last graph that it reported and kept; lines after it are removed from --output, and written
-    again. Standard input is then taken to go on where it ended.
+    Each graph gives a line of JSON: graph (its number), id, evidence, p_value, alarm. An alarm gives a line
+    of its own: when the change came, with an interval, and which graphs showed it. Formats with one graph per
+    line (jsonl, smi, graph6) are read as they arrive, others as a whole. With --state, an interrupted run
+    continues after the last graph that it reported and stored. Later lines are removed from --output and
+    written again. Standard input must then continue after that graph.
 
     Example: grnf monitor usual.smi arriving.smi --follow --state watch.npz --output alarms.jsonl
     """
-    if alpha is not None and mean_time is not None:
-        raise typer.BadParameter("goes without --alpha", param_hint="--mean-time")
-    if alpha is not None and not 0 < alpha < 1:
-        raise typer.BadParameter("a probability between 0 and 1 is wanted", param_hint="--alpha")
-    if mean_time is not None and not 1 <= mean_time < math.inf:
-        raise typer.BadParameter("a number of graphs is wanted, 1 or more", param_hint="--mean-time")
-    asked: dict[str, Any] = {"alpha": alpha, "mean_time": mean_time, "n_components": n_components}
-    asked |= {"orders": orders, "seed": seed, "like": None if like is None else str(like)}
-    watch = _Watch(stream, output, state, on_alarm, alarms_only, on_error, asked, quiet)
-    with workers(n_jobs), ExitStack() as stack:
+    level.check()
+    watch = _Watch(stream, state, level, out, reading, features, run)
+    with run.threads(), ExitStack() as stack:
         if state is not None:
             from grnf._utils.locks import FolderLock
 
@@ -107,19 +120,19 @@ def monitor(
         if state is not None and state.exists():
             watch.resume()
         else:
-            if output != "-":
-                check_free(output, force)
-            watch.begin(reference, format)
-            if output != "-":
-                Path(output).write_bytes(b"")
-        if on_alarm == "stop" and watch.detector.alarm_ is not None:
+            if out.output != "-":
+                check_free(out.output, out.force)
+            watch.begin(reference)
+            if out.output != "-":
+                Path(out.output).write_bytes(b"")
+        if level.on_alarm == "stop" and watch.detector.alarm_ is not None:
             raised = watch.detector.alarm_.graph
-            note(f"the alarm was raised at graph {raised}; begin anew with another --state", quiet)
+            run.note(f"the alarm was raised at graph {raised}; start over with another --state")
             return
-        for items, position in _arriving(stream, format, watch.position, follow, block_size):
+        for items, position in _arriving(stream, reading, watch.position):
             if watch.take(items, position):
                 return
-    note(f"{watch.detector.n_seen_:,} graphs, {watch.alarms:,} alarms", quiet)
+    run.note(f"{watch.detector.n_seen_:,} graphs, {watch.alarms:,} alarms")
 
 
 @dataclass
@@ -127,40 +140,59 @@ class _Watch:
     """A run: the detector, where it reads and where it writes."""
 
     stream: str
-    output: str
     state: Path | None
-    on_alarm: str
-    alarms_only: bool
-    on_error: str
-    asked: dict[str, Any]
-    quiet: bool
+    level: Level
+    out: Lines
+    reading: Stream
+    features: LikeFeatures
+    run: Run
     position: dict[str, Any] = field(default_factory=dict)
     written: int = 0
     alarms: int = 0
 
     detector: ChangeDetector = field(init=False)
 
-    def begin(self, reference: str, format: str | None) -> None:
-        """Learn the reference."""
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Options that a run which continues must repeat."""
+        features, like = self.features, self.features.like
+        asked: dict[str, Any] = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
+        asked |= {"n_components": features.n_components, "orders": features.orders, "seed": features.seed}
+        asked |= {"like": None if like is None else str(like)}
+        return {**asked, "stream": self.stream, "output": self.out.output}
+
+    def begin(self, reference: str) -> None:
+        """Fit the detector on the reference."""
         from grnf.stats import ChangeDetector
 
-        settings = {name: self.asked[name] for name in ("n_components", "orders", "seed")}
-        alpha = 0.05 if self.asked["alpha"] is None else self.asked["alpha"]
-        like = None if self.asked["like"] is None else Path(self.asked["like"])
-        X, transformer = _reference(reference, format, like, settings, self.on_error, self.quiet)
+        X, transformer = self._reference(reference)
         self.detector = ChangeDetector(
-            transformer, alpha=alpha, mean_time=self.asked["mean_time"], random_state=self.asked["seed"] or 0
+            transformer,
+            alpha=0.05 if self.level.alpha is None else self.level.alpha,
+            mean_time=self.level.mean_time,
+            random_state=self.features.seed or 0,
         ).fit(X)
-        self.detector.set_params(on_error=self.on_error)
+        self.detector.set_params(on_error=self.reading.on_error)
         self.commit({})
+
+    def _reference(self, source: str) -> tuple[Collection, GRNF]:
+        """Return the reference, and the transformer of its graphs or vectors."""
+        known = None if source != "-" and Path(source).suffix else self.reading.format
+        found = read_collection(source, replace(self.reading, format=known), self.run)
+        made = self.features.transformer_of(source) if found.has_vectors else self.features.transformer()
+        if made is None:
+            raise GraphError(
+                "the transformer that made the vectors is not known", where=source, cure="Pass it with --like"
+            )
+        return found, made
 
     def resume(self) -> None:
         """Go on from the state, and remove lines that were written after it was."""
         from grnf.stats import ChangeDetector
 
-        self.detector = ChangeDetector.open(str(self.state)).set_params(on_error=self.on_error)
+        self.detector = ChangeDetector.open(str(self.state)).set_params(on_error=self.reading.on_error)
         notes = self.detector.notes_
-        for name, value in {**self.asked, "stream": self.stream, "output": self.output}.items():
+        for name, value in self.asked.items():
             before = notes.get(name)
             if before != value:
                 raise GraphError(
@@ -168,16 +200,16 @@ class _Watch:
                     "give the same options, or another --state"
                 )
         self.position, self.written, self.alarms = notes["position"], notes["written"], notes["alarms"]
-        if self.output == "-":
+        if self.out.output == "-":
             return
-        size = Path(self.output).stat().st_size if Path(self.output).exists() else 0
+        size = Path(self.out.output).stat().st_size if Path(self.out.output).exists() else 0
         if size < self.written:
             raise GraphError(
-                f"{self.output} is shorter than it was ({size} bytes, {self.written} were written): bring it "
-                "back, or begin anew with another --state"
+                f"{self.out.output} is shorter than it was ({size} bytes, {self.written} were written): "
+                "restore it, or start over with another --state"
             )
-        Path(self.output).touch()
-        os.truncate(self.output, self.written)
+        Path(self.out.output).touch()
+        os.truncate(self.out.output, self.written)
 
     def take(self, items: list[Any], position: dict[str, Any]) -> bool:
         """Take some graphs, write what is to be said, and keep the state; tell whether to stop."""
@@ -187,13 +219,13 @@ class _Watch:
             first = self.detector.n_seen_
             taken, update = items, self.detector.update(items)
             alarm, items = update.alarm, []
-            last = math.inf if alarm is None or self.on_alarm == "go-on" else alarm.graph
+            last = math.inf if alarm is None or self.level.on_alarm == "go-on" else alarm.graph
             records += [record for record in self._records(update) if record["graph"] <= last]
             if alarm is not None:
                 self.alarms += 1
-                records.append(_alarm_record(alarm))
-                stop = self.on_alarm == "stop"
-                if self.on_alarm == "restart":
+                records.append({"event": "alarm", **alarm.record()})
+                stop = self.level.on_alarm == "stop"
+                if self.level.on_alarm == "restart":
                     items = taken[alarm.graph + 1 - first :]
                     self.detector.reset(seen=alarm.graph + 1)
         self._write(records)
@@ -201,7 +233,7 @@ class _Watch:
         return stop
 
     def _records(self, update: Update) -> Iterator[dict[str, Any]]:
-        if self.alarms_only:
+        if self.out.alarms_only:
             return
         over = update.evidence >= self.detector.threshold_
         rows = {
@@ -219,11 +251,11 @@ class _Watch:
 
     def _write(self, records: list[dict[str, Any]]) -> None:
         text = "".join(json.dumps(record) + "\n" for record in records)
-        if self.output == "-":
+        if self.out.output == "-":
             sys.stdout.write(text)
             sys.stdout.flush()
             return
-        with open(self.output, "ab") as file:
+        with open(self.out.output, "ab") as file:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -234,65 +266,41 @@ class _Watch:
         self.position = position
         if self.state is None:
             return
-        notes = {**self.asked, "stream": self.stream, "output": self.output, "position": position}
-        self.detector.notes_ = {**notes, "written": self.written, "alarms": self.alarms}
+        self.detector.notes_ = {
+            **self.asked,
+            "position": position,
+            "written": self.written,
+            "alarms": self.alarms,
+        }
         self.detector.save(self.state)
 
 
-def _alarm_record(alarm: Alarm) -> dict[str, Any]:
-    return {"event": "alarm", **alarm.record()}
-
-
-def _reference(
-    source: str,
-    format: str | None,
-    like: Path | None,
-    settings: dict[str, Any],
-    on_error: str,
-    quiet: bool,
-) -> tuple[Collection, GRNF]:
-    """Return the reference, and what makes vectors of graphs."""
-    from grnf.io.vectors import side_file
-
-    known = None if source != "-" and Path(source).suffix else format
-    found = read_collection(source, known, on_error=on_error, quiet=quiet)
-    if found.has_vectors and like is None and not side_file(source).exists():
-        raise GraphError(
-            "the transformer that made the vectors is not known", where=source, cure="Pass it with --like"
-        )
-    if found.has_vectors:
-        return found, make_transformer(like or side_file(source), {})
-    return found, make_transformer(like, settings)
-
-
 def _arriving(
-    stream: str, format: str | None, position: dict[str, Any], follow: bool, size: int
+    stream: str, reading: Stream, position: dict[str, Any]
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
     from grnf.io import guess_format
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
 
-    check_format(format, stream)
+    check_format(reading.format, stream)
     if stream != "-" and not Path(stream).exists():
         raise GraphError(f"{stream} does not exist")
-    name = format_and_options(format)[0] or guess_format(stream)
+    name = format_and_options(reading.format)[0] or guess_format(stream)
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
-        for items, reached in follow_graphs(stream, name, start=start, follow=follow, block_size=size):
+        settings: Any = {"follow": reading.follow, "block_size": reading.block_size}
+        for items, reached in follow_graphs(stream, name, start=start, **settings):
             yield items, reached.record()
         return
-    if follow:
-        raise typer.BadParameter(
-            f"{stream} cannot be read while it grows; formats that can are {', '.join(LINE_FORMATS)}",
-            param_hint="--follow",
-        )
+    if reading.follow:
+        raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {name}")
     count, waiting = int(position.get("items", 0)), []
-    with open_source(stream, format) as where:
+    with open_source(stream, reading.format) as where:
         for place, item in enumerate(where.read(yield_bad=True)):
             if place < count:
                 continue
             waiting.append(item)
-            if len(waiting) == size:
+            if len(waiting) == reading.block_size:
                 yield waiting, {"items": place + 1}
                 waiting = []
         if waiting:

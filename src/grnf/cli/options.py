@@ -1,61 +1,58 @@
-"""Options that several commands share, and how their text becomes settings of GRNF."""
+"""Options that commands share: dataclasses that `grnf.cli.command.command` turns into options."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
 from grnf._utils.files import check_free, is_pipe
 from grnf.cli.source import format_and_options
+from grnf.cli.tell import note
 
 if TYPE_CHECKING:
     from grnf import GRNF
 
 __all__ = [
-    "ActivationName",
+    "DELTA",
     "AsJson",
-    "BasisName",
-    "BlockSize",
-    "Dask",
-    "DtypeName",
+    "Features",
     "Force",
     "Format",
+    "FullFeatures",
     "IdColumn",
+    "Input",
+    "JsonRun",
     "Keep",
-    "Like",
-    "MissingPolicy",
-    "NComponents",
-    "NJobs",
-    "OnError",
-    "Orders",
+    "LikeFeatures",
     "Output",
-    "Proposal",
     "Quiet",
-    "Seed",
-    "ShardSize",
+    "Run",
     "SmilesColumn",
     "SourceArgument",
-    "UnseenPolicy",
     "check_format",
     "check_free",
+    "check_probability",
+    "check_suffix",
     "checked",
-    "make_transformer",
-    "workers",
+    "require",
 ]
 
 
 TABLE_READERS = ("smiles", "edge-table")
-"""The formats that a table may be."""
+"""The formats that a table may have."""
+
+DELTA = 0.05
 
 ActivationName = Literal["identity", "relu", "ramp", "sigmoid", "tanh", "erf"]
-BasisName = Literal["indicator", "overlapping"]
-DtypeName = Literal["float32", "float64"]
 
 
 def _hush(quiet: bool) -> bool:
@@ -76,109 +73,314 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME[:OPTIONS]",
-        help="Format of the input, where its suffix does not tell, and what its reader is to know, such as "
-        "edge-list:directed or matrices:array=A,y=age.",
+        help="Input format if the file name does not show it, with reader options after a colon. Examples: "
+        "edge-list:directed, matrices:array=A,y=age.",
     ),
 ]
 SmilesColumn = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME",
-        help="Column of SMILES in a table; by default found by its name, or by what it holds.",
+        metavar="NAME", help="SMILES column of a table. By default it is found by its name or its values."
     ),
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="Column of the names of graphs in a table of SMILES.", show_default="graph_id"
-    ),
+    typer.Option(metavar="NAME", help="Column with the ids of graphs.", show_default="graph_id"),
 ]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        help="Column of a table of SMILES to write beside the vectors, as smiles always is; may be repeated.",
-    ),
+    typer.Option(metavar="NAME", help="Column of a SMILES table to keep with the vectors; may be repeated."),
 ]
-NComponents = Annotated[
-    str | None,
-    typer.Option(
-        "--n-components",
-        "-m",
-        metavar="M|auto",
-        help="Number of features; auto takes it from --eps and --delta.",
-        show_default="512",
-    ),
-]
-Orders = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LAW",
-        help="Law of the hidden order, as 1:2/3,2:1/3 or poisson:0.5.",
-        show_default="1:2/3,2:1/3",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")]
-Like = Annotated[
-    Path | None,
-    typer.Option(help="Settings and features of an earlier run: its .json file. Excludes other settings."),
-]
-NJobs = Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")]
-OnError = Annotated[
-    Literal["raise", "nan", "skip"],
-    typer.Option(help="A graph that cannot be used: stop, give a row of NaN, or leave it out."),
-]
-BlockSize = Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over what is there already.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", callback=_hush, help="Say nothing but errors and answers.")
-]
-Output = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Where to write: .parquet, .npy, .npz, .csv, or - for CSV on stdout; without a suffix a "
-        "folder of shards, in Parquet with a manifest.",
-    ),
-]
-Proposal = Annotated[
-    str | None,
-    typer.Option(metavar="LAW", help="Law to draw from: as --orders, or 1,2 for those orders of it alone."),
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[ADDRESS]",
-        help="For a folder: compute on the Dask cluster of this scheduler, or without an address on one "
-        "that is started on this machine.",
-    ),
-]
-ShardSize = Annotated[
-    int | None, typer.Option(min=1, help="For a folder: graphs per shard.", show_default="32768")
-]
-UnseenPolicy = Annotated[
-    Literal["open", "error", "ignore"] | None,
-    typer.Option(
-        help="A category that was not there before: a channel of its own, an error, or zeros.",
-        show_default="open",
-    ),
-]
-MissingPolicy = Annotated[
-    Literal["error", "zero"] | None,
-    typer.Option(
-        help="An attribute that some nodes or edges lack: an error, or zeros.", show_default="error"
-    ),
-]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+def require(condition: bool, text: str) -> None:
+    """Report wrong usage unless the condition holds."""
+    if not condition:
+        raise typer.BadParameter(text)
+
+
+def check_probability(option: str, value: float | None) -> None:
+    """Refuse the value of an option that is not between 0 and 1."""
+    require(value is None or 0 < value < 1, f"{option} must be between 0 and 1 (exclusive), got {value}")
+
+
 def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
-    """Parse the text of an option; what is wrong with it becomes wrong usage."""
+    """Parse the text of an option; an error in it becomes wrong usage."""
     try:
         return parse(text)
     except (ValueError, ZeroDivisionError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+@dataclass(frozen=True)
+class Input:
+    """How graphs are read."""
+
+    panel: ClassVar[str] = "Input"
+
+    format: Format = None
+    on_error: Annotated[
+        Literal["raise", "skip"],
+        typer.Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
+    ] = "raise"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command runs, and what it prints."""
+
+    panel: ClassVar[str] = "Run"
+
+    n_jobs: Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")] = 1
+    quiet: Quiet = False
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Let GRNF use `n_jobs` threads, without making their number one of its settings."""
+        from joblib import parallel_config
+
+        require(self.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
+        with parallel_config(backend="threading", n_jobs=self.n_jobs):
+            yield
+
+    def note(self, text: str) -> None:
+        """Print a message on standard error."""
+        note(text, self.quiet)
+
+
+@dataclass(frozen=True)
+class JsonRun(Run):
+    """How a command runs, and whether it prints JSON."""
+
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command writes its table."""
+
+    panel: ClassVar[str] = "Output"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
+
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
+    ] = "-"
+    force: Force = False
+
+    def check(self) -> None:
+        """Refuse an output whose name has none of the suffixes, or that exists already."""
+        if self.output != "-":
+            check_suffix("--output", self.output, self.suffixes)
+            check_free(self.output, self.force)
+
+    def write(self, columns: list[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+        """Write a table to the file, or to standard output as CSV or JSON."""
+        from grnf.search.hits import write_table, write_text_table
+
+        if self.output == "-":
+            write_text_table(sys.stdout, columns, records, as_json)
+            sys.stdout.flush()
+        else:
+            write_table(self.output, columns, records)
+
+    def summarize(self, counts: Mapping[str, Any], run: JsonRun, text: str | None = None) -> None:
+        """Print what was written; next to a table on standard output, print it on standard error."""
+        text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
+        if self.output == "-":
+            note(text, run.quiet or run.as_json)
+        elif run.as_json:
+            typer.echo(json.dumps({"output": self.output, **counts}))
+        elif not run.quiet:
+            typer.echo(f"{text}: {self.output}")
+
+
+def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse a path that has none of the suffixes."""
+    expected = " or ".join([", ".join(suffixes[:-1]), suffixes[-1]] if len(suffixes) > 1 else suffixes)
+    require(Path(path).suffix.lower() in suffixes, f"{option} must end in {expected}, got {path}")
+
+
+@dataclass(frozen=True)
+class Features:
+    """Settings of GRNF. Those that are None were not given; GRNF has its own defaults."""
+
+    panel: ClassVar[str] = "Features"
+
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"
+        ),
+    ] = None
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIST",
+            help="Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5.",
+            show_default="1:2/3,2:1/3",
+        ),
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were given, by the names of their options."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "like"}
+        return {name: value for name, value in values.items() if value is not None and value is not False}
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the settings that were given as parameters of GRNF."""
+        given = self.given()
+        if "orders" in given:
+            given["orders"] = checked(_parse_orders, given["orders"], "--orders")
+        given["random_state"] = given.pop("seed", 0)
+        return given
+
+    def transformer(self) -> GRNF:
+        """Return the transformer with these settings; wrong ones become wrong usage."""
+        from grnf import GRNF
+
+        made = GRNF(**self.parameters())
+        try:
+            made.check_params()
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        return made
+
+
+@dataclass(frozen=True)
+class LikeFeatures(Features):
+    """Settings of GRNF, or those of an earlier run."""
+
+    like: Annotated[
+        Path | None,
+        typer.Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
+    ] = None
+
+    def transformer(self) -> GRNF:
+        """Return the transformer of the earlier run, or one with these settings."""
+        from grnf import GRNF
+
+        if self.like is None:
+            return super().transformer()
+        given = self.given()
+        policies = {name: given.pop(name) for name in ("unseen", "missing") if name in given}
+        require(not given, f"{_options(given)} cannot be combined with --like, which has all settings")
+        return GRNF.load(self.like, **policies)
+
+    def transformer_of(self, vectors: str) -> GRNF | None:
+        """Return the transformer that made the vectors of a file, or None if it is not known."""
+        from grnf import GRNF
+        from grnf.io.vectors import side_file
+
+        if self.like is not None:
+            return self.transformer()
+        given = self.given()
+        require(not given, f"{_options(given)}: {vectors} holds vectors, whose settings are fixed")
+        return GRNF.load(side_file(vectors)) if side_file(vectors).exists() else None
+
+
+@dataclass(frozen=True)
+class FullFeatures(LikeFeatures):
+    """All settings of GRNF."""
+
+    n_components: Annotated[
+        str | None,
+        typer.Option(
+            "--n-components",
+            "-m",
+            metavar="M|auto",
+            help="Number of features. auto: computed from --eps and --delta.",
+            show_default="512",
+        ),
+    ] = None  # type: ignore[assignment]
+    eps: Annotated[float | None, typer.Option(help="Accepted error of squared distances, for -m auto.")] = (
+        None
+    )
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
+    ] = None
+    proposal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIST",
+            help="Distribution to sample from: as in --orders, or orders such as 1,2 to restrict it to them.",
+        ),
+    ] = None
+    heads: Annotated[int | None, typer.Option(help="Output heads per hidden sample.", show_default="1")] = (
+        None
+    )
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="Spread the orders evenly over the features.")
+    ] = False
+    max_seconds_per_graph: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
+    ] = None
+    hidden_channels: Annotated[
+        int | None, typer.Option(help="Number of hidden channels.", show_default="4")
+    ] = None
+    hidden_activation: Annotated[
+        ActivationName | None, typer.Option(help="Hidden activation.", show_default="relu")
+    ] = None
+    activation: Annotated[
+        ActivationName | None, typer.Option(help="Output activation.", show_default="tanh")
+    ] = None
+    basis: Annotated[
+        Literal["indicator", "overlapping"] | None,
+        typer.Option(help="Basis of the equivariant maps.", show_default="indicator"),
+    ] = None
+    no_normalize: Annotated[
+        bool, typer.Option("--no-normalize", help="Use sums over nodes instead of means.")
+    ] = False
+    no_center: Annotated[
+        bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
+    ] = False
+    dtype: Annotated[
+        Literal["float32", "float64"] | None,
+        typer.Option(help="Type of the vectors.", show_default="float32"),
+    ] = None
+    unseen: Annotated[
+        Literal["open", "error", "ignore"] | None,
+        typer.Option(
+            help="A category that fit did not find. open: a new channel; error: stop; ignore: zeros.",
+            show_default="open",
+        ),
+    ] = None
+    missing: Annotated[
+        Literal["error", "zero"] | None,
+        typer.Option(
+            help="An attribute that some nodes or edges lack. error: stop; zero: zeros.", show_default="error"
+        ),
+    ] = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the settings that were given as parameters of GRNF."""
+        from grnf import GRNF
+
+        given = super().parameters()
+        if "n_components" in given:
+            given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
+        if given.get("n_components") == "auto":
+            require("eps" in given, "-m auto needs --eps, for example --eps 0.1")
+            given.setdefault("delta", DELTA)
+        if "proposal" in given:
+            target = given.get("orders", GRNF().orders)
+            given["proposal"] = checked(
+                lambda text: _parse_proposal(text, target), given["proposal"], "--proposal"
+            )
+        for name in ("normalize", "center"):
+            if given.pop(f"no_{name}", False):
+                given[name] = False
+        return given
+
+
+def _options(names: Iterable[str]) -> str:
+    return ", ".join("--" + name.replace("_", "-") for name in names)
 
 
 def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
@@ -228,59 +430,14 @@ def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
             raise typer.BadParameter(f"{name} of {format} wants {wanted}: {name}=...", param_hint="--format")
 
 
-def make_transformer(like: Path | None, settings: dict[str, Any]) -> GRNF:
-    """Return the transformer that the options ask for: that of an earlier run, or one with these settings.
-
-    Settings that are None were not given; GRNF has its own defaults for them.
-    """
-    from grnf import GRNF, Graph
-
-    given = {name: value for name, value in settings.items() if value is not None}
-    if like is not None:
-        policies = {name: given.pop(name) for name in ("unseen", "missing") if name in given}
-        if given:
-            names = ", ".join("--" + name.replace("_", "-") for name in given)
-            raise typer.BadParameter(f"{names} cannot be combined with --like, which brings all settings")
-        return GRNF.load(like, **policies)
-    if "n_components" in given:
-        given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
-    if "orders" in given:
-        given["orders"] = checked(_parse_law, given["orders"], "--orders")
-    if "proposal" in given:
-        given["proposal"] = checked(
-            lambda text: _parse_proposal(text, given.get("orders", GRNF().orders)),
-            given["proposal"],
-            "--proposal",
-        )
-    given["random_state"] = given.pop("seed", 0)
-    try:
-        GRNF(**given).fit([Graph(0, [])])
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return GRNF(**given)
-
-
-@contextmanager
-def workers(n_jobs: int) -> Iterator[None]:
-    """Let GRNF use so many threads, without making their number one of its settings."""
-    from joblib import parallel_config
-
-    if n_jobs == 0:
-        raise typer.BadParameter("0 threads; give 1 or more, or -1 for all cores", param_hint="--n-jobs")
-    with parallel_config(backend="threading", n_jobs=n_jobs):
-        yield
-
-
 def _parse_dimension(text: str) -> int | str:
-    if text == "auto":
-        return text
     try:
-        return int(text)
+        return text if text == "auto" else int(text)
     except ValueError:
-        raise ValueError(f"an integer or auto is wanted; got {text!r}") from None
+        raise ValueError(f"expected an integer or auto, got {text!r}") from None
 
 
-def _parse_law(text: str) -> Any:
+def _parse_orders(text: str) -> Any:
     """Parse 1:2/3,2:1/3 or poisson:0.5."""
     from fractions import Fraction
 
@@ -292,19 +449,19 @@ def _parse_law(text: str) -> Any:
         pairs = [pair.split(":") for pair in text.split(",")]
         law = {int(k): float(Fraction(p.strip())) for k, p in pairs}
     except ValueError:
-        raise ValueError(f"order:probability,... or poisson:rate is wanted; got {text!r}") from None
+        raise ValueError(f"expected order:probability,... or poisson:rate, got {text!r}") from None
     as_order_law(law)
     return law
 
 
 def _parse_proposal(text: str, target: Any) -> Any:
-    """Parse a law, or a list of orders such as 1,2, which stands for the target restricted to them."""
+    """Parse a distribution, or orders such as 1,2, which restrict the target to them."""
     from grnf.law import as_order_law
 
     if ":" in text:
-        return _parse_law(text)
+        return _parse_orders(text)
     try:
         orders = [int(k) for k in text.split(",")]
     except ValueError:
-        raise ValueError(f"a law, or orders such as 1,2, are wanted; got {text!r}") from None
+        raise ValueError(f"expected a distribution, or orders such as 1,2, got {text!r}") from None
     return as_order_law(target).restricted_to(orders)

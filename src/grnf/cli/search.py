@@ -2,111 +2,71 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from grnf.cli.inputs import OnError, read_collection
-from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, check_free, workers
+from grnf.cli.inputs import read_collection
+from grnf.cli.options import Input, JsonRun, Output, check_probability, require
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["Table", "search", "write_answer"]
-
-Table = Annotated[
-    str,
-    typer.Option("--output", "-o", help="Where to write: .csv, .json, .parquet, - for standard output."),
-]
+__all__ = ["search"]
 
 
 def search(
-    folder: Annotated[Path, typer.Argument(help="An index, made by grnf index.")],
+    folder: Annotated[Path, typer.Argument(help="Index made by grnf index.")],
     queries: Annotated[
-        str, typer.Argument(help="Graphs (- for standard input), or vectors, to find the neighbors of.")
+        str, typer.Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
     ],
-    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="How many nearest graphs.")] = 10,
+    *,
+    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="Number of nearest graphs.")] = 10,
     radius: Annotated[
-        float | None, typer.Option(help="All graphs up to this distance, in place of the nearest.")
+        float | None, typer.Option(help="Return all graphs up to this distance instead of the nearest.")
     ] = None,
     others: Annotated[
         bool, typer.Option("--others", help="Leave out the graph that has the id of the query.")
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="Add intervals for d_P that fail with this probability each."),
+        typer.Option(metavar="DELTA", help="Add intervals for d_P with error probability DELTA each."),
     ] = None,
     certified: Annotated[
         float | None,
         typer.Option(
-            metavar="DELTA", help="The nearest under d_P itself, but for this probability; ties are said."
+            metavar="DELTA",
+            help="Return the true nearest neighbors under d_P with error probability DELTA. Unresolved "
+            'neighbors are marked "tied".',
         ),
     ] = None,
-    output: Table = "-",
-    on_error: OnError = "raise",
-    format: Format = None,
-    n_jobs: NJobs = 1,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    out: Output,
+    reading: Input,
+    run: JsonRun,
 ) -> None:
-    """Find the graphs of an index that are nearest to each query: exactly, with distances.
+    """Find the nearest graphs of an index for each query.
 
-    A row for each hit: query, rank, id, distance, with --interval low and high, with --certified status
-    (certain or tied). Fewer graphs than -k are all returned.
+    The table has a row for each hit: query, rank, id and distance. --interval adds low and high, --certified
+    adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
 
     Example: grnf search molecules.index new.smi -k 5 --output hits.csv
     """
-    _check(radius, interval, certified)
-    check_table(output, force)
+    check_probability("--interval", interval)
+    check_probability("--certified", certified)
+    require(radius is None or 0 <= radius < float("inf"), f"--radius must be a number >= 0, got {radius}")
+    require(
+        certified is None or (radius is None and interval is None),
+        "--certified cannot be combined with --radius or --interval",
+    )
+    out.check()
     from grnf.search import GraphIndex
 
-    with workers(n_jobs):
+    with run.threads():
         found = GraphIndex.open(folder)
-        X = read_collection(queries, format, on_error=on_error, quiet=quiet)
+        X = read_collection(queries, reading, run)
         if radius is not None:
             hits = found.within(X, radius, others=others, interval=interval)
         elif certified is not None:
             hits = found.search(X, k, others=others, certified=True, delta=certified)
         else:
             hits = found.search(X, k, others=others, interval=interval)
-    write_answer(output, hits.columns, list(hits.records()), as_json)
-    if output != "-" and as_json:
-        typer.echo(json.dumps({"output": output, "queries": len(hits), "hits": sum(map(len, hits.ids))}))
-    elif output != "-" and not quiet:
-        typer.echo(f"{len(hits):,} queries, {sum(map(len, hits.ids)):,} hits: {output}")
-
-
-def _check(radius: float | None, interval: float | None, certified: float | None) -> None:
-    for name, value in (("--interval", interval), ("--certified", certified)):
-        if value is not None and not 0 < value < 1:
-            raise typer.BadParameter("a probability between 0 and 1 is wanted", param_hint=name)
-    if radius is not None and not 0 <= radius < float("inf"):
-        raise typer.BadParameter("a number >= 0 is wanted", param_hint="--radius")
-    if certified is not None and (radius is not None or interval is not None):
-        raise typer.BadParameter("goes with neither --radius nor --interval", param_hint="--certified")
-
-
-def check_table(output: str, force: bool) -> None:
-    """Refuse a table whose name says no format, or that is there already."""
-    if output == "-":
-        return
-    if Path(output).suffix.lower() not in (".csv", ".json", ".parquet"):
-        raise typer.BadParameter(
-            f"{output}: the name must end in .csv, .json or .parquet", param_hint="--output"
-        )
-    check_free(output, force)
-
-
-def write_answer(output: str, columns: list[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
-    """Write a table to a file, or to standard output as CSV or JSON."""
-    from grnf.search.hits import write_table, write_text_table
-
-    if output == "-":
-        write_text_table(sys.stdout, columns, records, as_json)
-        sys.stdout.flush()
-    else:
-        write_table(output, columns, records)
+    out.write(hits.columns, list(hits.records()), run.as_json)
+    out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)

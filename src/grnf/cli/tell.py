@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import typer
 
-from grnf._utils.running import no_progress
-
 __all__ = ["counted", "note", "pace_and_left", "progress", "tell_bad"]
 
 Item = TypeVar("Item")
@@ -32,6 +30,8 @@ def progress(
     Shown are how many there are a second and, where the total is known or becomes known, the time left. The
     function takes how many more are done, and perhaps the total.
     """
+    from grnf._utils.running import no_progress
+
     if quiet or not sys.stderr.isatty():
         with no_progress():
             yield lambda count, total=None: None  # noqa: ARG005

@@ -1,116 +1,113 @@
-"""`grnf test`: whether two collections of graphs come from one law."""
+"""`grnf test`: whether two samples of graphs come from the same distribution."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.inputs import OnError, read_collections
-from grnf.cli.options import AsJson, Force, Format, NJobs, Quiet, check_free, checked, workers
+from grnf.cli.inputs import Sample, read_collections
+from grnf.cli.options import Input, JsonRun, Output, checked
 
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, TwoSampleResult
 
-__all__ = ["Features", "Permutations", "SampleArgument", "Seed", "check_output", "report", "test"]
+__all__ = ["Report", "Sampling", "test"]
 
-SampleArgument = Annotated[
-    str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")
-]
-Permutations = Annotated[int, typer.Option(min=1, help="Shuffles of the graphs; p is at least 1 / (1 + B).")]
-Features = Annotated[
-    int, typer.Option("--n-components", "-m", min=1, metavar="M", help="Features of each view of a graph.")
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")]
+
+@dataclass(frozen=True)
+class Sampling:
+    """Features and permutations of a test."""
+
+    panel: ClassVar[str] = "Features"
+
+    n_components: Annotated[
+        int,
+        typer.Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
+    ] = 512
+    permutations: Annotated[
+        int, typer.Option(min=1, help="Number of permutations B; p is at least 1 / (1 + B).")
+    ] = 999
+    seed: Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")] = 0
+
+
+@dataclass(frozen=True)
+class Report(Output):
+    """Where the result of a test is written."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
+
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
+    ] = "-"
+
+    def show(self, result: TwoSampleResult | Evaluation, table: str | None, run: JsonRun) -> None:
+        """Write a result to the file, as a table or else as JSON, and print it."""
+        from grnf._utils.files import atomic_write
+
+        record = json.dumps(result.to_dict(), indent=1)
+        if self.output != "-":
+            with atomic_write(self.output) as file:
+                file.write((record if table is None else table).rstrip("\n") + "\n")
+        if run.as_json:
+            typer.echo(record)
+        elif self.output == "-" or not run.quiet:
+            typer.echo(str(result))
 
 
 def test(
-    first: SampleArgument,
-    second: SampleArgument,
+    first: Sample,
+    second: Sample,
+    *,
     statistic: Annotated[
         Literal["energy", "mmd", "linear"],
         typer.Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
     ] = "energy",
     axes: Annotated[
-        str, typer.Option(metavar="P,P,..", help="Numbers of whitened axes to look at.")
+        str, typer.Option(metavar="P,P,..", help="Numbers of whitened axes to test.")
     ] = "8,16,32,64",
-    permutations: Permutations = 999,
     paired: Annotated[
-        bool, typer.Option("--paired", help="Graphs belong to each other in their order: swap partners only.")
+        bool, typer.Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
     ] = False,
-    witnesses: Annotated[int, typer.Option(min=0, help="Graphs to name that are typical of one side.")] = 5,
-    n_components: Features = 512,
-    seed: Seed = 0,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", help="Where to write: .json (all), .csv (each statistic), - for text."
-        ),
-    ] = "-",
-    format: Format = None,
-    on_error: OnError = "raise",
-    n_jobs: NJobs = 1,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    witnesses: Annotated[
+        int, typer.Option(min=0, help="Number of graphs to list that are typical of one sample.")
+    ] = 5,
+    sampling: Sampling,
+    out: Report,
+    reading: Input,
+    run: JsonRun,
 ) -> None:
-    """Test whether two collections of graphs, or of vectors, come from one law.
+    """Test whether two samples come from the same distribution.
 
-    Prints p: below alpha with probability alpha at most where nothing differs, for any number of graphs.
-    Beside it the energy distance with error bars over graphs and features, the view that speaks loudest, and
-    the graphs that are most typical of one side.
+    The samples are graphs or vectors. If the distributions are equal, p is at most alpha with probability at
+    most alpha, for any number of graphs. The report also has the energy distance with error bars over graphs
+    and features, the feature view with the largest effect, and the graphs most typical of one sample.
 
     Example: grnf test before.smi after.smi --output result.json
     """
-    check_output(output, (".json", ".csv"), force)
+    out.check()
     numbers = checked(lambda text: [int(part) for part in text.split(",") if part.strip()], axes, "--axes")
     from grnf.stats import two_sample_test
 
-    with workers(n_jobs):
-        X, Y = read_collections([first, second], format, on_error=on_error, quiet=quiet)
+    with run.threads():
+        X, Y = read_collections([first, second], reading, run)
         result = two_sample_test(
             X,
             Y,
             statistic=statistic,
             axes=numbers,
-            permutations=permutations,
+            permutations=sampling.permutations,
             paired=paired,
-            n_components=n_components,
+            n_components=sampling.n_components,
             n_witnesses=witnesses,
-            random_state=seed,
+            random_state=sampling.seed,
         )
-    report(result, _table(result) if output.endswith(".csv") else None, output, as_json, quiet)
-
-
-def check_output(output: str, suffixes: Sequence[str], force: bool) -> None:
-    """Refuse an output whose name has none of the suffixes, or that exists already."""
-    if output == "-":
-        return
-    if Path(output).suffix.lower() not in suffixes:
-        text = f"{output}: the name must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
-        raise typer.BadParameter(text, param_hint="--output")
-    check_free(output, force)
-
-
-def report(
-    result: TwoSampleResult | Evaluation, table: str | None, output: str, as_json: bool, quiet: bool
-) -> None:
-    """Write a result to a file, as the table or as JSON, and print it."""
-    from grnf._utils.files import atomic_write
-
-    record = json.dumps(result.to_dict(), indent=1)
-    if output != "-":
-        with atomic_write(output) as file:
-            file.write((record if table is None else table).rstrip("\n") + "\n")
-    if as_json:
-        typer.echo(record)
-    elif output == "-" or not quiet:
-        typer.echo(str(result))
+    out.show(result, _table(result) if out.output.endswith(".csv") else None, run)
 
 
 def _table(result: TwoSampleResult) -> str:

@@ -765,9 +765,16 @@ class GRNF(GraphTransformer):
     def _precision(self) -> dict[str, Any]:
         return {"activation": self.activation, "largest_term": self.largest_term_, "heads": self._map.heads}
 
-    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
+    def check_params(self) -> None:
+        """Raise a ValueError if `fit` would refuse the parameters for any graphs."""
+        self._planned(self._settings(), 0)
+
+    def _planned(self, settings: Settings, seed: int) -> FeatureMap:
         more = {"proposal": settings["proposal"], "heads": settings["heads"]}
-        features = self._feature_map(settings, _dimension(settings), fitted["seed"], **more)
+        return self._feature_map(settings, _dimension(settings), seed, **more)
+
+    def _fit(self, settings: Settings, fitted: Settings, samples: Any, y: Any) -> None:  # noqa: ARG002
+        features = self._planned(settings, fitted["seed"])
         kept = fitted.get("kept_orders")
         if samples is not None and settings["max_seconds_per_graph"] is not None:
             kept = affordable_orders(features, samples.batch, settings["max_seconds_per_graph"])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grnf import Graph, GraphError
-from grnf.cli.losses import losses
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, to_raw, write_graphs
+from grnf.io.losses import losses
 from optional import require, require_format
 from raw_graphs import assert_same, raw_graphs
 from tu_sets import SHAPES, write_set

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grnf.cli.source import name_of
-
 if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
 
@@ -171,7 +169,7 @@ class Tally:
         """Count one graph, or one that could not be read."""
         from grnf.io import RawGraph
 
-        name = name_of(item, self.n_items)
+        name = str(self.n_items if item.graph_id is None else item.graph_id)
         self.repeated_ids += hash(name) in self.ids
         self.ids.add(hash(name))
         self.n_items += 1

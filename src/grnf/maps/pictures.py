@@ -1,4 +1,4 @@
-"""A picture of where two graphs differ."""
+"""Figures of where two graphs differ."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from grnf.estimators.difference import Difference
     from grnf.io import RawGraph
 
-__all__ = ["draw"]
+__all__ = ["draw_difference"]
 
 COLORS = "RdBu_r"
 """Red adds to the distance, blue takes from it."""
 
 
-def draw(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]) -> None:
+def draw_difference(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]) -> None:
     """Draw both graphs side by side, nodes and edges colored by what they add to d_P^2."""
     try:
         from matplotlib.collections import LineCollection

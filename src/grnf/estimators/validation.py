@@ -1,0 +1,353 @@
+"""Cross-validation of a model of graphs with two baselines: targets, splits, scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import average_precision_score, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from grnf.collection import fit_encode
+from grnf.errors import GraphError
+from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor, fitted_estimator
+from grnf.estimators.histograms import structure_free
+from grnf.io import AttributeEncoder, RawGraph
+from grnf.io.files.survey import missing_or_value
+from grnf.typing import FloatArray
+
+__all__ = [
+    "Target",
+    "Task",
+    "Validation",
+    "check_folds",
+    "class_scores",
+    "decision_values",
+    "made_target",
+    "number_scores",
+    "over_folds",
+    "over_targets",
+]
+
+MODEL, COUNTS = "GRNF", "counts of nodes, edges and attributes"
+Note = Callable[[str], Any]
+Task = Literal["auto", "classes", "numbers"]
+
+MOST_CLASSES_OF_NUMBERS, FEWEST_OF_A_CLASS = 20, 5
+"""Whole numbers are numbers, not classes, if more than so many differ and each has fewer graphs."""
+
+MANY_CLASSES = 100
+"""Classes beyond which nearest neighbors are the default: an SVM compares classes two by two."""
+
+MOST_NAMED = 8
+"""Classes that a note names."""
+
+NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "none", "control", "off", "absent", "normal"}
+"""Names of classes that are not the positive one."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing to predict.
+
+    Parameters
+    ----------
+    name : str
+        Its column, or y.
+    rows : array of int
+        Graphs that have a value.
+    y : array
+        Their values.
+    classes : bool
+        Whether these are classes, or else numbers.
+    """
+
+    name: str
+    rows: Any
+    y: Any
+    classes: bool
+
+    @property
+    def labels(self) -> Any:
+        """All classes, ascending."""
+        return np.unique(self.y)
+
+    @property
+    def positive(self) -> Any:
+        """Of two classes the positive one: the larger, unless its name is negative; None for several."""
+        if not self.classes or len(self.labels) != 2:
+            return None
+        low, high = self.labels.tolist()
+        one, other = str(low).lower(), str(high).lower()
+        opposite = other != one and other.endswith(one)  # such as active and inactive
+        return low if opposite or (other in NEGATIVE and one not in NEGATIVE) else high
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether there are too many classes for a support vector machine."""
+        return self.classes and len(self.labels) > MANY_CLASSES
+
+    def about(self, n_graphs: int) -> dict[str, Any]:
+        """Return its description for a report."""
+        found: dict[str, Any] = {
+            "task": "classes" if self.classes else "numbers",
+            "graphs": len(self.rows),
+            "without_value": n_graphs - len(self.rows),
+        }
+        if self.classes:
+            values, counts = np.unique(self.y, return_counts=True)
+            found["classes"] = dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+            found["positive_class"] = None if self.positive is None else str(self.positive)
+        return found
+
+
+def _no_note(text: str) -> None:
+    """Ignore a message."""
+
+
+def made_target(
+    name: str, labels: Sequence[Any], task: Task = "auto", source: str = "", note: Note = _no_note
+) -> Target:
+    """Return a target from one label per graph, None for a graph without one; `note` gets messages."""
+    among_numbers = not any(isinstance(missing_or_value(label, True), str) for label in labels)
+    values = [missing_or_value(label, among_numbers) for label in labels]
+    rows = np.array([row for row, value in enumerate(values) if value is not None], dtype=np.int64)
+    kept = [values[row] for row in rows]
+    if not kept:
+        raise GraphError(f"no graph has a label, or value of {name!r}", where=source)
+    try:
+        y = np.array(kept)
+    except ValueError:
+        y = np.empty(0)
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1 or len(y) != len(kept):
+        raise GraphError(f"graphs must have one label each, got for example {kept[0]!r}", where=source)
+    y = y.astype(str) if y.dtype == object else y
+    number = y.dtype.kind in "fiub"
+    whole = number and bool(np.all(y == np.round(y)))
+    if task == "numbers" and not number:
+        raise GraphError(
+            f"labels must be numbers, got for example {kept[0]!r}; --task classes takes them", where=source
+        )
+    classes = task == "classes" or (task == "auto" and (whole or not number))
+    distinct = len(np.unique(y))
+    if classes and number and task == "auto" and distinct > MOST_CLASSES_OF_NUMBERS:
+        classes = len(y) >= FEWEST_OF_A_CLASS * distinct
+        if not classes:
+            note(
+                f"grnf: {name!r} has {distinct:,} different whole numbers, which are taken as numbers to "
+                "predict; --task classes takes them as classes"
+            )
+    if len(rows) < len(labels):
+        note(
+            f"grnf: {len(labels) - len(rows):,} of {len(labels):,} graphs have no label"
+            f"{'' if name == 'y' else f' in {name!r}'} and are left out"
+        )
+    if classes:
+        return Target(name, rows, y.astype(np.int64) if whole else y, True)
+    return Target(name, rows, y.astype(np.float64), False)
+
+
+def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
+    """Refuse a target that cannot be cross-validated; note which classes are rare."""
+    n = len(target.y)
+    if n < (folds if target.classes else 2 * folds):
+        raise ValueError(f"{n} graphs are too few for {folds} folds")
+    if not target.classes:
+        return
+    values, counts = np.unique(target.y, return_counts=True)
+    if len(values) < 2:
+        raise GraphError(f"all graphs have the label {values.tolist()[0]!r}; at least two classes are needed")
+    if target.has_many_classes:
+        note(f"grnf: with {len(values):,} classes, the default is nearest neighbors; see --estimator")
+    rare = sorted(np.flatnonzero(counts < folds).tolist(), key=lambda row: int(counts[row]))
+    if rare:
+        named = [f"{values.tolist()[row]!r} ({counts[row]})" for row in rare[:MOST_NAMED]]
+        named += [f"and {len(rare) - MOST_NAMED:,} more"] if len(rare) > MOST_NAMED else []
+        alone = int((counts == 1).sum())
+        note(
+            f"grnf: classes with fewer graphs than {folds} folds, missing from some: {', '.join(named)}"
+            + (f"; {alone:,} with one graph cannot be predicted" if alone else "")
+        )
+
+
+Summary = dict[str, dict[str, Any]]
+
+
+def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
+    """Return how much speaks for each label, one column each; labels that it never saw come last."""
+    learnt = getattr(estimator, "estimator_", estimator)  # a model of graphs asks what has learnt
+    if hasattr(learnt, "decision_function"):
+        values = np.asarray(estimator.decision_function(samples))
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+    else:
+        values = np.asarray(estimator.predict_proba(samples))
+    known = np.searchsorted(labels, estimator.classes_)
+    full = np.full((len(values), len(labels)), values.min(initial=0.0) - 1)
+    full[:, known] = values
+    return full
+
+
+def class_scores(
+    y: Any, guess: Any, values: FloatArray, labels: Any, positive: Any = None
+) -> dict[str, float]:
+    """Return measures of the answers to one fold.
+
+    Parameters
+    ----------
+    y, guess : arrays
+        True and predicted classes.
+    values : array, shape (n, n_labels)
+        How much speaks for each label.
+    labels : array
+        All classes.
+    positive : optional
+        Of two classes the one that ranks are judged by; by default each class against the rest, and the mean
+        over those that the fold has. NaN where a fold has no two classes.
+    """
+    areas, precisions = [], []
+    judged = np.unique(y) if positive is None else [positive]
+    for label in judged:
+        truth = y == label
+        if 0 < truth.sum() < len(y):
+            column = values[:, int(np.searchsorted(labels, label))]
+            areas.append(roc_auc_score(truth, column))
+            precisions.append(average_precision_score(truth, column))
+    return {
+        "accuracy": float(np.mean(guess == y)),
+        "balanced accuracy": float(np.mean([np.mean(guess[y == label] == label) for label in np.unique(y)])),
+        "ROC-AUC": float(np.mean(areas)) if areas else np.nan,
+        "average precision": float(np.mean(precisions)) if precisions else np.nan,
+    }
+
+
+def number_scores(y: Any, guess: Any) -> dict[str, float]:
+    """Return measures of predicted numbers; R2 is NaN where all true ones are equal."""
+    return {
+        "R2": float(r2_score(y, guess)) if len(np.unique(y)) > 1 else np.nan,
+        "RMSE": float(np.sqrt(np.mean((y - guess) ** 2))),
+        "mean absolute error": float(mean_absolute_error(y, guess)),
+    }
+
+
+def over_folds(entries: Sequence[Mapping[str, float]]) -> Summary:
+    """Return mean and standard deviation of each measure; folds that have none are not counted.
+
+    Examples
+    --------
+    >>> over_folds([{"R2": 1.0}, {"R2": float("nan")}])
+    {'R2': {'mean': 1.0, 'std': 0.0, 'folds': 1}}
+    """
+    found: Summary = {}
+    for measure in entries[0]:
+        values = [entry[measure] for entry in entries if not np.isnan(entry[measure])]
+        found[measure] = {
+            "mean": float(np.mean(values)) if values else None,
+            "std": float(np.std(values)) if values else None,
+        }
+        if len(values) < len(entries):
+            found[measure]["folds"] = len(values)
+    return found
+
+
+def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
+    """Return for each method the mean of each measure over the targets that have it, and their deviation."""
+    found: dict[str, Summary] = {}
+    pairs = ((method, measure) for scores in targets for method in scores for measure in scores[method])
+    for name, measure in dict.fromkeys(pairs):
+        entries = [scores[name][measure] for scores in targets if measure in scores.get(name, {})]
+        means = [entry["mean"] for entry in entries if entry["mean"] is not None]
+        if means:
+            mean = {"mean": float(np.mean(means)), "std": float(np.std(means)), "targets": len(means)}
+            found.setdefault(name, {})[measure] = mean
+    return found
+
+
+class Validation:
+    """Cross-validation of one model on targets of the same graphs.
+
+    Parameters
+    ----------
+    graphs : list of RawGraph
+    settings : dict
+        Parameters of the model.
+    folds, repeats : int
+    """
+
+    def __init__(self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int) -> None:
+        self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
+        encoder = AttributeEncoder(unseen="open", missing="zero")
+        self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
+
+    def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
+        """Return the scores of each method over all folds, and the predictions of the first repeat.
+
+        Linear algebra uses the number of threads of joblib: more are much slower on a busy machine.
+        """
+        with warnings.catch_warnings(), threadpool_limits(effective_n_jobs(None)):
+            # a note on standard error has reported rare classes
+            warnings.filterwarnings("ignore", "The (least populated class|number of unique classes)")
+            return self._validate(target, advance)
+
+    def _validate(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
+        y, labels = target.y, target.labels
+        predictions = np.empty_like(y)
+        scores: dict[str, list[dict[str, float]]] = {}
+        selected = []
+        for number, (train, test) in enumerate(self._splits(target)):
+            for name, fitted, samples in self._methods(target, train, test):
+                guess = np.asarray(fitted.predict(samples))
+                if target.classes:
+                    values = decision_values(fitted, samples, labels)
+                    found = class_scores(y[test], guess, values, labels, target.positive)
+                else:
+                    found = number_scores(y[test], guess)
+                scores.setdefault(name, []).append(found)
+                if name == MODEL:
+                    chosen = hasattr(fitted, "best_params_")
+                    selected.append({**fitted.best_params_, "score": fitted.best_score_} if chosen else {})
+                    if number < self.folds:
+                        predictions[test] = guess
+            advance(1)
+        summary = {name: over_folds(found) for name, found in scores.items()}
+        return {"scores": summary, "selected": selected}, predictions
+
+    def _methods(self, target: Target, train: Any, test: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the model and the baselines: name, fitted estimator, samples to test it on."""
+        y, classes, rows = target.y[train], target.classes, target.rows[train]
+        counts, new_counts = self.counts[rows], self.counts[target.rows[test]]
+        constant = (DummyClassifier(strategy="most_frequent") if classes else DummyRegressor()).fit(counts, y)
+        if classes and len(np.unique(y)) < 2:  # all others are held out: there is nothing to learn
+            yield MODEL, constant, new_counts
+            yield COUNTS, constant, new_counts
+        else:
+            estimator = self.settings["estimator"]
+            if estimator == "auto" and target.has_many_classes:
+                estimator = make_pipeline(StandardScaler(), KNeighborsClassifier(weights="distance"))
+            scoring = self.settings["scoring"] if classes else None
+            model = (GRNFClassifier if classes else GRNFRegressor)(
+                **{**self.settings, "estimator": estimator, "scoring": scoring}
+            )
+            model.fit([self.graphs[i] for i in rows], y)
+            yield MODEL, model, [self.graphs[i] for i in target.rows[test]]
+            seed = self.settings["random_state"]
+            fitted = fitted_estimator(estimator, counts, y, classify=classes, random_state=seed)
+            yield COUNTS, fitted, new_counts
+        yield "the most frequent class" if classes else "the mean", constant, new_counts
+
+    def _splits(self, target: Target) -> Iterator[tuple[Any, Any]]:
+        """Yield training and test rows; the shares of classes are kept if some class is in every fold."""
+        settings = {"n_splits": self.folds, "n_repeats": self.repeats}
+        frequent = target.classes and np.unique(target.y, return_counts=True)[1].max() >= self.folds
+        splitter = RepeatedStratifiedKFold if frequent else RepeatedKFold
+        made = splitter(**settings, random_state=self.settings["random_state"])
+        yield from made.split(target.y, target.y)
