@@ -243,7 +243,7 @@ def test_every_parameter_has_a_rule(kind):
 
 def test_widths_that_do_not_match_name_the_graph():
     grnf = GRNF(8).fit([Graph(2, [(0, 1)], np.ones((2, 3)))])
-    with pytest.raises(ValueError, match=r"X\[1\].node_attr has 2 columns; 3 expected"):
+    with pytest.raises(ValueError, match=r"X\[1\]: node_attr has 2 columns; 3 expected"):
         grnf.transform([Graph(1, [], np.ones((1, 3))), Graph(1, [], np.ones((1, 2)))])
 
 

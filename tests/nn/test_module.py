@@ -38,7 +38,7 @@ def test_state_dict_of_another_seed(trainable):
     """Another seed has other numbers of features of each order; loading makes room for them."""
     one, other = (
         GRNFLayer(40, 1, orders=ORDERS, random_state=seed, trainable=trainable, learn_weights=trainable)
-        for seed in (0, 1)
+        for seed in (0, 2)
     )
     assert one.theta_1.shape != other.theta_1.shape
     parameters = list(other.parameters())

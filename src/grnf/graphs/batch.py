@@ -184,7 +184,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
             ("edge", self.edge_width, edge_width),
         ):
             if wanted is not None and found != wanted:
-                raise GraphError(_width_message(caller, 0, item, found, wanted))
+                raise _width_error(caller, 0, item, found, wanted)
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
         """Return the graphs of these numbers, in that order, or those where a mask is true."""
@@ -335,14 +335,17 @@ def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, c
         if wanted is None:
             wanted = width
         elif width != wanted:
-            raise GraphError(_width_message(caller, index, item, width, wanted))
+            raise _width_error(caller, index, item, width, wanted)
     return wanted or 0
 
 
-def _width_message(caller: str, index: int, item: str, found: int, wanted: int) -> str:
-    return (
-        f"{caller}[{index}].{item}_attr has {found} column{'s' * (found != 1)}; "
-        f"{wanted} expected, as in the graphs before it (all graphs need the same attributes)"
+def _width_error(caller: str, index: int, item: str, found: int, wanted: int) -> GraphError:
+    columns = f"{found} column{'s' * (found != 1)}"
+    return GraphError(
+        f"{item}_attr has {columns}; {wanted} expected, as in the graphs before it",
+        index=index,
+        where=caller,
+        cure="Give all graphs the same attributes",
     )
 
 
