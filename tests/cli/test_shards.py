@@ -83,7 +83,7 @@ def test_wrong_usage(call, files, tmp_path):
     for options in (["--dask"], ["--shard-size", 5]):
         done = call("embed", files[0], "-o", tmp_path / "z.npy", *options)
         assert done.returncode == 2
-        assert "is for a folder" in done.stderr
+        assert "needs a folder" in done.stderr
     done = call("embed", "-", "--format", "graph6", files[0], "-o", tmp_path / "z.npy")
     assert "can be read only once" in done.stderr
 

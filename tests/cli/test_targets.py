@@ -167,7 +167,7 @@ def test_columns_that_do_not_exist(classified, tmp_path, tu):
     for option in ("--target", "--smiles-column", "--id-column"):
         result, _ = classified(tu, option, "x")
         assert result.returncode == 2
-        assert option in result.stderr
+        assert f"Invalid value for {option}" in result.stderr or f"Invalid value: {option}" in result.stderr
 
 
 def test_no_value_at_all(classified, tmp_path):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grnf._utils.files import atomic_write, write_array, write_json
-from grnf._utils.running import no_progress
 
 if TYPE_CHECKING:
     from grnf.graphs import Graph
@@ -39,6 +38,7 @@ def demo(
     """
     from rich.console import Console
 
+    from grnf._utils.running import no_progress
     from grnf.datasets import make_delaunay, make_sbm
 
     output.mkdir(parents=True, exist_ok=True)

@@ -238,7 +238,7 @@ def _to_stdout(
             yield block
 
     if next(graphs(), None) is None:
-        raise GraphError("there are no graphs", where=inputs.name)
+        raise GraphError(f"{inputs.name} holds no graphs")
     with replace(run, n_jobs=run.n_jobs or 1).threads():
         if not hasattr(grnf, "n_components_"):
             fit_stream(grnf, graphs(), on_error=reading.on_error)
