@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grnf.io.vectors import read_vectors
+from optional import require
 
 
 def n_directed(call, path, *more):
@@ -29,6 +30,7 @@ def test_directed_edges_and_names_of_columns(call, tmp_path):
 
 
 def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
+    require("pyarrow")
     A = np.triu(np.random.default_rng(0).random((6, 5, 5)), 1)
     A += A.transpose(0, 2, 1)
     np.savez(tmp_path / "a.npz", raw=A, few=A * (A > 0.5))

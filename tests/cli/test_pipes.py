@@ -14,7 +14,7 @@ import pytest
 
 from grnf import GRNF
 from grnf.io import read_graphs, read_tu, write_graphs
-from optional import require
+from optional import require, require_format
 
 SECONDS = 60
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -85,8 +85,7 @@ def data_of(path, graphs, **options):
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "json.gz", "npz", "parquet", "gml"])
 def test_embed_a_named_pipe(call, fifo, graphs, tmp_path, suffix):
-    if suffix == "parquet":
-        require("pyarrow")
+    require_format(suffix)
     source = fifo(f"pipe.{suffix}", data_of(tmp_path / f"graphs.{suffix}", graphs))
     result = call("embed", source, "-o", tmp_path / "z.npy", "-m", 8)
     assert result.returncode == 0, result.stderr
@@ -183,6 +182,7 @@ def test_vectors_come_in_files(call, fifo, tmp_path):
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl.gz", "npz", "graphml", "csv"])
 def test_the_library_reads_pipes_too(fifo, graphs, tmp_path, suffix):
+    require_format(suffix)
     data = data_of(tmp_path / f"graphs.{suffix}", graphs, lossy=True)
     found = list(read_graphs(fifo(f"pipe.{suffix}", data)))
     assert [len(graph.edges) for graph in found] == [len(graph.edges) for graph in graphs]

@@ -12,6 +12,7 @@ from grnf.datasets import make_sbm
 from grnf.io import read_graphs, write_graphs
 from grnf.io.vectors import read_vectors
 from grnf.metric import pairwise_distances
+from optional import require
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def files(tmp_path):
 
 
 def test_a_folder_of_shards_and_what_becomes_of_it(call, files, tmp_path):
+    require("pyarrow")
     folder = tmp_path / "vectors"
     done = call("embed", *files, "-o", folder, "-m", 8, "--shard-size", 5, "--json")
     assert done.returncode == 0, done.stderr
@@ -53,6 +55,7 @@ def test_a_folder_of_shards_and_what_becomes_of_it(call, files, tmp_path):
 
 
 def test_shards_set_aside_have_an_exit_code(call, files, tmp_path):
+    require("pyarrow")
     files[1].write_text(files[1].read_text() + "no graph\n")
     done = call("embed", tmp_path / "*.g6", "-o", tmp_path / "vectors", "-m", 4, "--shard-size", 12)
     assert done.returncode == 3
@@ -125,6 +128,7 @@ def test_progress_shows_pace_and_time_left(monkeypatch):
 
 
 def test_a_tu_folder_is_one_shard(call, tmp_path):
+    require("pyarrow")
     tu = write_tu(tmp_path / "TU", 25)
     done = call("embed", tu, "-o", tmp_path / "vectors", "-m", 4, "--json")
     assert done.returncode == 0, done.stderr
