@@ -108,7 +108,7 @@ def write_maps(study: Study) -> dict[str, str]:
             y,
             transformer=GRNF(random_state=study.seed, **orders),
             title=name,
-            places="x" if name == "Delaunay" else None,
+            positions="x" if name == "Delaunay" else None,
             random_state=study.seed,
         ).write(path)
     return found

@@ -1,9 +1,11 @@
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("fixed", deadline=None, derandomize=True, print_blob=False)
@@ -38,3 +40,11 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"needs the shared data folder, and {SHARED}/data is absent (set GRNF_SHARED)")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(request):
+    """One BLAS thread for small problems: threads would wait for each other on a busy machine."""
+    small = {"maps", "stats"} & set(request.path.parts)
+    with threadpool_limits(1) if small else nullcontext():
+        yield

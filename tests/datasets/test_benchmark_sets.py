@@ -205,8 +205,8 @@ def test_folds_are_downloaded_and_checked(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON"),
-        ('[{"test": [0]}]', "is wanted"),
+        ("{", "is not a JSON file"),
+        ('[{"test": [0]}]', "must be a list"),
         ('[{"test": [0], "model_selection": [{"train": [0], "validation": [2]}]}]', "fold 1 does not split"),
         ('[{"test": [0], "model_selection": [{"train": [1], "validation": [2, 3]}]}]', "not disjoint"),
     ],

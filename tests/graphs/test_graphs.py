@@ -157,7 +157,7 @@ def test_widths_are_checked_and_empty_graphs_agree_with_any():
         (Graph(1, []), r"got one Graph: pass \[graph\]"),
         ("graphs", "X must be a list of grnf.Graph; got str"),
         (None, "X must be a list of grnf.Graph; got NoneType"),
-        ([Graph(1, []), 3], r"X\[1\] must be a grnf.Graph; got int"),
+        ([Graph(1, []), 3], r"X\[1\]: must be a grnf.Graph, got int"),
     ],
 )
 def test_what_is_no_collection_of_graphs_is_refused(X, message):

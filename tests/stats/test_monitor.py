@@ -119,11 +119,11 @@ def test_graphs_and_their_state(tmp_path):
     assert detector.update(["no graph"]).evidence.shape == (0,)
     detector.save(tmp_path / "state.npz")
     again = ChangeDetector.open(tmp_path / "state.npz")
-    stars = [Graph(8, [(0, leaf) for leaf in range(1, 8)])] * 20
+    stars = [Graph(8, [(0, leaf) for leaf in range(1, 8)])] * 40
     one, two = detector.update(iter(stars)), again.update(stars)
     assert 4 < one.alarm.graph == two.alarm.graph
     assert one.evidence == pytest.approx(two.evidence, abs=1e-6)
-    with pytest.raises(GraphError, match="the stream, graph 24: "):
+    with pytest.raises(GraphError, match="the stream, graph 44: "):
         detector.set_params(on_error="raise").update(["no graph"])
 
 

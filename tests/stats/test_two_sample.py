@@ -284,7 +284,7 @@ def test_few_graphs_are_told():
 
 def test_nothing_against_something():
     graphs = make_sbm(4, random_state=0)[0]
-    with pytest.raises(GraphError, match="Y is empty: at least one graph"):
+    with pytest.raises(GraphError, match="Y is empty: it must contain at least one graph"):
         two_sample_test(graphs, [])
     with pytest.raises(GraphError, match="X is empty: at least one graph"):
         two_sample_test(np.zeros((0, 3)), vectors(5, 0, width=3))

@@ -42,7 +42,9 @@ def check_graphs(
         graphs = list(X)
         for index, graph in enumerate(graphs):
             if not isinstance(graph, Graph):
-                raise GraphError(f"{caller}[{index}] must be a grnf.Graph; got {type(graph).__name__}")
+                raise GraphError(
+                    f"must be a grnf.Graph, got {type(graph).__name__}", index=index, where=caller
+                )
     if len(graphs) == 0:
         raise GraphError(f"{caller} is empty: it must contain at least one graph")
     if isinstance(graphs, GraphBatch):

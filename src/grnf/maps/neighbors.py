@@ -181,7 +181,8 @@ def marked_nodes(
     for i, j in np.ndindex(n, k):
         if (i, j, 0) in added:
             both = np.concatenate([added.pop((i, j, 0)), added.pop((i, j, 1))])
-            levels.append(np.ceil(LEVELS * both / max(float(both.max()), 1e-300)).astype(np.uint8))
+            shares = both / max(float(both.max()), 1e-300)  # rounding may put 15 / 15 above 1
+            levels.append(np.minimum(np.ceil(LEVELS * shares), LEVELS).astype(np.uint8))
             lengths[i, j] = len(both)
     return Marks(lengths, np.concatenate(levels))
 

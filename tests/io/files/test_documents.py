@@ -148,7 +148,7 @@ BAD = [
     ("g.json", "[" * 100_000, "nested too deeply"),
     ("g.json", '{"nodes": ', "invalid JSON"),
     ("g.json", b'{"nodes": "\xff"}', "not UTF-8"),
-    ("g.edgelist", "a b\na\n", "line 2: 1 fields"),
+    ("g.edgelist", "a b\na\n", "line 2: .*got 1 fields"),
     ("g.edgelist", "a b 1\na c\n", "line 2: some lines have a weight"),
     ("g.edgelist", "a b nan\n", "line 1: the weight nan is not finite"),
     ("g.edgelist", "a b x\n", "line 1: the weight 'x' is not a number"),
@@ -156,7 +156,7 @@ BAD = [
     ("g.edgelist", "# grnf: 3 nodes\n0 -1\n", "line 2: no node '-1'"),
     ("g.edgelist", "# grnf: 1000000000000 nodes\n0 1\n", "n_nodes must lie between|nodes in one graph"),
     ("g.edgelist", "# grnf: 999999999 nodes\n0 1\n", "999999999 nodes in one graph"),
-    ("g.edgelist", b"a b\n\xff c\n", "line 2: .* not UTF-8"),
+    ("g.edgelist", b"a b\n\xff c\n", "line 2.* not UTF-8"),
     ("g.edgelist", "1 " * 10**6, "line 1: the line is longer than"),
 ]
 

@@ -196,7 +196,7 @@ def test_an_edge_list_of_a_gigabyte_with_one_bad_line_near_its_end(tmp_path):
     assert path.stat().st_size > 10**9
     tracemalloc.start()
     try:
-        with pytest.raises(GraphError, match=r"large.edgelist, line 100001: 4 fields"):
+        with pytest.raises(GraphError, match=r"large.edgelist, line 100001: .*got 4 fields"):
             list(read_graphs(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -85,7 +85,7 @@ def test_bad_records_among_good_ones(tmp_path):
     found = list(read_graphs(path, on_error="yield"))
     assert [type(graph) for graph in found] == [RawGraph, BadGraph, BadGraph, BadGraph, RawGraph]
     assert [graph.graph_id for graph in found] == ["good", "broken", "nothing", "valence", "last"]
-    assert "a.sdf, record 2, line 12: no valid molecule: the structure cannot be read" in found[1].reason
+    assert "a.sdf, record 2, line 12: not a valid molecule: the structure cannot be read" in found[1].reason
     assert "has no atoms" in found[2].reason
     assert "valence" in found[3].reason
     with pytest.raises(GraphError, match="record 2"):

@@ -125,8 +125,9 @@ class _Parser:
                 raise self.unexpected(f"{arrow!r} between the nodes of a {'di' * self.directed}graph")
             self.next()
         values = self.values()
-        if len(groups) == 1 and values:
-            self.nodes[next(iter(groups[0]))].update(values)
+        if len(groups) == 1 and len(groups[0]) == 1:
+            for name in groups[0]:
+                self.nodes[name].update(values)
         if sum(len(one) * len(other) for one, other in pairwise(groups)) > MOST_PRODUCTS:
             raise GraphError(f"edges between subgraphs stand for more than {MOST_PRODUCTS} edges")
         for one, other in pairwise(groups):

@@ -40,7 +40,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
     says_directed = False
     for line_number, line in source.lines(LONGEST_LINE):
         try:
-            text = decoded(line, "the line")
+            text = decoded(line)
             fields = text.split() if "," not in text else _fields(text)
             if not text or text.isspace():
                 continue
