@@ -59,12 +59,17 @@ def _documents(file: File) -> Iterator[tuple[str, Any]]:
                 for document in ijson.items(stream, prefix):  # its own floats would end at 63 bits
                     yield f"{file}, graph {index}", _with_floats(document)
                     index, stream.count = index + 1, 0
-            except (ijson.JSONError, RecursionError):
+            except GraphError as error:
+                raise error.located(where=f"{file}, graph {index}") from None
+            except (
+                ijson.JSONError,
+                ArithmeticError,
+                RecursionError,
+                ValueError,
+            ):  # bad UTF-8, huge exponents
                 raise GraphError(
                     "invalid JSON, or the file is truncated", where=f"{file}, graph {index}"
                 ) from None
-            except GraphError as error:
-                raise error.located(where=f"{file}, graph {index}") from None
 
 
 def _with_floats(value: Any) -> Any:
@@ -89,7 +94,7 @@ def _prefix(file: File, ijson: Any) -> str | None:
                 depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
         except GraphError as error:
             raise error.located(where=str(file)) from None
-        except ijson.JSONError:  # the reader says what is wrong
+        except (ijson.JSONError, ArithmeticError, RecursionError, ValueError):  # the reader names the fault
             return None
     return None
 
