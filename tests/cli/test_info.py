@@ -154,7 +154,7 @@ def test_columns_of_a_table(call, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["Drug_ID,Drug,active,logp", *lines]) + "\n")
     result = call("info", tmp_path / "t.csv", "--json", "--id-column", "Drug_ID")
     assert result.returncode == 0, result.stderr
-    assert "the SMILES are taken from column 'Drug'" in result.stderr
+    assert "SMILES column 'Drug', found by its content" in result.stderr
     columns = json.loads(result.stdout)["columns"]
     assert {name: column["may_be"] for name, column in columns.items()} == {
         "Drug_ID": "id",

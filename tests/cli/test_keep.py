@@ -110,7 +110,7 @@ def test_lines_of_smiles(call, tmp_path):
     assert found["smiles"].to_pylist() == SMILES[:5]
     result = call("embed", source, "-o", tmp_path / "y.parquet", "--keep", "phase")
     assert result.returncode == 2
-    assert "is no table of SMILES" in said(result)
+    assert "needs a SMILES table" in said(result)
 
 
 def test_rows_stay_aligned_when_bad_ones_are_left_out(call, table, tmp_path):
@@ -219,7 +219,7 @@ def test_columns_that_are_not_there(call, table, tu, tmp_path):
         )
     result = call("embed", tu, "-o", tmp_path / "z.csv", "--keep", "phase")
     assert result.returncode == 2
-    assert "is no table of SMILES" in said(result)
+    assert "needs a SMILES table" in said(result)
     result = call("embed", table, "-o", tmp_path / "z.npy", "--keep", "phase")
     assert result.returncode == 2
     assert ".parquet, .npz or .csv" in said(result)

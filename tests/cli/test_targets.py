@@ -86,7 +86,7 @@ def test_smiles_are_found_by_what_a_column_holds(classified, tmp_path, name, opt
     path = write(tmp_path / name, ["words", "Drug", "Y"], rows, **options)
     result, report = classified(path)
     assert result.returncode == 0, result.stderr
-    assert "the SMILES are taken from column 'Drug'" in result.stderr
+    assert "SMILES column 'Drug', found by its content" in result.stderr
     assert report["targets"]["Y"]["positive_class"] == "active"
     assert report["classes"] == {"active": 12, "inactive": 12}
 

@@ -1,4 +1,4 @@
-"""Index arithmetic for items stored one group after the other."""
+"""Index arithmetic for items stored one group after the other, and principal axes of vectors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf.typing import IntArray
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["offsets", "positions_of", "ragged_indices"]
+__all__ = ["offsets", "positions_of", "principal_axes", "ragged_indices", "row_sample"]
 
 
 def offsets(counts: Any) -> IntArray:
@@ -49,3 +49,30 @@ def positions_of(indices: npt.ArrayLike, count: int) -> IntArray:
     index = np.asarray(indices)
     found: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
     return found
+
+
+SAMPLE = 32_768
+"""Rows from which principal axes are computed."""
+
+
+def row_sample(X: FloatArray, most: int = SAMPLE) -> FloatArray:
+    """Return at most `most` evenly spaced rows in double precision."""
+    n = len(X)
+    rows: IntArray = np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
+    return np.asarray(X[rows], dtype=np.float64)
+
+
+def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mean, the variances along the principal axes in descending order, and the axes as columns.
+
+    Examples
+    --------
+    >>> mean, variances, axes = principal_axes(np.array([[1.0, 0.0], [3.0, 0.0], [5.0, 0.0]]))
+    >>> mean, variances.round(3)
+    (array([3., 0.]), array([2.667, 0.   ]))
+    """
+    sample = row_sample(X)
+    mean = sample.mean(axis=0)
+    sample -= mean
+    variances, axes = np.linalg.eigh(sample.T @ sample / len(sample))
+    return mean, np.maximum(variances[::-1], 0), np.ascontiguousarray(axes[:, ::-1])

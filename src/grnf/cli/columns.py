@@ -14,7 +14,6 @@ from grnf.cli.tell import note
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf.io.files.file import File
     from grnf.io.files.survey import Column
 
 __all__ = [
@@ -22,11 +21,9 @@ __all__ = [
     "TableOptions",
     "about_columns",
     "described",
-    "file_of",
     "is_smiles_table",
     "smiles_column_of",
     "survey_of",
-    "with_columns",
 ]
 
 Target = Annotated[
@@ -60,15 +57,32 @@ class Columns:
 
     def applied(self, source: Source, quiet: bool) -> Source:
         """Return a source that is read so; a SMILES column found by content is printed."""
-        return self._applied(source, quiet)
-
-    def _applied(self, source: Source, quiet: bool, keep: Sequence[str] | None = None) -> Source:
+        keep: Sequence[str] | None = getattr(self, "keep", None)
         require(self.decimal in (".", ","), f"--decimal must be . or , got {self.decimal!r}")
         about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
         about |= {"header": False} if self.no_header else {}
         about |= {"decimal": self.decimal} if self.decimal == "," else {}
         source = replace(source, options={**source.options, **about})
-        return with_columns(source, self.smiles_column, self.id_column, quiet, keep)
+        if not is_smiles_table(source, self.smiles_column is not None):
+            named = {
+                "--smiles-column": self.smiles_column,
+                "--id-column": self.id_column,
+                "--keep": keep or None,
+            }
+            for option, given in named.items():
+                require(given is None, f"{option} needs a SMILES table, got {source.name}")
+            return source
+        options = {**source.options}
+        options |= {} if self.id_column is None else {"graph_id": self.id_column}
+        options |= {"keep": _kept(source, keep)} if keep else {}
+        if self.smiles_column is not None:
+            format = source.format if source.format == "sdf" else "smiles"
+            return replace(source, format=format, options={**options, "column": self.smiles_column})
+        column, sure = smiles_column_of(source) if source.path.is_file() else (None, True)
+        if column is not None and not sure:
+            note(f"grnf: SMILES column {column!r}, found by its content; or use --smiles-column", quiet)
+            options["column"] = column
+        return replace(source, options=options)
 
 
 @dataclass(frozen=True)
@@ -80,47 +94,13 @@ class TableOptions(Columns):
 
     def applied(self, source: Source, quiet: bool) -> Source:
         """Return a source that is read so, with the target as the label of its graphs."""
-        source = self._applied(source, quiet, self.keep)
+        source = super().applied(source, quiet)
         if not self.target:
             return source
         if not is_smiles_table(source, self.smiles_column is not None):
             raise typer.BadParameter(f"--target needs a SMILES table, got {source.name}")
         y = self.target[0] if len(self.target) == 1 else self.target
         return replace(source, options={**source.options, "y": y})
-
-
-def with_columns(
-    source: Source,
-    smiles_column: str | None,
-    id_column: str | None,
-    quiet: bool,
-    keep: Sequence[str] | None = None,
-) -> Source:
-    """Return a source that reads these columns of a SMILES table; a column found by content is printed."""
-    if not is_smiles_table(source, smiles_column is not None):
-        named = {"--smiles-column": smiles_column, "--id-column": id_column, "--keep": keep or None}
-        for option, given in named.items():
-            if given is not None:
-                raise typer.BadParameter(f"{source.name} is no table of SMILES", param_hint=option)
-        return source
-    options = {**source.options}
-    if id_column is not None:
-        options["graph_id"] = id_column
-    if keep:
-        options["keep"] = _kept(source, keep)
-    if smiles_column is not None:
-        format = source.format if source.format == "sdf" else "smiles"
-        return replace(source, format=format, options={**options, "column": smiles_column})
-    if source.path.is_file():
-        column, sure = smiles_column_of(source)
-        if column is not None and not sure:
-            note(
-                f"grnf: the SMILES are taken from column {column!r}, by what it holds; "
-                "--smiles-column names another",
-                quiet,
-            )
-            options["column"] = column
-    return replace(source, options=options)
 
 
 def _kept(source: Source, keep: Sequence[str]) -> list[str]:
@@ -136,11 +116,6 @@ def _kept(source: Source, keep: Sequence[str]) -> list[str]:
         if source.path.is_file():
             find_column(table_of(source.file).columns, name, (), "kept values", source.file)
     return names
-
-
-def file_of(source: Source) -> File:
-    """Return the file of a source."""
-    return source.file
 
 
 def is_smiles_table(source: Source, told: bool = False) -> bool:

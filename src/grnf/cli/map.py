@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.columns import TableOptions, file_of, is_smiles_table, smiles_column_of
+from grnf.cli.columns import TableOptions, is_smiles_table, smiles_column_of
 from grnf.cli.inputs import graphs_of, tell_errors
 from grnf.cli.options import (
     Input,
@@ -145,5 +145,5 @@ def _all_columns(source: Source, keep: list[str] | None) -> Source:
 
     smiles = smiles_column_of(source)[0]
     known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in table_of(file_of(source)).columns if name not in known]
+    others = [name for name in table_of(source.file).columns if name not in known]
     return replace(source, options={**source.options, "keep": others})

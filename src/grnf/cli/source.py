@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import shutil
 import sys
 import tempfile
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from grnf.io import BadGraph, RawGraph
     from grnf.io.files.file import File
 
-__all__ = ["Source", "format_and_options", "name_of", "open_source", "sha256"]
+__all__ = ["Source", "format_and_options", "name_of", "open_source"]
 
 
 TRUTH = {"yes": True, "true": True, "no": False, "false": False}
@@ -97,14 +96,6 @@ class Source:
             else:
                 yield index, item
 
-    def read_blocks(self, size: int, *, yield_bad: bool = False, n_jobs: int | None = None) -> Iterator[Any]:
-        """Yield the graphs `size` at a time, column by column if the format is made of columns."""
-        from grnf import io
-        from grnf.io.raw import sized
-
-        settings = {"on_error": "yield" if yield_bad else "raise", "block_size": size, "n_jobs": n_jobs}
-        yield from sized(self._read(io.read_blocks, settings), size)
-
     def count(self) -> int | None:
         """Return how many graphs there are, where that can be told without reading them."""
         from grnf.io.files.ranges import ranges_of
@@ -123,20 +114,6 @@ class Source:
         """Raise a `GraphError` if there is no graph, good or bad."""
         if next(self.read(yield_bad=True), None) is None:
             raise GraphError(f"{self.name} holds no graphs")
-
-    def fingerprint(self) -> dict[str, str]:
-        """Return the SHA-256 of the file, or of each file of the folder or of several inputs."""
-        if self.inputs:
-            single = [(path, Source(path, str(path)).fingerprint()) for path in self.inputs]
-            return {
-                str(path.parent / name) if path.is_file() else str(path / name): value
-                for path, own in single
-                for name, value in own.items()
-            }
-        if not self.path.is_dir():
-            return {self.path.name: sha256(self.path)}
-        files = sorted(file for file in self.path.rglob("*") if file.is_file())
-        return {str(file.relative_to(self.path)): sha256(file) for file in files}
 
 
 @contextmanager
@@ -200,9 +177,3 @@ def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
 def name_of(item: RawGraph | BadGraph, index: int) -> str:
     """Return what a graph is called: its id, or its place in the source."""
     return str(index) if item.graph_id is None else str(item.graph_id)
-
-
-def sha256(path: Path) -> str:
-    """Return the hash of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

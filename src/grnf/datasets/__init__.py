@@ -2,8 +2,7 @@
 
 from grnf.datasets.brec import BREC, load_brec
 from grnf.datasets.folds import Fold, load_folds
-from grnf.datasets.small import all_graphs
-from grnf.datasets.synthetic import make_delaunay, make_sbm
+from grnf.datasets.synthetic import all_graphs, make_delaunay, make_sbm
 from grnf.datasets.tu import TU_SETS, TUDataset, load_tu
 
 __all__ = [

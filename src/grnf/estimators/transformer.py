@@ -38,7 +38,7 @@ from grnf.metric import (
     required_dimension,
     truncation_bias,
 )
-from grnf.metric.guarantee import theorem_1
+from grnf.metric.bounds import theorem_1
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 

@@ -1,7 +1,6 @@
 """psi(g; w) and z(g): one feature by definition, and the embedding by the engine."""
 
-from grnf.features.affordable import affordable_orders
-from grnf.features.embedding import Embedder, FeatureMap
+from grnf.features.embedding import Embedder, FeatureMap, affordable_orders
 from grnf.features.hidden import HiddenGroup, HiddenSums
 from grnf.features.psi import psi, psi_of_graph
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from grnf._utils.running import no_progress, progress, run
 from grnf.activations import Activation, get_activation
 from grnf.engine import Channels, Engine, Piece, Schedule
+from grnf.engine.costs import SAMPLED_GRAPHS, estimated_seconds
 from grnf.engine.plan import place, place_outputs
 from grnf.engine.schedule import MOST_CATEGORIES
 from grnf.errors import GraphError
@@ -28,7 +30,8 @@ from grnf.law import (
 )
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Chunk", "Embedder", "FeatureMap"]
+__all__ = ["Chunk", "Embedder", "FeatureMap", "affordable_orders"]
+
 
 ALONE = Piece(np.zeros(1, np.int64), False)
 """The only graph of a batch."""
@@ -361,3 +364,30 @@ class Chunk:
                 cure="Scale the attributes, or use dtype='float64' or normalize=True",
             )
         return sums, next(iter(self._channels[key].columns for key in self._channels if key[1] == hidden))
+
+
+def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -> list[int] | None:
+    """Return the orders 1 .. k that the features of a graph may have if they are to take so many seconds.
+
+    By the estimate for one thread, on the mean over the graphs of the batch; the lowest order is always kept.
+    None if all orders that are drawn can be afforded.
+
+    Examples
+    --------
+    >>> from grnf.graphs import Graph
+    >>> from grnf.law import ParameterLaw, ShiftedPoisson
+    >>> law = ParameterLaw(ShiftedPoisson(0.5))
+    >>> batch = GraphBatch.from_graphs([Graph(30, [(i, i // 2) for i in range(30)], np.arange(30.0))])
+    >>> features = FeatureMap(law, law, 512, seed=0)
+    >>> affordable_orders(features, batch, 0.001), affordable_orders(features, batch, 3600)
+    ([1, 2], None)
+    """
+    drawn = np.unique(features.hidden_orders()).tolist()
+    for last, more in pairwise(drawn):
+        kept = [k for k in range(1, more + 1) if features.proposal.orders.probability(k) > 0]
+        orders = features.proposal.restricted_to(kept).orders_of(features.n_hidden, seed=features.seed)
+        linear, width = features.engine.linear, features.proposal.hidden_channels
+        cost = estimated_seconds(batch, orders, width, linear, SAMPLED_GRAPHS)
+        if cost > seconds * max(len(batch), 1):
+            return [k for k in kept if k <= last]
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, overload
 
@@ -15,7 +15,7 @@ from grnf.graphs.channels import ADJACENCY, Item, number_keys
 from grnf.graphs.graph import Graph
 from grnf.typing import BoolArray, FloatArray, IntArray, Keys
 
-__all__ = ["ChannelKeys", "Codes", "GraphBatch", "edge_channels"]
+__all__ = ["ChannelKeys", "Codes", "GraphBatch", "check_graphs", "edge_channels"]
 
 
 class Codes(NamedTuple):
@@ -353,3 +353,44 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
     if width == 0:
         return np.empty((count, 0))
     return np.concatenate([r for r in rows if r is not None and len(r)] or [np.empty((0, width))])
+
+
+def check_graphs(
+    X: Any, *, node_width: int | None = None, edge_width: int | None = None, caller: str = "X"
+) -> GraphBatch:
+    """Return a collection of graphs as one `GraphBatch`, or say which graph is wrong and why.
+
+    Parameters
+    ----------
+    X : GraphBatch or iterable of Graph
+        The graphs, at least one.
+    node_width, edge_width : int, optional
+        The widths of the attributes that every graph must have. By default those of the first graph
+        that has nodes (edges).
+    caller : str
+        Name of the argument, for messages.
+
+    Examples
+    --------
+    >>> check_graphs([Graph(2, [(0, 1)]), Graph(0, [])])
+    GraphBatch(2 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0)
+    """
+    if isinstance(X, GraphBatch):
+        graphs: list[Graph] | GraphBatch = X
+    elif isinstance(X, Graph):
+        raise GraphError(f"{caller} must be a collection of graphs; got one Graph: pass [graph]")
+    elif isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
+        raise GraphError(f"{caller} must be a list of grnf.Graph; got {type(X).__name__}")
+    else:
+        graphs = list(X)
+        for index, graph in enumerate(graphs):
+            if not isinstance(graph, Graph):
+                raise GraphError(
+                    f"must be a grnf.Graph, got {type(graph).__name__}", index=index, where=caller
+                )
+    if len(graphs) == 0:
+        raise GraphError(f"{caller} is empty: it must contain at least one graph")
+    if isinstance(graphs, GraphBatch):
+        graphs.require_widths(node_width, edge_width, caller)
+        return graphs
+    return GraphBatch.from_graphs(graphs, node_width=node_width, edge_width=edge_width, caller=caller)

@@ -244,11 +244,6 @@ class CoefficientLaw(ABC):
     def probabilities(self) -> dict[float, float]:
         """The probability of each standard deviation."""
 
-    @property
-    def random_scale(self) -> bool:
-        """Whether the standard deviation differs from feature to feature."""
-        return len(self.probabilities) > 1
-
     def scales(self, uniform: FloatArray) -> FloatArray:
         """Return the standard deviations at these points of their distribution function, in [0, 1)."""
         scales, p = list(self.probabilities), list(self.probabilities.values())

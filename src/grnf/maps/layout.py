@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "choose_layout", "laid_out", "neighbors_kept", "placed_onto"]

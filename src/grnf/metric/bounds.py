@@ -24,9 +24,18 @@ from scipy.stats import norm
 
 from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import get_activation
+from grnf.features import FeatureMap
 from grnf.law import OrderLaw
 
-__all__ = ["BOUNDS", "error_bound", "failure_probability", "required_dimension", "truncation_bias"]
+__all__ = [
+    "BOUNDS",
+    "error_bound",
+    "failure_probability",
+    "required_dimension",
+    "theorem_1",
+    "truncation_bias",
+]
+
 
 BOUNDS = ("hoeffding", "chebyshev", "clt")
 
@@ -176,3 +185,32 @@ def _n_pairs(n_graphs: int | None, quantity: str) -> int:
         return 1
     N = int(checked(n_graphs, "n_graphs", Int(2)))
     return N * (N - 1) // 2 if quantity == "distance" else N * (N + 1) // 2
+
+
+def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
+    """Whether d_P is a metric on graphs with so many edge attributes by Theorem 1, and why (not).
+
+    Examples
+    --------
+    >>> from grnf.law import ParameterLaw
+    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
+    >>> theorem_1(FeatureMap(law, law, 8, seed=0), edge_width=0)
+    (False, 'the hidden activation relu is not squashing; ramp and sigmoid are')
+    """
+    if not of.hidden_activation.squashing:
+        return (
+            False,
+            f"the hidden activation {of.hidden_activation.name} is not squashing; ramp and sigmoid are",
+        )
+    for name, law in (("target", of.target), ("proposal", of.proposal)):
+        if not law.full_support:
+            return False, (
+                f"the {name} law {law.orders!r} does not reach every order k; ShiftedPoisson does. "
+                "Graphs that differ only in larger patterns are at distance 0"
+            )
+    if edge_width and not of.adjacency_channel:
+        return False, "without the adjacency channel an edge whose attributes are 0 is no edge"
+    return True, (
+        f"the law has full support, {of.hidden_activation.name} is squashing and continuous, "
+        f"{of.activation.name} continuous and not constant: d_P is a metric (Theorem 1)"
+    )

@@ -18,8 +18,7 @@ from grnf.graphs import edge_channels as channels_of_edges
 from grnf.law import Law, importance_weights, parameter_law
 from grnf.law.parameters import n_head_parameters, n_parameters
 from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
-from grnf.nn.rho import rho
-from grnf.nn.sums import Settings, feature_sums, frozen_features
+from grnf.nn.sums import Settings, feature_sums, frozen_features, rho
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]

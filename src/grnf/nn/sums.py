@@ -19,13 +19,15 @@ from grnf._utils.running import run
 from grnf.basis import bell
 from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_slopes
 from grnf.engine.plan import place_outputs
+from grnf.engine.rows import ERF, RAMP, RELU, SIGMOID, TANH
 from grnf.graphs import edge_channels
 from grnf.law import OrderDraw
 from grnf.nn.batch import as_batch
 from grnf.nn.inputs import Inputs
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Settings", "feature_sums", "frozen_features"]
+__all__ = ["Settings", "feature_sums", "frozen_features", "rho"]
+
 
 Rho = Callable[[FloatArray], FloatArray]
 
@@ -279,3 +281,18 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
 
 
 _sums.register_autograd(_chain, setup_context=_keep)
+
+
+def rho(code: int, x: Tensor) -> Tensor:
+    """Apply the activation with that code entry by entry."""
+    if code == RELU:
+        return torch.relu(x)
+    if code == RAMP:
+        return x.clamp(0.0, 1.0)
+    if code == SIGMOID:
+        return torch.sigmoid(x)
+    if code == TANH:
+        return torch.tanh(x)
+    if code == ERF:
+        return torch.erf(x)
+    return x

@@ -1,9 +1,8 @@
 """Which graphs are near this one, exactly, and which are copies."""
 
-from grnf.search.duplicates import Pair, duplicate_groups, leaked, near_duplicates
+from grnf.search.duplicates import Pair, compare_raw, duplicate_groups, leaked, near_duplicates
 from grnf.search.hits import Hits
 from grnf.search.index import GraphIndex
-from grnf.search.isomorphism import compare_raw
 
 __all__ = [
     "GraphIndex",

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf.search.scan import WIDTH
 from grnf.search.whitening import BLOCK
 from grnf.typing import FloatArray, IntArray

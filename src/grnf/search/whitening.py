@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf.typing import FloatArray
 
 __all__ = ["SHRINKAGE", "SPACES", "SpaceMap", "Whitening", "space_map", "unchanged"]

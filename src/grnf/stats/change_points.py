@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf._utils.random import draw_seed, page_generator
 from grnf._utils.rules import Int, Real, checked
 from grnf.collection import vectors_of

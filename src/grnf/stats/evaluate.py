@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
 from grnf.errors import GraphError

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.arrays import offsets
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import offsets, principal_axes
 from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
 from grnf.errors import GraphError
 from grnf.graphs import Codes, GraphBatch

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.axes import principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf.errors import GraphError
 from grnf.stats.conformal import rounded_scores
 from grnf.typing import FloatArray
