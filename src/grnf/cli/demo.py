@@ -65,7 +65,7 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
     """Embed one dataset. Return the numbers to print, and the vectors."""
     import numpy as np
 
-    from grnf import GRNF
+    from grnf.estimators import GRNF
     from grnf.metric import pairwise_distances
     from grnf.stats import two_sample_test
 
@@ -92,7 +92,7 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
 
 
 def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
-    from grnf import GRNF
+    from grnf.estimators import GRNF
     from grnf.maps import map_graphs
 
     map_graphs(

@@ -30,7 +30,7 @@ from grnf.cli.tell import counted, note, progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf import GRNF
+    from grnf.estimators import GRNF
     from grnf.scale.inputs import RunInputs
 
 __all__ = ["EmbedCommand", "embed"]

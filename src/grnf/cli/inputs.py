@@ -22,8 +22,8 @@ from grnf.cli.tell import counted, progress, tell_bad
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf import GRNF
     from grnf.collection import Collection
+    from grnf.estimators import GRNF
 
 __all__ = [
     "Sample",
@@ -73,7 +73,7 @@ def graphs_of(source: Source, reading: Input, run: Run, **options: Any) -> Colle
     import numpy as np
 
     from grnf.collection import Collection
-    from grnf.io import BadGraph
+    from grnf.io.raw import BadGraph
 
     graphs, rows, names, errors = [], [], [], []
     with progress(f"reading {source.name}", run.quiet) as advance:

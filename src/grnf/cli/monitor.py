@@ -29,8 +29,8 @@ from grnf.cli.source import format_and_options, open_source
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf import GRNF
     from grnf.collection import Collection
+    from grnf.estimators import GRNF
     from grnf.stats import ChangeDetector, Update
 
 __all__ = ["monitor"]

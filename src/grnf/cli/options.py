@@ -19,7 +19,7 @@ from grnf.cli.source import format_and_options
 from grnf.cli.tell import note
 
 if TYPE_CHECKING:
-    from grnf import GRNF
+    from grnf.estimators import GRNF
 
 __all__ = [
     "DELTA",
@@ -241,7 +241,7 @@ class Features:
 
     def transformer(self) -> GRNF:
         """Return the transformer with these settings; wrong ones become wrong usage."""
-        from grnf import GRNF
+        from grnf.estimators import GRNF
 
         made = GRNF(**self.parameters())
         try:
@@ -262,7 +262,7 @@ class LikeFeatures(Features):
 
     def transformer(self) -> GRNF:
         """Return the transformer of the earlier run, or one with these settings."""
-        from grnf import GRNF
+        from grnf.estimators import GRNF
 
         if self.like is None:
             return super().transformer()
@@ -273,7 +273,7 @@ class LikeFeatures(Features):
 
     def transformer_of(self, vectors: str) -> GRNF | None:
         """Return the transformer that made the vectors of a file, or None if it is not known."""
-        from grnf import GRNF
+        from grnf.estimators import GRNF
         from grnf.io.vectors import side_file
 
         if self.like is not None:
@@ -360,7 +360,7 @@ class FullFeatures(LikeFeatures):
 
     def parameters(self) -> dict[str, Any]:
         """Return the settings that were given as parameters of GRNF."""
-        from grnf import GRNF
+        from grnf.estimators import GRNF
 
         given = super().parameters()
         if "n_components" in given:
@@ -385,8 +385,7 @@ def _options(names: Iterable[str]) -> str:
 
 def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
     """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
-    from grnf.io import FORMATS
-    from grnf.io.files.formats import TABLES
+    from grnf.io.files.formats import FORMATS, TABLES
 
     if isinstance(name, list):
         for each in name:
@@ -409,8 +408,7 @@ def check_format(format: str | None, name: str | list[str], option: str = "--for
 
 def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
     """Refuse options that the reader of a format does not have, and values that are none of theirs."""
-    from grnf.io import FORMATS
-    from grnf.io.files.formats import TABLES
+    from grnf.io.files.formats import FORMATS, TABLES
 
     if format is None:
         raise typer.BadParameter("the name of a format is wanted before the colon", param_hint="--format")

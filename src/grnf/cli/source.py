@@ -81,14 +81,14 @@ class Source:
 
         Options are those of the reader of the format, in addition to those of the source.
         """
-        from grnf import io
+        from grnf.io.files.reading import read_graphs
 
         on_error = "yield" if yield_bad else "raise"
-        return self._read(io.read_graphs, {"on_error": on_error, **options})  # type: ignore[no-any-return]
+        return self._read(read_graphs, {"on_error": on_error, **options})  # type: ignore[no-any-return]
 
     def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, RawGraph]]:
         """Yield graphs and their places; with on_error="skip" list those that cannot be read in `bad`."""
-        from grnf.io import BadGraph
+        from grnf.io.raw import BadGraph
 
         for index, item in enumerate(self.read(yield_bad=on_error == "skip")):
             if isinstance(item, BadGraph):

@@ -15,7 +15,7 @@ from grnf.io.files.file import File
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
 from grnf.io.from_molecules import smiles_of_mol_block
 
-__all__ = ["SDF_SUFFIXES", "is_sdf", "sdf_columns", "sdf_rows"]
+__all__ = ["SDF_SUFFIXES", "sdf_columns", "sdf_rows"]
 
 SDF_SUFFIXES = (".sdf", ".sd", ".mol")
 SMILES, NAME = "smiles", "graph_id"
@@ -30,11 +30,6 @@ class _Record(NamedTuple):
     line: int
     lines: list[bytes]
     problem: str
-
-
-def is_sdf(file: File) -> bool:
-    """Tell SD files from other tables: as somebody said, or by the suffix."""
-    return file.format == "sdf" or file.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
 
 
 def sdf_columns(file: File) -> list[str]:

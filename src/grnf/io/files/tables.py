@@ -15,7 +15,7 @@ from grnf.io.files.excel import OLD, PACKED
 from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
-from grnf.io.files.sdf import is_sdf, sdf_columns, sdf_rows
+from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_rows
 from grnf.io.files.values import number
 
 __all__ = [
@@ -76,7 +76,8 @@ class Table:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self.kind = "parquet" if is_parquet(file) else "sdf" if is_sdf(file) else "text"
+        is_sdf = file.format == "sdf" or file.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
+        self.kind = "parquet" if is_parquet(file) else "sdf" if is_sdf else "text"
         self.n_rows: int | None = None
         """How many rows there are, if that is known without reading them."""
         self.has_header = True
