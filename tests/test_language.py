@@ -87,6 +87,18 @@ def sentences():
                     yield len(words), path, sentence
 
 
+def test_errors_and_help_are_english():
+    found = counts()
+    for name in ("1 is wanted", "2 is no X", "9 go on, anew", "10 as it is"):
+        assert found[name]["errors"] == found[name]["help"] == found[name]["docs"] == 0, name
+
+
+def test_sentences_of_the_documents_are_short():
+    lengths = [length for length, _, _ in sentences()]
+    assert sum(lengths) / len(lengths) <= 18
+    assert max(lengths) <= 35
+
+
 if __name__ == "__main__":
     for name, row in counts().items():
         print(f"{name:<16}", *(f"{kind} {number:<5}" for kind, number in row.items()))  # noqa: T201

@@ -58,11 +58,11 @@ def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
     [
         ("edge-table:sourcecolumn=a", "has no option 'sourcecolumn'"),
         ("gml:directed", "gml has no option 'directed'; it has none"),
-        (":directed", "name of a format is wanted before"),
+        (":directed", "must begin with the name of a format"),
         ("edge-lists:directed", "edge-lists has no option"),
         ("smiles:keep=a", "has no option 'keep'"),
-        ("edge-list:directed=maybe", "directed of edge-list wants yes or no"),
-        ("csv:source_column", "source_column of csv wants a value"),
+        ("edge-list:directed=maybe", "directed of edge-list must be yes or no"),
+        ("csv:source_column", "source_column of csv must be a value"),
     ],
 )
 def test_what_is_no_option(call, tmp_path, format, message):

@@ -110,7 +110,7 @@ def _in_panel(hint: Any, panel: str | None) -> Any:
 
 
 def _joined(doc: str | None) -> str | None:
-    """Return a docstring with one line per paragraph; indented lines stay as they are."""
+    """Return a docstring with one line per paragraph; indented lines do not change."""
     if doc is None:
         return None
     paragraphs = inspect.cleandoc(doc).split("\n\n")

@@ -187,7 +187,7 @@ class _Watch:
         return found, made
 
     def resume(self) -> None:
-        """Go on from the state, and remove lines that were written after it was."""
+        """Continue from the state, and remove lines that were written after it was."""
         from grnf.stats import ChangeDetector
 
         self.detector = ChangeDetector.open(str(self.state)).set_params(on_error=self.reading.on_error)

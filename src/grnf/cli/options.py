@@ -411,7 +411,7 @@ def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
     from grnf.io.files.formats import FORMATS, TABLES
 
     if format is None:
-        raise typer.BadParameter("the name of a format is wanted before the colon", param_hint="--format")
+        raise typer.BadParameter("--format must begin with the name of a format", param_hint="--format")
     known = {
         name: str(parameter.annotation).startswith("bool")
         for reader in (TABLE_READERS if format in TABLES else (format,))
@@ -424,8 +424,10 @@ def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
             has = f"its options are {', '.join(known)}" if known else "it has none"
             raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
         if isinstance(value, bool) != known[name]:
-            wanted = "yes or no" if known[name] else "a value"
-            raise typer.BadParameter(f"{name} of {format} wants {wanted}: {name}=...", param_hint="--format")
+            kind = "yes or no" if known[name] else "a value"
+            raise typer.BadParameter(
+                f"{name} of {format} must be {kind}: {name}=...", param_hint="--format"
+            )
 
 
 def _parse_dimension(text: str) -> int | str:

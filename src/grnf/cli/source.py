@@ -131,7 +131,7 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
         for path in paths:
             if str(path) == "-" or is_pipe(path):
                 raise GraphError(
-                    f"{path} can be read only once, and is no input beside others: save it first"
+                    f"{path} can be read only once, and not together with other inputs. Save it first"
                 )
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         yield Source(paths[0], f"{paths[0]}{more}", format, options, tuple(paths))
