@@ -58,14 +58,19 @@ def blocks_of(source, entry, *, on_error, block_size, n_jobs, options):
 
 def install(patch=setattr):
     import grnf.io
+    import grnf.io.files.formats
+    import grnf.io.files.reading
     import grnf.scale.inputs
 
     patch(grnf.scale.inputs, "format_of", lambda source, format=None: format)
     patch(grnf.scale.inputs, "blocks_of", blocks_of)
 
-    patch(grnf.io, "FORMATS", dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None)))
+    formats = dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None))
+    for module in (grnf.io, grnf.io.files.formats):
+        patch(module, "FORMATS", formats)
+    for module in (grnf.io, grnf.io.files.reading):
+        patch(module, "read_graphs", read_graphs)
     patch(grnf.io, "guess_format", lambda path: Path(path).suffix[1:])
-    patch(grnf.io, "read_graphs", read_graphs)
     patch(grnf.io, "read_blocks", read_blocks)
     patch(grnf.io, "write_graphs", write_graphs)
 

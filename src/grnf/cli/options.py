@@ -425,9 +425,7 @@ def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
             raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
         if isinstance(value, bool) != known[name]:
             kind = "yes or no" if known[name] else "a value"
-            raise typer.BadParameter(
-                f"{name} of {format} must be {kind}: {name}=...", param_hint="--format"
-            )
+            raise typer.BadParameter(f"{name} of {format} must be {kind}: {name}=...", param_hint="--format")
 
 
 def _parse_dimension(text: str) -> int | str:
