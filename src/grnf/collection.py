@@ -232,7 +232,9 @@ def fit_encode(
     given = _graphs(X, on_error, name)
     batch = _plain_batch(given, on_error)
     if batch is not None:
-        encoder = AttributeEncoder.of_batch(batch, unseen=encoder.unseen, missing=encoder.missing)
+        encoder = AttributeEncoder.of_batch(
+            batch, handle_unknown=encoder.handle_unknown, handle_missing=encoder.handle_missing
+        )
         return encoder, replace(given, batch=batch, graphs=None)
     raws = _raws(given)
     encoder.fit(raws)

@@ -116,7 +116,7 @@ def test_names_as_classes_and_any_kind_of_graph():
     nx.set_node_attributes(odd, "never seen", "kind")
     assert model.predict([odd]).shape == (1,)
     with pytest.raises(GraphError, match="never seen"):
-        GRNFClassifier(unseen="error", **SMALL).fit(graphs, y).predict([odd])
+        GRNFClassifier(handle_unknown="error", **SMALL).fit(graphs, y).predict([odd])
 
 
 def test_bad_samples(sbm):

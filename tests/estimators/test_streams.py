@@ -74,12 +74,12 @@ def test_a_bad_graph_is_named():
 
 
 def test_policies_belong_to_the_call():
-    grnf = fit_stream(GRNF(4, random_state=0, on_error="skip", unseen="error"), [labelled("C", "O")])
+    grnf = fit_stream(GRNF(4, random_state=0, on_error="skip", handle_unknown="error"), [labelled("C", "O")])
     before = dict(vars(grnf))
     strange = [labelled("C"), labelled("N")]
     ((block, _),) = embed_stream(grnf, strange)
     assert block.ids == ["0"]
-    ((block, bad),) = embed_stream(grnf, strange, unseen="ignore")
+    ((block, bad),) = embed_stream(grnf, strange, handle_unknown="ignore")
     assert (block.ids, bad) == (["0", "1"], [])
     with pytest.raises(GraphError, match="graph 1: the node column 'symbol' has the value 'N'"):
         next(embed_stream(grnf, strange, on_error="raise"))
@@ -105,7 +105,7 @@ def test_fit_sees_all_graphs_and_holds_few(monkeypatch):
             yield RawGraph(3, np.array([[0, 1]]), {"kind": kinds, "x": np.zeros((3, 2))}, graph_id=str(n))
         yield RawGraph(3, np.array([[0, 1]]), edge_columns={"weight": np.ones(1)}, graph_id="weighted")
 
-    fit_stream(GRNF(4, random_state=0, unseen="error"), stream())
+    fit_stream(GRNF(4, random_state=0, handle_unknown="error"), stream())
     assert [graph.graph_id for graph in held] == ["0", "1234", "weighted"]
     held.clear()
     read = iter(stream())

@@ -335,9 +335,9 @@ def test_policies_of_encode():
     nx.set_node_attributes(path, {0: "a", 1: "b"}, "kind")
     other = nx.path_graph(2)
     nx.set_node_attributes(other, {0: "a", 1: "c"}, "kind")
-    with pytest.raises(GraphError, match="unseen='ignore'"):
+    with pytest.raises(GraphError, match="handle_unknown='ignore'"):
         Encode().fit([path]).transform([other])
-    lifted = Encode(unseen="ignore").fit([path]).transform([other])
+    lifted = Encode(handle_unknown="ignore").fit([path]).transform([other])
     np.testing.assert_array_equal(lifted.node_attr, [[1, 0], [0, 0]])
 
 

@@ -36,7 +36,7 @@ from grnf.estimators.transformer import GRNF
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.typing import FloatArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, OnError
 
 __all__ = ["GRNFClassifier", "GRNFRegressor", "fitted_estimator"]
 
@@ -92,8 +92,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         scoring: str | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
-        unseen: Unseen | None = None,
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown | None = None,
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         memory: Any = None,
     ) -> None:
@@ -108,8 +108,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.scoring = scoring
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.memory = memory
 
@@ -132,8 +132,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
             **dict(self.grnf_params or {}),
         )
         views = FeatureViews(views=model_views(grnf) if default else lifted_views(self.lifts, grnf))
-        unseen = self.unseen or ("open" if default else "ignore")
-        policies = AttributeEncoder(unseen=unseen, missing=self.missing)
+        handle_unknown = self.handle_unknown or ("open" if default else "ignore")
+        policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
         self.encoder_, samples = fit_encode(X, policies, self.on_error)
         labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
         if samples.errors:
@@ -295,7 +295,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         Seed of the features.
     n_jobs : int, optional
         Threads that embed, and that BLAS may use.
-    unseen, missing : as in `GRNF`, default=None, "error"
+    handle_unknown, handle_missing : as in `GRNF`, default=None, "error"
         None: by default every category is a channel of its own, also one that was not there in `fit`; with
         other lifts such a category is ignored.
     on_error : "raise", "nan" or "skip", default="raise"

@@ -33,7 +33,7 @@ from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law
-from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
 
@@ -71,7 +71,7 @@ class ReweightedGRNF(GraphTransformer):
         P-bar, the proposal from which candidates are drawn, as in `GRNF`.
     stratified, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize, center
         As in `GRNF`.
-    dtype, random_state, n_jobs, unseen, missing, on_error, max_memory
+    dtype, random_state, n_jobs, handle_unknown, handle_missing, on_error, max_memory
         As in `GRNF`.
 
     Attributes
@@ -133,8 +133,8 @@ class ReweightedGRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "open",
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown = "open",
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
@@ -154,8 +154,8 @@ class ReweightedGRNF(GraphTransformer):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.max_memory = max_memory
 

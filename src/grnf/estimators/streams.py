@@ -50,7 +50,7 @@ def embed_stream(
         Graphs per block, bad ones included; no more are held at once.
     start : int, default=0
         The place of the first graph, where the stream is the rest of another.
-    on_error, unseen, missing : optional
+    on_error, handle_unknown, handle_missing : optional
         As in `GRNF.embed`. With "raise", the error calls the graph by its name.
 
     Examples
@@ -129,7 +129,7 @@ def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None 
     8
     """
     reasons: list[str] = []
-    telling = list(_telling(X, reasons, transformer.unseen == "open"))
+    telling = list(_telling(X, reasons, transformer.handle_unknown == "open"))
     if not telling:
         raise GraphError("there is no graph that can be used" + "".join(f": {why}" for why in reasons))
     transformer._fit_samples(telling, None, on_error)

@@ -26,7 +26,7 @@ from grnf.estimators.difference import Difference, difference
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
-from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
+from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.io.objects import to_raw
 from grnf.law import LAW_RULES, Draw, Law, OrderLaw, ParameterLaw, largest_ratio, parameter_law
 from grnf.metric import (
@@ -40,7 +40,7 @@ from grnf.metric import (
 )
 from grnf.metric.bounds import theorem_1
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
-from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["DTYPES", "GRNF", "GraphTransformer", "Saved", "Settings", "parsed", "plain_params", "schedule_of"]
 
@@ -51,7 +51,7 @@ MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
 LAWS = {"orders", "proposal"}
 """Parameters that are distributions."""
 
-FORMAT, VERSION = "grnf-transformer", 3
+FORMAT, VERSION = "grnf-transformer", 4
 EMBEDDINGS = ("grnf-embedding", "grnf-shards")
 """Formats of the files next to vectors, which hold the transformer that made them."""
 DEFAULT_KIND = "GRNF"
@@ -87,7 +87,7 @@ class Saved:
         ----------
         path : path
         **policies : optional
-            `unseen` and `missing` of a `GRNF`, instead of the saved ones.
+            `handle_unknown` and `handle_missing` of a `GRNF`, instead of the saved ones.
         """
         with open(path, encoding="utf-8") as file:
             try:
@@ -130,8 +130,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "dtype": [OneOf(*DTYPES)],
         "random_state": SEED_RULES,
         "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
-        "unseen": [UNSEEN],
-        "missing": [MISSING],
+        "handle_unknown": [HANDLE_UNKNOWN],
+        "handle_missing": [HANDLE_MISSING],
         "on_error": [ON_ERROR],
         "max_memory": [MemorySize()],
     }
@@ -162,15 +162,15 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         X: Any,
         *,
         on_error: OnError | None = None,
-        unseen: Unseen | None = None,
-        missing: Missing | None = None,
+        handle_unknown: HandleUnknown | None = None,
+        handle_missing: HandleMissing | None = None,
     ) -> Collection:
         """Embed graphs, and report which samples could not be used, and why.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
-        on_error, unseen, missing : optional
+        on_error, handle_unknown, handle_missing : optional
             Policies of this call, in place of those of the transformer.
 
         Returns
@@ -187,7 +187,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ((2, 8), array([0, 2]), [1])
         """
         check_is_fitted(self)
-        encoder = self.encoder_.with_policies(unseen, missing)
+        encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
         found = encode(X, encoder, self.on_error if on_error is None else on_error)
         return replace(found.embed(self._embedder, self.n_components_, self._map.dtype), transformer=self)
 
@@ -314,7 +314,12 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @classmethod
     def _of_text(  # type: ignore[override]
-        cls, text: str, name: str, *, unseen: Unseen | None = None, missing: Missing | None = None
+        cls,
+        text: str,
+        name: str,
+        *,
+        handle_unknown: HandleUnknown | None = None,
+        handle_missing: HandleMissing | None = None,
     ) -> Self:
         state = _saved_state(text, cls.__name__, name)
         try:
@@ -322,10 +327,18 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
             params = dict(state["params"])
             params |= {law: _law(params[law]) for law in LAWS & params.keys()}
-            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(unseen, missing)
+            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(
+                handle_unknown, handle_missing
+            )
             if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
                 raise ValueError("the columns of the encoder do not make up the widths")
-            loaded = cls(**{**params, "unseen": encoder.unseen, "missing": encoder.missing})
+            loaded = cls(
+                **{
+                    **params,
+                    "handle_unknown": encoder.handle_unknown,
+                    "handle_missing": encoder.handle_missing,
+                }
+            )
             loaded.encoder_, loaded.errors_ = encoder, []
             loaded._fit(loaded._settings(), fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
@@ -345,7 +358,9 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
         """Fit on graphs, with the policy of the call, and return them encoded."""
         settings = self._settings()
-        encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
+        encoder = AttributeEncoder(
+            handle_unknown=settings["handle_unknown"], handle_missing=settings["handle_missing"]
+        )
         encoder, found = fit_encode(X, encoder, on_error or settings["on_error"])
         fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
         self.encoder_, self.errors_ = encoder, found.errors
@@ -523,11 +538,11 @@ class GRNF(GraphTransformer):
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
-    unseen : "open", "error" or "ignore", default="open"
+    handle_unknown : "open", "error" or "ignore", default="open"
         "open": every category (such as an atom symbol) is a channel of its own, whose coefficients follow
         from its name and the seed, so it does not matter which ones were there in `fit`. The others close the
         vocabulary in `fit`: a new category is then an error, or has zeros in all channels.
-    missing : "error" or "zero", default="error"
+    handle_missing : "error" or "zero", default="error"
         What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
     on_error : "raise", "nan" or "skip", default="raise"
         What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
@@ -617,8 +632,8 @@ class GRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "open",
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown = "open",
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         max_seconds_per_graph: float | None = None,
         max_memory: int | str = "1GB",
@@ -640,8 +655,8 @@ class GRNF(GraphTransformer):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.max_seconds_per_graph = max_seconds_per_graph
         self.max_memory = max_memory

@@ -285,7 +285,7 @@ class Validation:
 
     def __init__(self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
-        encoder = AttributeEncoder(unseen="open", missing="zero")
+        encoder = AttributeEncoder(handle_unknown="open", handle_missing="zero")
         self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
 
     def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:

@@ -196,7 +196,7 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
             loaded = cls(**state["params"], views=made)
             loaded.encoder_, loaded.views_ = AttributeEncoder.from_config(state["encoder"]), made
             bare = RawGraph(1, np.empty((0, 2), np.int64))
-            batch = loaded.encoder_.with_policies(missing="zero").encode_batch([bare])[0]
+            batch = loaded.encoder_.with_policies(handle_missing="zero").encode_batch([bare])[0]
             for view in made.values():  # arrays that do not fit together are found here
                 view.transform(batch)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -205,7 +205,9 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
 
     def _start(self, X: Any) -> GraphBatch:
         """Encode graphs, and set the views, which are still to be fitted."""
-        self.encoder_, samples = fit_encode(X, AttributeEncoder(unseen="open", missing="error"))
+        self.encoder_, samples = fit_encode(
+            X, AttributeEncoder(handle_unknown="open", handle_missing="error")
+        )
         if isinstance(self.views, str) and self.views == "auto":
             self.views_ = self.default_views(samples.batch)
             return samples.batch

@@ -11,7 +11,7 @@ from grnf._utils.rules import Bool, Table
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
-from grnf.typing import BoolArray, FloatArray, Missing, Unseen
+from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown
 
 __all__ = ["Encode", "Standardize", "category_columns", "indicator_columns"]
 
@@ -24,9 +24,9 @@ class Encode(Lift):
 
     Parameters
     ----------
-    unseen : "error" or "ignore", default="error"
+    handle_unknown : "error" or "ignore", default="error"
         What `transform` does about a category that was not there in `fit`.
-    missing : "error" or "zero", default="error"
+    handle_missing : "error" or "zero", default="error"
         What to do where nodes, edges or graphs lack an attribute that others have.
 
     Examples
@@ -34,17 +34,19 @@ class Encode(Lift):
     >>> from grnf.io import RawGraph
     >>> def atoms(*symbols):
     ...     return RawGraph(2, np.array([[0, 1]]), {"symbol": np.array(symbols, dtype=object)})
-    >>> Encode(unseen="ignore").fit([atoms("C", "O")]).transform([atoms("C", "N")]).node_attr
+    >>> Encode(handle_unknown="ignore").fit([atoms("C", "O")]).transform([atoms("C", "N")]).node_attr
     array([[1., 0.],
            [0., 0.]])
     """
 
-    def __init__(self, unseen: Unseen = "error", missing: Missing = "error") -> None:
-        self.unseen = unseen
-        self.missing = missing
+    def __init__(
+        self, handle_unknown: HandleUnknown = "error", handle_missing: HandleMissing = "error"
+    ) -> None:
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
 
     def _blank_encoder(self) -> AttributeEncoder:
-        return AttributeEncoder(unseen=self.unseen, missing=self.missing)
+        return AttributeEncoder(handle_unknown=self.handle_unknown, handle_missing=self.handle_missing)
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         return batch

@@ -34,7 +34,7 @@ class LabelLift(Lift):
         raise NotImplementedError
 
     def _blank_encoder(self) -> AttributeEncoder:
-        return AttributeEncoder(unseen="open")
+        return AttributeEncoder(handle_unknown="open")
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         found = [self._labels(piece) for piece in pieces(batch)]

@@ -30,7 +30,7 @@ class PairLift(Lift):
         if batch.edge_codes.values.shape[1]:
             raise GraphError(
                 f"{type(self).__name__} adds edges, for which open categories of edges have no value: encode "
-                "them with unseen='ignore' or unseen='error'"
+                "them with handle_unknown='ignore' or handle_unknown='error'"
             )
         done = [self._piece(piece) for piece in pieces(batch)]
         counts = np.concatenate([np.diff(piece.edge_ptr) for piece in done])
