@@ -19,8 +19,8 @@ from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
+from grnf.lifts.attributes import category_columns, indicator_columns
 from grnf.lifts.base import arcs
-from grnf.lifts.columns import category_columns, indicator_columns
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 

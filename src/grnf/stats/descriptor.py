@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from grnf.estimators import GRNF, FeatureViews
 from grnf.graphs import Codes, GraphBatch, category_key
 from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, WeisfeilerLehman
+from grnf.lifts.attributes import indicator_columns
 from grnf.lifts.base import adjacency
-from grnf.lifts.columns import indicator_columns
 from grnf.lifts.nodes import degrees_and_triangles
 from grnf.typing import FloatArray
 
