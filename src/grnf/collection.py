@@ -27,6 +27,7 @@ from grnf.io.raw import RawBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "NAN_ON_ERROR",
     "ON_ERROR",
     "Collection",
     "collect",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 ON_ERROR = OneOf("raise", "nan", "skip")
+NAN_ON_ERROR = OneOf("raise", "nan")
+"""For methods that return one row per graph."""
 LARGEST = 1e18
 """Entries of vectors must be smaller: squares of larger ones overflow single precision."""
 
@@ -356,7 +359,7 @@ def _embedded(given: Collection, transformer: Any, on_error: str) -> Collection:
     if not is_fitted(transformer):
         transformer = clone(transformer)
         if on_error != "raise" and "on_error" in transformer.get_params(deep=False):
-            transformer.set_params(on_error="skip")
+            transformer.set_params(on_error="nan")
         try:
             transformer = transformer.fit(given.graphs)
         except GraphError as error:

@@ -81,7 +81,7 @@ def test_what_was_drawn_is_visible(settings):
 
 def test_a_collapsed_proposal_is_told():
     far = ParameterLaw({1: 1.0}, Gaussian(2.0))
-    with pytest.warns(GrnfWarning, match=r"features are worth .* \(effective sample size\)"):
+    with pytest.warns(GrnfWarning, match=r"effective sample size of the .* features is"):
         GRNF(256, orders={1: 1.0}, proposal=far, random_state=0).fit([cycle(3)])
 
 

@@ -554,7 +554,7 @@ class AttributeEncoder:
             value = categories[codes[np.flatnonzero((known < 0) & (codes >= 0))[0]]]
             raise GraphError(
                 f"the {field} has the value {value!r}, which was not there in fit",
-                cure="Use handle_unknown='ignore' (zeros) or 'open' (a channel of its own; --handle-unknown). "
+                cure="Use handle_unknown='ignore' (zeros) or 'open' (a channel; --handle-unknown). "
                 "If the column holds names of single nodes or edges, remove it",
             )
         one_hot = np.zeros((len(codes), column.width))

@@ -29,6 +29,7 @@ __all__ = [
     "adjacency",
     "adjacency_matrices",
     "arcs",
+    "bare_batch",
     "pieces",
     "with_node_columns",
 ]
@@ -69,9 +70,8 @@ class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return names for the numeric channels of the result: node0, node1, .., edge0, .."""
-        bare = RawGraph(1, np.empty((0, 2), np.int64))
-        batch, _, _ = self.encoder_.with_policies(handle_missing="zero").encode_batch([bare])
-        lifted = self._lifted(batch)
+        check_is_fitted(self)
+        lifted = self._lifted(bare_batch(self.encoder_))
         widths = (("node", lifted.node_width), ("edge", lifted.edge_width))
         return np.array([f"{item}{i}" for item, width in widths for i in range(width)], dtype=object)
 
@@ -193,6 +193,12 @@ class EdgeLift(Lift):
 
     def _joined(self, between: FloatArray) -> Any:
         return np.isfinite(between) & (between > 0)
+
+
+def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
+    """Return a batch of one node with the channels of an encoder, all 0."""
+    bare = RawGraph(1, np.empty((0, 2), np.int64))
+    return encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
 
 
 def with_node_columns(batch: GraphBatch, columns: FloatArray, name: str) -> GraphBatch:
