@@ -192,6 +192,8 @@ def test_methods_are_those_of_the_estimator(sbm, estimator, methods):
     names = ("decision_function", "predict_proba")
     assert {name for name in names if hasattr(model, name)} == methods
     assert {name for name in names if hasattr(clone(model).fit(graphs, y), name)} == methods
+    if isinstance(estimator, str) and estimator != "linear":  # one name is enough
+        return
     assert np.isfinite(cross_val_score(model, graphs, y, cv=2, scoring="roc_auc")).all()
     calibrated = CalibratedClassifierCV(model, cv=2).fit(graphs, y)
     np.testing.assert_allclose(calibrated.predict_proba(graphs[:4]).sum(axis=1), 1)

@@ -145,8 +145,11 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return names for the columns of `transform`: the name of the view, and a number."""
         check_is_fitted(self)
-        views = self.transform_views(bare_batch(self.encoder_))
-        names = [f"{name}{i}" for name, Z in views.items() for i in range(Z.shape[1])]
+        batch = bare_batch(self.encoder_)
+        widths = {
+            name: _rows(name, view.transform(batch), batch).shape[1] for name, view in self.views_.items()
+        }
+        names = [f"{name}{i}" for name, width in widths.items() for i in range(width)]
         return np.array(names, dtype=object)
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:  # noqa: ARG002
