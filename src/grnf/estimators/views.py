@@ -119,7 +119,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         """Return the vectors of all views side by side, each divided by the root of the number of views."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_)
-        vectors = _side_by_side(self.transform_views(samples.batch))
+        vectors = _side_by_side(self._transformed(samples.batch))
         return with_index(self, replace(samples, vectors=vectors))
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
@@ -134,9 +134,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Return the vectors of each view, or of some views, by name."""
         check_is_fitted(self)
-        batch = encode(X, self.encoder_).batch
-        chosen = self.views_ if names is None else names
-        return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
+        return self._transformed(encode(X, self.encoder_).batch, names)
 
     def fit_transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Fit, then return the vectors of the same graphs in each view, or in some views."""
@@ -145,11 +143,8 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return names for the columns of `transform`: the name of the view, and a number."""
         check_is_fitted(self)
-        batch = bare_batch(self.encoder_)
-        widths = {
-            name: _rows(name, view.transform(batch), batch).shape[1] for name, view in self.views_.items()
-        }
-        names = [f"{name}{i}" for name, width in widths.items() for i in range(width)]
+        views = self._transformed(bare_batch(self.encoder_))
+        names = [f"{name}{i}" for name, Z in views.items() for i in range(Z.shape[1])]
         return np.array(names, dtype=object)
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:  # noqa: ARG002
@@ -219,6 +214,10 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
             )
         self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
         return samples
+
+    def _transformed(self, batch: GraphBatch, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        chosen = self.views_ if names is None else names
+        return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
 
     def _fitted(self, batch: GraphBatch, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Fit all views, and return the vectors of some."""
