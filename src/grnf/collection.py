@@ -45,7 +45,7 @@ LARGEST = 1e18
 """Entries of vectors must be smaller: squares of larger ones overflow single precision."""
 
 ABSENT: Any = None
-"""In the place of a batch or of vectors."""
+"""Instead of a batch or vectors."""
 
 ROWS_SHOWN = 20
 ROWS_CHECKED = 8192
@@ -56,9 +56,8 @@ ROWS_CHECKED = 8192
 class Collection:
     """The graphs of a collection that can be used, and the errors of the others.
 
-    What is there depends on where it comes from: `encode` gives a batch, `GRNF.embed` and `vectors_of` give
-    vectors, `collect` keeps what it was given. `grnf.stats`, `grnf.search` and `grnf.map` take a `Collection`
-    instead of graphs or vectors.
+    `encode` returns it with a batch, `GRNF.embed` and `vectors_of` with vectors, `collect` with what was passed.
+    `grnf.stats`, `grnf.search` and `grnf.maps` take a `Collection` instead of graphs or vectors.
 
     Parameters
     ----------
@@ -72,15 +71,15 @@ class Collection:
         The graphs, encoded.
     vectors : array, shape (n, M), optional
     graphs : sequence, optional
-        The graphs as they were given, or as `RawGraph` if they were asked for.
+        The graphs unchanged, or as `RawGraph`.
     names : sequence of str or None, optional
         Names of all graphs in the input; None for a graph without a name.
     index : sequence, optional
         Index of a pandas input, bad graphs included.
     transformer : object, optional
-        What made the vectors, fitted.
+        The fitted transformer of the vectors.
     name : str
-        What errors call the collection, such as the file it was read from; by default "X".
+        Name of the collection in errors, such as its file; by default "X".
     start : int, default=0
         Number of the first graph, if the input is a part of a stream.
     on_error : "raise", "nan" or "skip"
@@ -224,7 +223,7 @@ def fit_encode(
         Its policies are used; it is not fitted itself if the graphs need no encoding.
     on_error : "raise", "nan" or "skip"
     name : str
-        What errors call the collection.
+        Name of the collection in errors.
 
     Examples
     --------

@@ -28,7 +28,10 @@ FACTS = {  # graphs, mean nodes, mean undirected edges, classes, node columns
 }
 
 
-@pytest.mark.parametrize("name", benchmarks.TU_CHECKSUMS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "COLLAB")) for name in benchmarks.TU_CHECKSUMS],
+)
 def test_facts_and_checksums_of_real_sets(shared, name):
     found = load_tu(name, data=shared / "data", download=False)
     assert benchmarks.checksum(found.graphs, found.y) == benchmarks.TU_CHECKSUMS[name]

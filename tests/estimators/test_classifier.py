@@ -199,6 +199,32 @@ def test_methods_are_those_of_the_estimator(sbm, estimator, methods):
     np.testing.assert_allclose(calibrated.predict_proba(graphs[:4]).sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_output_as_a_table(sbm, library):
+    require(library)
+    graphs, y = sbm
+    for model in (GRNFClassifier(**SMALL), GRNFRegressor(**SMALL), FeatureViews(**SMALL), GRNF(**SMALL)):
+        Z = model.fit(graphs, y).transform(graphs)
+        table = model.set_output(transform=library).transform(graphs)
+        assert list(table.columns) == model.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(table.to_numpy(), Z)
+    assert list(table.columns[:2]) == ["grnf0", "grnf1"]
+
+
+def test_log_probabilities_and_distances(sbm):
+    graphs, y = sbm
+    model = GRNFClassifier(**SMALL).fit(graphs, y)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(graphs)), model.predict_proba(graphs))
+    assert not hasattr(GRNFClassifier(estimator=LinearSVC()), "predict_log_proba")
+    grnf = GRNF(**SMALL).fit(graphs)
+    D = grnf.pairwise_distances(graphs[:4], graphs[2:7])
+    assert D.shape == (4, 5)
+    assert D[0, 1] == pytest.approx(grnf.distance(graphs[0], graphs[3]).value, rel=1e-4)
+    np.testing.assert_allclose(grnf.pairwise_distances(graphs[:7])[:4, 2:], D, atol=1e-3)
+    unseeded = GRNFClassifier(8, lifts={"a": [], "b": []}).fit(graphs, y)
+    np.testing.assert_array_equal(unseeded.predict(graphs), unseeded.predict(graphs))
+
+
 @pytest.mark.parametrize("kind", [GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF, FeatureViews])
 def test_constructors_pass_the_check_of_scikit_learn(kind):
     check_parameters_default_constructible(kind.__name__, kind())

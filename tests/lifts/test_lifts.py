@@ -13,8 +13,10 @@ from grnf.lifts import (
     ClosedWalks,
     Degree,
     Distance,
+    EdgeLift,
     Encode,
     Individualize,
+    NodeLift,
     Pool,
     Propagate,
     RandomWalk,
@@ -31,6 +33,24 @@ from optional import require
 from random_graphs import cycle, graphs, random_graph, two_triangles
 
 nx = require("networkx")
+
+
+class Constant(NodeLift):
+    """A node lift of a user."""
+
+    def node_columns(self, batch):
+        return np.ones((len(batch.node_attr), 1))
+
+
+class CommonNeighbors(EdgeLift):
+    """An edge lift of a user, with a parameter."""
+
+    def __init__(self, pairs="edges"):
+        self.pairs = pairs
+
+    def pair_values(self, A):
+        return A @ A
+
 
 LIFTS = [
     ClosedWalks(4),
@@ -57,6 +77,9 @@ LIFTS = [
     Standardize(indicators=True),
     Triangles(),
     WeisfeilerLehman(2, 3, random_state=0),
+    Constant(),
+    CommonNeighbors(),
+    CommonNeighbors("all"),
     WeisfeilerLehman(2, 3, columns="all", direction="out", random_state=0),
 ]
 each_lift = pytest.mark.parametrize("lift", LIFTS, ids=repr)
@@ -152,6 +175,11 @@ def test_any_kind_of_graph_and_a_pipeline(lift):
     Z = model.fit_transform([first, second])
     assert Z.shape == (2, 8)
     np.testing.assert_allclose(model.transform([second]), Z[1:], rtol=1e-5, atol=1e-6)
+    batch = model[0].transform([first])
+    names = model[0].get_feature_names_out().tolist()
+    assert len(set(names)) == len(names) == batch.node_width + batch.edge_width
+    table = model.set_output(transform="pandas").transform([first, second])
+    assert table.columns.tolist() == model.get_feature_names_out().tolist() == [f"grnf{i}" for i in range(8)]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +192,7 @@ def test_any_kind_of_graph_and_a_pipeline(lift):
         Propagate(kind="max"),
         RandomWalk(1.5),
         Resistance("some"),
+        Individualize(limit=0),
         WeisfeilerLehman(-1),
         WeisfeilerLehman(dim=True),
         WeisfeilerLehman(columns="none"),
@@ -405,18 +434,12 @@ def test_categories_of_any_vocabulary():
     assert rows[0] == rows[2] != rows[1]
 
 
-def test_numbers_in_place_of_channels():
+def test_codes_of_individualized_nodes_as_numbers():
     lifted = Individualize(dim=4, random_state=3).fit_transform([cycle(6), two_triangles()])
     assert lifted.node_attr.shape == (12, 4)
     assert not np.array_equal(lifted.node_attr[0], lifted.node_attr[6])
-    assert not np.array_equal(
-        Individualize(dim=4, random_state=0).fit_transform([cycle(6)]).node_attr, lifted.node_attr[:6]
-    )
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="Individualize: limit must be an integer >= 1"):
-        Individualize(limit=0).fit([cycle(3)])
+    other = Individualize(dim=4, random_state=0).fit_transform([cycle(6)])
+    assert not np.array_equal(other.node_attr, lifted.node_attr[:6])
 
 
 @pytest.mark.parametrize("steps", [2, 3, 5, 8])
