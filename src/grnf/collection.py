@@ -56,7 +56,7 @@ ROWS_CHECKED = 8192
 class Collection:
     """The graphs of a collection that can be used, and the errors of the others.
 
-    `encode` returns it with a batch, `GRNF.embed` and `vectors_of` with vectors, `collect` with what was passed.
+    `encode` returns it with a batch, `GRNF.embed` and `vectors_of` with vectors, `collect` with its input.
     `grnf.stats`, `grnf.search` and `grnf.maps` take a `Collection` instead of graphs or vectors.
 
     Parameters
