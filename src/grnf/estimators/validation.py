@@ -220,29 +220,29 @@ def number_scores(y: Any, guess: Any) -> dict[str, float]:
 
 def over_folds(entries: Sequence[Mapping[str, float]]) -> Summary:
     """Return mean and standard deviation of each score over the folds that have it."""
-    found: Summary = {}
+    summary: Summary = {}
     for measure in entries[0]:
         values = [entry[measure] for entry in entries if not np.isnan(entry[measure])]
-        found[measure] = {
+        summary[measure] = {
             "mean": float(np.mean(values)) if values else None,
             "std": float(np.std(values)) if values else None,
         }
         if len(values) < len(entries):
-            found[measure]["folds"] = len(values)
-    return found
+            summary[measure]["folds"] = len(values)
+    return summary
 
 
 def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
     """Return for each method the mean of each score over the targets that have it, and its deviation."""
-    found: dict[str, Summary] = {}
+    summary: dict[str, Summary] = {}
     pairs = ((method, measure) for scores in targets for method in scores for measure in scores[method])
     for name, measure in dict.fromkeys(pairs):
         entries = [scores[name][measure] for scores in targets if measure in scores.get(name, {})]
         means = [entry["mean"] for entry in entries if entry["mean"] is not None]
         if means:
             mean = {"mean": float(np.mean(means)), "std": float(np.std(means)), "targets": len(means)}
-            found.setdefault(name, {})[measure] = mean
-    return found
+            summary.setdefault(name, {})[measure] = mean
+    return summary
 
 
 class Validation:
@@ -273,17 +273,17 @@ class Validation:
                 guess = np.asarray(fitted.predict(samples))
                 if target.classes:
                     values = decision_values(fitted, samples, labels)
-                    found = class_scores(y[test], guess, values, labels, target.positive)
+                    fold_scores = class_scores(y[test], guess, values, labels, target.positive)
                 else:
-                    found = number_scores(y[test], guess)
-                scores.setdefault(name, []).append(found)
+                    fold_scores = number_scores(y[test], guess)
+                scores.setdefault(name, []).append(fold_scores)
                 if name == MODEL:
                     chosen = hasattr(fitted, "best_params_")
                     selected.append({**fitted.best_params_, "score": fitted.best_score_} if chosen else {})
                     if number < self.folds:
                         predictions[test] = guess
             advance(1)
-        summary = {name: over_folds(found) for name, found in scores.items()}
+        summary = {name: over_folds(fold_scores) for name, fold_scores in scores.items()}
         return {"scores": summary, "selected": selected}, predictions
 
     def _methods(self, target: Target, train: Any, test: Any) -> Iterator[tuple[str, Any, Any]]:
