@@ -215,7 +215,7 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB; got"),
         ({"handle_unknown": "zero"}, "handle_unknown must be 'open', 'error' or 'ignore'; got 'zero'"),
         ({"handle_missing": None}, "handle_missing must be 'error' or 'zero'; got None"),
-        ({"on_error": ["nan"]}, r"on_error must be 'raise', 'nan' or 'skip'; got \['nan'\]"),
+        ({"on_error": ["nan"]}, r"on_error must be 'raise' or 'nan'; got \['nan'\]"),
         ({"heads": 3, "n_components": 64}, "n_components must be a multiple of heads"),
     ],
 )

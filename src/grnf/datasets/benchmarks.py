@@ -297,7 +297,8 @@ def load_brec(*, data: str | os.PathLike[str] | None = None) -> dict[str, list[t
 
         path = _located("brec", f"{name}.npy", check, data, download=True)
         check(path)
-        graphs = [Graph(graph.n_nodes, graph.edges) for graph in read_graphs(path)]
+        raw: Any = read_graphs(path)
+        graphs = [Graph(graph.n_nodes, graph.edges) for graph in raw]
         if len(graphs) != 2 * known.pairs:
             raise GraphError(f"{path} must have {known.pairs} pairs of graphs, got {len(graphs)} graphs")
         pairs[name] = list(zip(graphs[::2], graphs[1::2], strict=True))

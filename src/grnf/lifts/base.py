@@ -178,8 +178,8 @@ class EdgeLift(Lift):
             edge_ptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             edges=np.concatenate(edges),
             edge_attr=np.concatenate(values),
-            edge_keys=None,
-            edge_codes=None,
+            edge_keys=None,  # type: ignore[arg-type]
+            edge_codes=None,  # type: ignore[arg-type]
         )
 
     def _new_pairs(self, between: FloatArray, old: IntArray, directed: bool) -> IntArray:
