@@ -575,24 +575,11 @@ class GRNF(GraphTransformer):
         Defines all random features; the first 512 of M = 10,000 are those of M = 512.
     node_width_, edge_width_ : int
         Numbers of node and edge attributes seen in `fit`; categories of an open vocabulary are not counted.
-    metric_guaranteed_ : bool
-        Whether Theorem 1 applies: d_P is 0 for isomorphic graphs only.
-    metric_reason_ : str
-        Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
-    orders_ : array of int, shape (n_components_,)
-        The hidden order k of each feature.
-    random_weights_ : grnf.law.Draw
-        The parameters of the features, drawn again from `seed_` with every access.
     ess_ : float
         Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M if p-bar = p. `fit` warns
         if it is below a tenth of M.
-    truncation_bias_ : float
-        By how much expected squared distances may lie below d_P^2, since the proposal lacks orders of the
-        target; 0 if it has all.
-    largest_term_ : float
-        Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none.
 
     Examples
     --------
