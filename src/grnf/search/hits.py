@@ -1,4 +1,4 @@
-"""Answers of a search: for each query the graphs that were found, nearest first, as arrays or as a table."""
+"""Results of a search: for each query its hits, nearest first, as arrays or as a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from grnf._utils.files import atomic_write
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["TABLES", "Hits", "write_table", "write_text_table"]
 
 TABLES = (".csv", ".json", ".parquet")
-NUMBERS = ("distance", "low", "high", "score", "p_value", "adjusted", "adds", "standard_error")
+NUMBERS = ("distance", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
 TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
 TYPES["outlier"] = "bool"
 """Types of columns in Parquet files, other than text."""
@@ -24,32 +24,29 @@ TYPES["outlier"] = "bool"
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Graphs found near each query.
+    """Graphs near each query.
 
     Parameters
     ----------
     queries : list of str
-        What the queries are called.
+        Names of the queries.
     ids : list of lists of str
-        What was found near each, nearest first.
+        Names of the hits of each query, nearest first.
+    rows : list of arrays of int
+        Their numbers in the order in which they were added to the index, from 0.
     distances : list of arrays
     intervals : list of arrays of shape (n, 2), optional
-        Each holds d_P with the probability that was asked for.
+        Each contains d_P with the given confidence.
     status : list of lists of str, optional
-        Of certified answers: "certain" for a graph that is among the k nearest under d_P, "tied" for one that
-        may be; `components` are the features that it took for each query.
+        For certified results: "certain" for a graph that is among the nearest under d_P, "tied" for one that
+        may be.
     components : list of int, optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hits = Hits(["q"], [["a", "b"]], [np.array([0.1, 0.2])])
-    >>> list(hits.records())[1]
-    {'query': 'q', 'rank': 2, 'id': 'b', 'distance': 0.2}
+        For certified results: number of features that each query needed.
     """
 
     queries: list[str]
     ids: list[list[str]]
+    rows: list[IntArray]
     distances: list[FloatArray]
     intervals: list[FloatArray] | None = None
     status: list[list[str]] | None = None
@@ -62,12 +59,8 @@ class Hits:
         """Yield each hit as a row of a table: query, rank, id, distance, and low, high, status if known."""
         for row, query in enumerate(self.queries):
             for place, name in enumerate(self.ids[row]):
-                record = {
-                    "query": query,
-                    "rank": place + 1,
-                    "id": name,
-                    "distance": float(self.distances[row][place]),
-                }
+                distance = float(self.distances[row][place])
+                record = {"query": query, "rank": place + 1, "id": name, "distance": distance}
                 if self.intervals is not None:
                     low, high = self.intervals[row][place]
                     record |= {"low": float(low), "high": float(high)}
@@ -87,16 +80,7 @@ class Hits:
 
 
 def write_table(path: str | os.PathLike[str], columns: list[str], records: Iterable[dict[str, Any]]) -> None:
-    r"""Write records as .csv, .json or .parquet, all or nothing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "t.csv"
-    >>> write_table(path, ["id", "distance"], [{"id": "a", "distance": 0.5}])
-    >>> path.read_text()
-    'id,distance\na,0.5\n'
-    """
+    """Write records as .csv, .json or .parquet, all or nothing."""
     suffix = Path(path).suffix.lower()
     if suffix not in TABLES:
         raise ValueError(f"{path}: the name of a table must end in {', '.join(TABLES)}")

@@ -40,11 +40,10 @@ import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from grnf._utils.random import page_generator
-from grnf.stats.conformal import online_p_values, rounded_scores
-from grnf.stats.stream_scores import STRANGE
+from grnf.stats.conformal import ANOMALY_SCORES, online_pvalues, rounded_scores
 from grnf.typing import FloatArray
 
-__all__ = ["EPOCH", "Bets", "Strategies", "Strategy", "entering_share", "log_wealth", "total"]
+__all__ = ["EPOCH", "TEMPER", "Strategies", "Strategy", "likely_interval"]
 
 SHIFTS = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
 """d: sizes of the change that are bet on, in standard deviations of the score."""
@@ -53,7 +52,7 @@ PAYOFFS = np.array([16.0, 64.0, 256.0])
 """b."""
 
 KEPT = 0.2
-"""h: what is left after such a bet is lost."""
+"""h: share that is left after such a bet is lost."""
 
 POWER, FIRST = 0.3, 100.0
 """The share that has not entered after t graphs is (1 + t / FIRST)^-POWER: nearly as much is bet on a change
@@ -69,89 +68,50 @@ WINDOWS = (8, 16, 32, 64, 128)
 LIFE = 4
 """A direction is bet on for this many times the graphs that it came from."""
 
-FEW = 8
-SHARES = {"strange": 0.25, "axes": 0.25, "directions": 0.5}
-"""Of the weight of all strategies."""
+FIRST_AXES = 8
+WEIGHTS = {"anomaly": 0.25, "axes": 0.25, "directions": 0.5}
+"""Of the strategies for each kind of score."""
 
-WAYS = ("few", "all", "large")
-"""Ways to take a direction from a mean."""
+N_DIRECTIONS = 3
+"""Directions from a mean: along the first axes, along all, and along those in which it is large."""
 
 TIES_PAGE = 1024
 TEMPER = 0.5
-"""Bets are not the true distribution, and the score was chosen by what it showed. So products count by their
-root, or the interval would be too short (`python -m experiments streams` measures that)."""
+"""Bets are not the true distribution, and the score was chosen by the data. So products count by their root,
+or the interval would be too short (`python -m experiments streams` measures that)."""
 
 
-@dataclass(frozen=True)
-class Bets:
-    """Densities that are bet on p-values.
+def log_payoffs(p: FloatArray, both_sides: bool) -> FloatArray:
+    """Return log f_k(p) with one more axis for k; `both_sides` adds bets on scores that became small."""
+    return np.concatenate([_one_side(q) for q in ((p, 1 - p) if both_sides else (p,))], axis=-1)
 
-    Parameters
-    ----------
-    both_ways : bool
-        Bet on large p-values too: on scores that became small.
 
-    Examples
-    --------
-    >>> bets = Bets(both_ways=False)
-    >>> np.exp(bets.log_payoffs(np.array([0.001, 0.01]))[:, -2]).round(1)
-    array([51.4, 51.4])
-    """
-
-    both_ways: bool
-
-    def __len__(self) -> int:
-        return (1 + self.both_ways) * (len(SHIFTS) + len(PAYOFFS))
-
-    def log_payoffs(self, p: FloatArray) -> FloatArray:
-        """Return log f_k(p), shape of p with one more axis for k."""
-        p = np.asarray(p, dtype=np.float64)
-        return np.concatenate([self._one_way(q) for q in ((p, 1 - p) if self.both_ways else (p,))], axis=-1)
-
-    def _one_way(self, p: FloatArray) -> FloatArray:
-        p = np.clip(p, 1e-300, 1 - 2.0**-53)[..., None]
-        shifted = -ndtri(p) * SHIFTS - SHIFTS**2 / 2
-        steps = np.log(KEPT + (1 - KEPT) * PAYOFFS * (p <= 1 / PAYOFFS))
-        return np.concatenate([shifted, steps], axis=-1)
+def _one_side(p: FloatArray) -> FloatArray:
+    p = np.clip(np.asarray(p, dtype=np.float64), 1e-300, 1 - 2.0**-53)[..., None]
+    shifted = -ndtri(p) * SHIFTS - SHIFTS**2 / 2
+    steps = np.log(KEPT + (1 - KEPT) * PAYOFFS * (p <= 1 / PAYOFFS))
+    return np.concatenate([shifted, steps], axis=-1)
 
 
 def entering_share(start: int, stop: int) -> float:
-    """Return the share of the wealth that enters for changes after `start` and up to `stop` graphs.
-
-    Examples
-    --------
-    >>> sum(entering_share(t, t + 1) for t in range(10_000)) < 1
-    True
-    """
+    """Return the share of the wealth that enters for changes after `start` and up to `stop` graphs."""
     return float((1 + start / FIRST) ** -POWER - (1 + stop / FIRST) ** -POWER)
 
 
-def log_wealth(log_payoffs: FloatArray, log_entering: FloatArray, log_held: FloatArray) -> FloatArray:
-    """Return the logarithm of the wealth in each bet after each p-value.
+def log_wealth(log_paid: FloatArray, log_entering: FloatArray, log_held: FloatArray) -> FloatArray:
+    """Return the logarithm of the wealth in each bet after each p-value, shape (m, ..., K).
 
     Parameters
     ----------
-    log_payoffs : array, shape (m, ..., K)
+    log_paid : array, shape (m, ..., K)
         log f_k(p_t).
     log_entering : array, shape (m,)
         log e_t; -inf if nothing enters.
     log_held : array, shape (..., K)
         The wealth in each bet before; -inf for none.
-
-    Returns
-    -------
-    array, shape (m, ..., K)
-
-    Examples
-    --------
-    >>> paid = np.log([[2.0], [3.0]])
-    >>> np.exp(log_wealth(paid, np.log([1.0, 1.0]), np.array([-np.inf])))
-    array([[2.],
-           [9.]])
     """
-    bets = log_payoffs.shape[-1]
-    gained = np.cumsum(log_payoffs, axis=0)
-    entered = log_entering.reshape(-1, *[1] * (log_payoffs.ndim - 1)) - np.log(bets)
+    gained = np.cumsum(log_paid, axis=0)
+    entered = log_entering.reshape(-1, *[1] * (log_paid.ndim - 1)) - np.log(log_paid.shape[-1])
     # wealth that enters at t has missed all gains before t
     deflated = entered - np.concatenate([np.zeros_like(gained[:1]), gained[:-1]])
     deflated[0] = np.logaddexp(deflated[0], log_held)
@@ -161,6 +121,20 @@ def log_wealth(log_payoffs: FloatArray, log_entering: FloatArray, log_held: Floa
 def total(log_wealth_of_bets: FloatArray) -> FloatArray:
     """Return the logarithm of the wealth in all bets together: the sum over the last axis."""
     return np.asarray(np.logaddexp.reduce(log_wealth_of_bets, axis=-1))
+
+
+def likely_interval(log_weight: FloatArray, confidence: float) -> tuple[int, int, int]:
+    """Return the position of the largest weight, and the ends of the smallest set with this share of all.
+
+    Examples
+    --------
+    >>> likely_interval(np.log([0.01, 0.3, 0.6, 0.09]), 0.95)
+    (2, 1, 3)
+    """
+    weight = np.exp(log_weight - log_weight.max())
+    order = np.argsort(-weight, kind="stable")
+    inside = order[: int(np.searchsorted(np.cumsum(weight[order]) / weight.sum(), confidence)) + 1]
+    return int(order[0]), int(inside.min()), int(inside.max())
 
 
 @dataclass(eq=False)
@@ -174,7 +148,8 @@ class Strategy:
         The scores are rows @ directions.
     names : list of str
     log_weights : array, shape (J,)
-    bets : Bets
+    both_sides : bool
+        Bet on small scores too.
     calibration : array, shape (n, J)
         Held-out scores, each column sorted.
     log_held : array, shape (J, K)
@@ -188,7 +163,7 @@ class Strategy:
     directions: FloatArray
     names: list[str]
     log_weights: FloatArray
-    bets: Bets
+    both_sides: bool
     calibration: FloatArray
     log_held: FloatArray
     enters_until: int
@@ -201,47 +176,33 @@ class Strategy:
         self, rows: FloatArray, earlier: int, ties: FloatArray, log_entering: FloatArray
     ) -> FloatArray:
         """Bet on the rows after the first `earlier`; return the evidence of each score after each of them."""
-        p = online_p_values(self.calibration, self.scores(rows), ties, earlier)
-        wealth = log_wealth(self.bets.log_payoffs(p), log_entering, self.log_held)
+        p = online_pvalues(self.calibration, self.scores(rows), ties, earlier)
+        wealth = log_wealth(log_payoffs(p, self.both_sides), log_entering, self.log_held)
         self.log_held = wealth[-1]
         return self.log_weights + total(wealth)
 
-    def located(self, kind: int, rows: FloatArray, coverage: float) -> tuple[int, int, int, FloatArray]:
+    def located(self, kind: int, rows: FloatArray, confidence: float) -> tuple[int, int, int, FloatArray]:
         """Return the most likely first row after a change, an interval of rows, and the gain of each row.
 
-        Each start s is equally likely before, and so is each bet: the weight of s is the mean over bets of
-        the root of the product of payoffs from s to the last row. Ranks are among held-out graphs alone,
-        which no change reaches.
+        Each start s has the same prior probability, and so has each bet: the weight of s is the mean over
+        bets of the root of the product of payoffs from s to the last row. Ranks are among held-out graphs
+        alone, which no change reaches.
 
         Parameters
         ----------
         kind : int
-            Which score raised the alarm.
+            The score that raised the alarm.
         rows : array, shape (m, 4 + d)
             Scores of the last graphs up to the alarm.
-        coverage : float
+        confidence : float
         """
         scores, held_out = self.scores(rows)[:, kind], self.calibration[:, kind]
         above = len(held_out) - np.searchsorted(held_out, scores, side="right")
         at_least = 1 + len(held_out) - np.searchsorted(held_out, scores, side="left")
-        payoffs = self.bets.log_payoffs((above + at_least) / (2 * (1 + len(held_out))))
-        after = np.cumsum(payoffs[::-1], axis=0)[::-1]
-        change, low, high = likely_interval(logsumexp(TEMPER * after, axis=1), coverage)
-        return change, low, high, payoffs[:, int(after[change].argmax())]
-
-
-def likely_interval(log_weight: FloatArray, coverage: float) -> tuple[int, int, int]:
-    """Return the place of the largest weight, and the first and last of those that have this share of all.
-
-    Examples
-    --------
-    >>> likely_interval(np.log([0.01, 0.3, 0.6, 0.09]), 0.95)
-    (2, 1, 3)
-    """
-    weight = np.exp(log_weight - log_weight.max())
-    order = np.argsort(-weight, kind="stable")
-    inside = order[: int(np.searchsorted(np.cumsum(weight[order]) / weight.sum(), coverage)) + 1]
-    return int(order[0]), int(inside.min()), int(inside.max())
+        paid = log_payoffs((above + at_least) / (2 * (1 + len(held_out))), self.both_sides)
+        after = np.cumsum(paid[::-1], axis=0)[::-1]
+        change, low, high = likely_interval(logsumexp(TEMPER * after, axis=1), confidence)
+        return change, low, high, paid[:, int(after[change].argmax())]
 
 
 @dataclass(eq=False)
@@ -274,9 +235,9 @@ class Strategies:
         cls, calibration: FloatArray, seed: int, whole: bool, rows: FloatArray, count: int
     ) -> Strategies:
         """Return the strategies after `count` graphs, of which the rows since `since(count)` are enough."""
-        found = cls(calibration, seed, whole, rows[:0], since(count))
-        found.advance(rows)
-        return found
+        strategies = cls(calibration, seed, whole, rows[:0], since(count))
+        strategies.advance(rows)
+        return strategies
 
     def advance(self, rows: FloatArray) -> tuple[FloatArray, list[tuple[Strategy, int]]]:
         """Bet on more graphs.
@@ -302,24 +263,19 @@ class Strategies:
             if start >= stop:
                 continue
             own = self.rows[strategy.start - first : stop - first]
-            entering = self._entering(strategy, start, stop)
-            found = strategy.advance(
-                own, start - strategy.start, ties[start - before : stop - before], entering
-            )
-            best = found.argmax(axis=1)
-            largest = found[np.arange(len(best)), best]
-            better = np.flatnonzero(largest > evidence[start - before : stop - before])
+            until = strategy.enters_until
+            shares = [self._log_share(t, t + 1) if t < until else -math.inf for t in range(start, stop)]
+            some = slice(start - before, stop - before)
+            logs = strategy.advance(own, start - strategy.start, ties[some], np.array(shares))
+            best = logs.argmax(axis=1)
+            largest = logs[np.arange(len(best)), best]
+            better = np.flatnonzero(largest > evidence[some])
             evidence[start - before + better] = largest[better]
             for row in better.tolist():
                 by[start - before + row] = (strategy, int(best[row]))
         self.running = [strategy for strategy in self.running if strategy.stop > self.count]
         self.rows = self.rows[max(0, since(self.count) - first) :]
         return evidence, by
-
-    def _entering(self, strategy: Strategy, start: int, stop: int) -> FloatArray:
-        """Return log e_t for the graphs after the first `start`."""
-        until = strategy.enters_until
-        return np.array([self._log_share(t, t + 1) if t < until else -math.inf for t in range(start, stop)])
 
     def _log_share(self, start: int, stop: int) -> float:
         return math.log(entering_share(start, stop) if self.whole else stop - start)
@@ -342,59 +298,56 @@ class Strategies:
                 yield self._direction(start, window, self.rows[start - window - first : start - first])
 
     def _fixed(self, start: int) -> Strategy:
-        width = self.calibration.shape[1]
-        n_axes = min(AXES_BET_ON, width - len(STRANGE))
-        kinds = len(STRANGE) + n_axes
-        shares = [SHARES["strange"] / len(STRANGE)] * len(STRANGE) + [SHARES["axes"] / n_axes] * n_axes
-        bets = Bets(both_ways=True)
-        return Strategy(
-            start,
-            start + 2 * EPOCH,
-            np.eye(width, kinds),
-            [*STRANGE, *(f"axis {axis + 1}" for axis in range(n_axes))],
-            np.log(shares),
-            bets,
-            np.sort(self.calibration[:, :kinds], axis=0),
-            np.full((kinds, len(bets)), -math.inf),
-            start + EPOCH,
-        )
+        """Return the strategy for fixed scores."""
+        n_anomaly = len(ANOMALY_SCORES)
+        n_axes = min(AXES_BET_ON, self.calibration.shape[1] - n_anomaly)
+        shares = [WEIGHTS["anomaly"] / n_anomaly] * n_anomaly + [WEIGHTS["axes"] / n_axes] * n_axes
+        names = [*ANOMALY_SCORES, *(f"axis {axis + 1}" for axis in range(n_axes))]
+        directions = np.eye(self.calibration.shape[1], len(names))
+        return self._strategy(start, 2 * EPOCH, directions, names, np.log(shares), True, -math.inf, EPOCH)
 
     def _direction(self, start: int, window: int, rows: FloatArray) -> Strategy:
-        directions = np.zeros((self.calibration.shape[1], len(WAYS)))
-        directions[len(STRANGE) :] = _ways(rows[:, len(STRANGE) :].mean(axis=0), window)
+        """Return the strategy for the directions of the mean of the last graphs."""
+        directions = np.zeros((self.calibration.shape[1], N_DIRECTIONS))
+        mean = rows[:, len(ANOMALY_SCORES) :].mean(axis=0)
+        directions[len(ANOMALY_SCORES) :] = unit_directions(mean, window)
+        names = [f"direction of graphs {start - window} to {start - 1}"] * N_DIRECTIONS
+        weight = WEIGHTS["directions"] / len(WINDOWS) / N_DIRECTIONS
         since_last = start if start == window else window // 2
-        share = SHARES["directions"] / len(WINDOWS) / len(WAYS)
-        bets = Bets(both_ways=False)
-        entered = self._log_share(start - since_last, start) - math.log(len(bets))
+        entered = self._log_share(start - since_last, start) - math.log(len(SHIFTS) + len(PAYOFFS))
+        weights = np.full(N_DIRECTIONS, math.log(weight))
+        return self._strategy(start, LIFE * window, directions, names, weights, False, entered, 0)
+
+    def _strategy(
+        self,
+        start: int,
+        length: int,
+        directions: FloatArray,
+        names: list[str],
+        log_weights: FloatArray,
+        both_sides: bool,
+        log_held: float,
+        enters_for: int,
+    ) -> Strategy:
+        calibration = np.sort(rounded_scores(self.calibration @ directions), axis=0)
+        n_bets = (1 + both_sides) * (len(SHIFTS) + len(PAYOFFS))
+        held = np.full((len(names), n_bets), log_held)
+        end = start + length
         return Strategy(
-            start,
-            start + LIFE * window,
-            directions,
-            [f"direction of graphs {start - window} to {start - 1}"] * len(WAYS),
-            np.full(len(WAYS), math.log(share)),
-            bets,
-            np.sort(rounded_scores(self.calibration @ directions), axis=0),
-            np.full((len(WAYS), len(bets)), entered),
-            start,
+            start, end, directions, names, log_weights, both_sides, calibration, held, start + enters_for
         )
 
 
 def since(count: int) -> int:
-    """Return the first graph whose rows are needed, after this many graphs.
-
-    Examples
-    --------
-    >>> since(100), since(3 * EPOCH + 5)
-    (0, 2048)
-    """
+    """Return the first graph whose rows are needed, after this many graphs."""
     return max(0, count // EPOCH - 1) * EPOCH
 
 
-def _ways(mean: FloatArray, window: int) -> FloatArray:
-    """Return unit directions along a mean, one per column: in the first axes, in all, and if it is large."""
-    few = np.where(np.arange(len(mean)) < FEW, mean, 0.0)
-    noise = 2 / window  # of the square of a mean of whitened numbers, twice what is expected
+def unit_directions(mean: FloatArray, window: int) -> FloatArray:
+    """Return unit vectors along a mean, one per column: in the first axes, in all, and in the large ones."""
+    first = np.where(np.arange(len(mean)) < FIRST_AXES, mean, 0.0)
+    noise = 2 / window  # of the square of a mean of whitened numbers, twice the expectation
     large = mean * np.maximum(0.0, 1 - noise / np.maximum(mean**2, 1e-300))
-    found = np.column_stack([few, mean, large])
-    norms = np.linalg.norm(found, axis=0)
-    return np.asarray(found / np.where(norms > 0, norms, 1.0))
+    columns = np.column_stack([first, mean, large])
+    norms = np.linalg.norm(columns, axis=0)
+    return np.asarray(columns / np.where(norms > 0, norms, 1.0))
