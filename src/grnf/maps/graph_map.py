@@ -1,20 +1,26 @@
-"""A map of a collection: as an interactive page, and as plain arrays to place new graphs on."""
+"""A map of a collection: an interactive page in one HTML file, and plain arrays to place new graphs on."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grnf._utils.files import atomic_write
-from grnf.maps.columns import Column
+from grnf.estimators import GRNF
 from grnf.maps.drawings import Drawings
 from grnf.maps.neighbors import Marks, Nearest
-from grnf.maps.page import page
+from grnf.maps.point_columns import Column
 from grnf.typing import FloatArray
 
 __all__ = ["GraphMap"]
@@ -22,13 +28,19 @@ __all__ = ["GraphMap"]
 FORMAT = "grnf map"
 VERSION = 2
 HEIGHT = 640
+"""Of the page in a notebook, in pixels."""
+
+BLOCK = 512
+"""Graphs that are unpacked together, when the pointer comes to one of them."""
+
+MISSING = 65_535
 
 
 @dataclass(frozen=True, eq=False)
 class GraphMap:
-    """A map of a collection of graphs, made by `grnf.map`.
+    """A map of a collection of graphs, made by `map_graphs`.
 
-    In a notebook it shows itself; `write` makes a page of it that needs nothing else.
+    A notebook displays it; `write` writes it as one HTML file.
 
     Attributes
     ----------
@@ -40,17 +52,18 @@ class GraphMap:
         Neighborhood preservation: the share of each graph's nearest graphs that are among the nearest on the
         map.
     columns : list of Column
-        What points can be colored by.
+        Values that points can be colored by.
     drawings : Drawings
     nearest : Nearest
     vectors : array, shape (n, M)
     transformer : GRNF
     space : str
     about : list of str
-        What the page states about itself.
+        Sentences about the map, for the page.
     color : str
         The column that is shown first.
-    delta : float
+    confidence : float
+        Of the intervals of distances.
     marks : Marks, optional
         Nodes that make neighbors differ.
     why_no_marks : str
@@ -68,7 +81,7 @@ class GraphMap:
     space: str
     about: list[str] = field(default_factory=list)
     color: str = ""
-    delta: float = 0.05
+    confidence: float = 0.95
     marks: Marks | None = None
     why_no_marks: str = ""
 
@@ -80,7 +93,7 @@ class GraphMap:
 
     def html(self) -> str:
         """Return the page."""
-        return page(self)
+        return _page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page, all or nothing."""
@@ -88,7 +101,7 @@ class GraphMap:
             file.write(self.html())
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
+        """Return the page in a frame that may run its script and nothing else."""
         return (
             f'<iframe srcdoc="{escape(self.html())}" sandbox="allow-scripts allow-downloads" '
             f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #8884" title="{escape(self.title)}">'
@@ -96,7 +109,7 @@ class GraphMap:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as arrays (.npz), for new graphs to be placed on it: `grnf.map(new, onto=path)`."""
+        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`."""
         if not hasattr(self.transformer, "to_json"):
             raise ValueError("only a map made by GRNF can be saved for new graphs")
         head = {
@@ -120,33 +133,156 @@ class GraphMap:
             )
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> GraphMap:
-        """Open a map that `save` wrote; neighbors are found when graphs are added."""
+    def load(cls, path: str | os.PathLike[str]) -> GraphMap:
+        """Load a saved map; neighbors are computed when graphs are added."""
         try:
-            with np.load(path, allow_pickle=False) as found:
-                arrays = {name: found[name] for name in found.files}
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
             head = json.loads(arrays.pop("head").tobytes())
+        except FileNotFoundError:
+            raise
         except (KeyError, ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
             raise ValueError(
                 f"{path}: not a saved map: {error}. Save one with GraphMap.save or grnf map --save-layout"
             ) from None
         if head.get("format") != FORMAT or head.get("version") != VERSION:
             raise ValueError(f"{path}: not a saved map of version {VERSION}. Make it again")
-        from grnf.estimators import GRNF
-
         n = len(head["ids"])
-        nothing = np.zeros((n, 0))
+        empty = np.zeros((n, 0))
         return cls(
             title=head["title"],
             ids=head["ids"],
             positions=arrays.pop("positions"),
             kept=np.ones(n),
             columns=[Column(*column) for column in head["columns"]],
-            nearest=Nearest(nothing.astype(np.uint32), nothing, nothing, nothing, ""),
+            nearest=Nearest(empty.astype(np.uint32), empty, empty, empty, ""),
             vectors=arrays.pop("vectors"),
             drawings=Drawings(**arrays, kinds=head["kinds"]),
             transformer=GRNF.from_json(head["transformer"]),
             space=head["space"],
         )
+
+
+def _page(graph_map: GraphMap) -> str:
+    """Return the page of a map."""
+    here = files("grnf.maps")
+    style, script, frame = (
+        here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "map.js", "page.html")
+    )
+    parts, columns = dict(_parts(graph_map)), [c for c in graph_map.columns if c.kind != "text"]
+    described = [_column(column) for column in columns]
+    parts |= {f"c{at}": packed for at, (_, packed) in enumerate(described)}
+    meta = _meta(graph_map, [about for about, _ in described])
+    filled = {
+        "policy": _policy(style, script),
+        "title": escape(graph_map.title),
+        "style": style,
+        "meta": json.dumps(meta).replace("<", "\\u003c"),
+        "parts": "\n".join(
+            f'<script type="text/plain" id="part-{name}">{text}</script>' for name, text in parts.items()
+        ),
+        "script": script,
+    }
+    pieces = frame.split("@")  # text between two @ is a name; the frame has no other @
+    return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a content security policy: this script and style by their hashes, and no request at all."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    )
+
+
+def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
+    names = [column["name"] for column in columns]
+    return {
+        "n": len(graph_map.ids),
+        "block": BLOCK,
+        "kinds": graph_map.drawings.kinds,
+        "columns": columns,
+        "first": names.index(graph_map.color) if graph_map.color in names else 0,
+        "texts": [column.name for column in graph_map.columns if column.kind == "text"],
+        "k": graph_map.nearest.rows.shape[1],
+        "percent": f"{100 * graph_map.confidence:g}",
+        "interval": graph_map.nearest.words,
+        "marks": graph_map.marks is not None,
+        "marksMeaning": "Marked: nodes without which both graphs would be nearer to each other.",
+        "noMarks": graph_map.why_no_marks,
+        "about": graph_map.about,
+    }
+
+
+def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
+    """Yield names and packed contents of all parts but the columns."""
+    n = len(graph_map.ids)
+    yield "ids", _packed(json.dumps(graph_map.ids).encode())
+    whole = np.round((np.clip(graph_map.positions, -1, 1) + 1) * 32_767.5).astype(np.uint16)
+    yield "points", _packed(_planes(whole[:, 0]) + _planes(whole[:, 1]))
+    texts = [column.values for column in graph_map.columns if column.kind == "text"]
+    near = graph_map.nearest
+    k = near.rows.shape[1]
+    starts = (
+        None if graph_map.marks is None else np.cumsum([0, *graph_map.marks.lengths.sum(axis=1).tolist()])
+    )
+    for number, start in enumerate(range(0, n, BLOCK)):
+        stop = min(start + BLOCK, n)
+        yield f"g{number}", _packed(b"".join(map(_planes, graph_map.drawings.block(start, stop))))
+        if k:
+            some = slice(start, stop)
+            floats = [_rounded(values[some].ravel()) for values in (near.distances, near.low, near.high)]
+            yield f"n{number}", _packed(b"".join(map(_planes, [near.rows[some].ravel(), *floats])))
+        if k and graph_map.marks is not None and starts is not None:
+            lengths = graph_map.marks.lengths[start:stop].ravel()
+            levels = graph_map.marks.levels[starts[start] : starts[stop]]
+            yield f"m{number}", _packed(_planes(lengths) + _planes(levels))
+        if texts:
+            rows = [
+                ["" if values[i] is None else str(values[i]) for values in texts] for i in range(start, stop)
+            ]
+            yield f"t{number}", _packed(json.dumps(rows, ensure_ascii=False).encode())
+
+
+def _column(column: Column) -> tuple[dict[str, Any], str]:
+    """Return the description of a column, and its packed values."""
+    about: dict[str, Any] = {"name": column.name, "kind": column.kind, "meaning": column.meaning}
+    if column.kind == "category":
+        codes, names, counts = column.codes()
+        return {**about, "categories": names, "counts": counts}, _packed(_planes(codes))
+    values = column.numbers()
+    present = values[np.isfinite(values)]
+    least, most = (float(present.min()), float(present.max())) if len(present) else (0.0, 1.0)
+    low, high = _ends(present, least, most)
+    about |= {"low": low, "high": high, "below": low > least, "above": high < most, "base": least}
+    if bool((present == np.round(present)).all()) and most - least < MISSING:
+        whole = np.where(np.isfinite(values), np.nan_to_num(values) - least, MISSING).astype(np.uint16)
+        return {**about, "whole": True}, _packed(_planes(whole))
+    return {**about, "whole": False}, _packed(_planes(values.astype(np.float32)))
+
+
+def _ends(present: FloatArray, least: float, most: float) -> tuple[float, float]:
+    """Return the ends of the scale of colors: those of all values, or of nearly all if few lie far out."""
+    if len(present) < 20:
+        return least, most
+    low, high = (float(end) for end in np.percentile(present, [1, 99]))
+    reach = 1.0 * (high - low)
+    return (low if least < low - reach else least), (high if most > high + reach else most)
+
+
+def _planes(array: npt.NDArray[Any]) -> bytes:
+    """Return numbers as bytes: all first bytes, all second bytes, ... of little-endian numbers."""
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.view(np.uint8).reshape(-1, array.dtype.itemsize).T.tobytes()
+
+
+def _rounded(values: FloatArray) -> npt.NDArray[np.float32]:
+    """Round to about three and a half digits, which pack well."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x800)) & np.uint32(0xFFFFF000)).view(np.float32)
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode("ascii")

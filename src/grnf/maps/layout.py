@@ -1,6 +1,6 @@
-"""Positions of graphs on a map: neighbors stay near each other, as far as a plane allows.
+"""Positions of graphs on a map, such that neighbors stay near each other.
 
-All layouts begin with exact nearest neighbors. t-SNE (scikit-learn) for small collections, UMAP (an extra)
+All layouts start with exact nearest neighbors. t-SNE (scikit-learn) for small collections, UMAP (an extra)
 for large ones, the first two principal axes if it is not installed. Seeds are fixed.
 """
 
@@ -17,7 +17,15 @@ from scipy.spatial import cKDTree
 from grnf._utils.arrays import principal_axes
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "choose_layout", "laid_out", "neighbors_kept", "placed_onto"]
+__all__ = [
+    "LAYOUTS",
+    "NEIGHBORS",
+    "ONTO",
+    "choose_layout",
+    "neighbor_recall",
+    "positions_of_layout",
+    "positions_onto",
+]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
@@ -40,19 +48,13 @@ class Layout:
 
 
 def choose_layout(name: str, n: int) -> Layout:
-    """Return the layout for n graphs.
-
-    Examples
-    --------
-    >>> choose_layout("auto", 500).name, choose_layout("auto", 3).name
-    ('tsne', 'pca')
-    """
+    """Return the layout for n graphs."""
     umap = find_spec("umap") is not None
     if name == "umap" and not umap:
         raise ImportError("UMAP is not installed: pip install 'grnf[map]', or choose the layout tsne or pca")
     why = ""
     if n < 6:
-        name, why = "pca", ", since there are so few graphs"
+        name, why = "pca", " (fewer than 6 graphs)"
     elif name == "auto":
         name = "tsne" if n <= SMALL else "umap" if umap else "pca"
         if name == "pca":
@@ -70,18 +72,12 @@ def _perplexity(n: int) -> float:
     return min(PERPLEXITY, (n - 1) / 4)
 
 
-def laid_out(
+def positions_of_layout(
     layout: Layout, rows: FloatArray, near: IntArray, distances: FloatArray, seed: int
 ) -> FloatArray:
-    """Return places, shape (n, 2), centered, the farthest coordinate at 1.
+    """Return positions, shape (n, 2), centered, the farthest coordinate at 1.
 
-    Parameters
-    ----------
-    layout : Layout
-    rows : array, shape (n, M)
-    near, distances : arrays, shape (n, k)
-        The nearest others of each row, nearest first.
-    seed : int
+    `near` and `distances`, of shape (n, k), are the nearest others of each row, nearest first.
     """
     start = _principal(rows)
     if layout.name == "pca" or len(rows) < 6:
@@ -138,53 +134,35 @@ def _umap(
         return np.asarray(umap.fit_transform(rows))
 
 
-def _framed(places: Any) -> FloatArray:
+def _framed(positions: Any) -> FloatArray:
     """Center a map, and bring it into [-1, 1] with one scale."""
-    places = np.asarray(places, dtype=np.float64)
-    if not len(places):
+    positions = np.asarray(positions, dtype=np.float64)
+    if not len(positions):
         return np.zeros((0, 2))
-    places = places - (places.min(axis=0) + places.max(axis=0)) / 2
-    return np.asarray(places / max(float(np.abs(places).max()), 1e-12))
+    positions = positions - (positions.min(axis=0) + positions.max(axis=0)) / 2
+    return np.asarray(positions / max(float(np.abs(positions).max()), 1e-12))
 
 
-def neighbors_kept(places: FloatArray, near: IntArray) -> FloatArray:
-    """Return for each graph the share of its nearest graphs that are among as many nearest on the map.
-
-    Examples
-    --------
-    >>> neighbors_kept(np.array([[0.0, 0], [1, 0], [3, 0]]), np.array([[1], [0], [0]]))
-    array([1., 1., 0.])
-    """
+def neighbor_recall(positions: FloatArray, near: IntArray) -> FloatArray:
+    """Return for each graph the share of its nearest graphs that are among as many nearest on the map."""
     n, k = near.shape
     if not n or not k:
         return np.ones(n)
-    found = np.asarray(cKDTree(places).query(places, k=k + 1)[1]).reshape(n, k + 1)
-    own = found == np.arange(n)[:, np.newaxis]
-    own[~own.any(axis=1), -1] = True  # among many at one place, it may not have found itself
-    others = found[~own].reshape(n, k)
-    return np.asarray(
-        np.array([len(np.intersect1d(a, b)) for a, b in zip(others, near, strict=True)]) / float(k)
-    )
+    nearest = np.asarray(cKDTree(positions).query(positions, k=k + 1)[1]).reshape(n, k + 1)
+    own = nearest == np.arange(n)[:, np.newaxis]
+    own[~own.any(axis=1), -1] = True  # of many points at the same position, it may not be among the nearest
+    others = nearest[~own].reshape(n, k)
+    return np.array([len(np.intersect1d(a, b)) / k for a, b in zip(others, near, strict=True)])
 
 
-def placed_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> FloatArray:
-    """Return places of new graphs on a map that is there: among their nearest graphs, the nearer the closer.
+def positions_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> FloatArray:
+    """Return positions of new graphs on an existing map: means of their nearest graphs, weighted by distance.
 
-    Parameters
-    ----------
-    old : array, shape (n, 2)
-        Places of the graphs of the map.
-    near, distances : arrays, shape (n_new, k)
-        The nearest of these of each new graph.
-
-    Examples
-    --------
-    >>> placed_onto(np.array([[0.0, 0], [1, 0]]), np.array([[0, 1]]), np.array([[0.0, 0.5]]))
-    array([[0., 0.]])
+    `near` and `distances`, of shape (n_new, k), are the nearest graphs of the map of each new graph.
     """
     near, distances = near[:, :ONTO], distances[:, :ONTO]
     smallest = np.maximum(distances[:, :1], 1e-9)
     weights = np.square(smallest / np.maximum(distances, 1e-9))
-    weights[(distances[:, 0] == 0)[:, np.newaxis] & (distances > 0)] = 0  # a copy stands where it stands
+    weights[(distances[:, 0] == 0)[:, np.newaxis] & (distances > 0)] = 0  # a duplicate has the same position
     weights /= weights.sum(axis=1, keepdims=True)
     return np.asarray(np.einsum("ij,ijk->ik", weights, old[near]))

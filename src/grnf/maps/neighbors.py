@@ -1,4 +1,4 @@
-"""The graphs nearest to each, with d_P and intervals; what each node adds to these distances."""
+"""The nearest graphs of each graph, with intervals of d_P, and the nodes in which neighbors differ."""
 
 from __future__ import annotations
 
@@ -28,18 +28,9 @@ PAIRS = 4_096
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The k nearest others of each graph.
+    """Rows of the k nearest others of each graph, estimates of d_P with intervals, and the kind of interval."""
 
-    Parameters
-    ----------
-    places : array of uint32, shape (n, k)
-    distances, low, high : arrays, shape (n, k)
-        d_P, estimated, and an interval for it.
-    words : str
-        What kind of intervals they are.
-    """
-
-    places: npt.NDArray[np.uint32]
+    rows: npt.NDArray[np.uint32]
     distances: FloatArray
     low: FloatArray
     high: FloatArray
@@ -48,14 +39,10 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Nodes that make a graph and its neighbor differ.
+    """Nodes in which a graph and its neighbor differ.
 
-    Parameters
-    ----------
-    lengths : array of uint16, shape (n, k)
-        Nodes of both graphs together; 0 where a pair is not marked.
-    levels : array of uint8
-        What each adds to the distance, 1 to 15; 0 for nothing that is certain.
+    `lengths`, shape (n, k), are the nodes of both graphs together, 0 for a pair without marks. `levels` are
+    the contributions of these nodes to the distance, 1 to 15; 0 if it is not certain.
     """
 
     lengths: npt.NDArray[np.uint16]
@@ -65,7 +52,7 @@ class Marks:
 def nearest_others(
     rows: FloatArray, k: int, space: str, n_jobs: int | None = None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the places and distances of the k nearest others of each row: exactly, in that space."""
+    """Return the rows and distances of the k nearest others of each row: exactly, in that space."""
     n = len(rows)
     k = min(k, n - 1)
     if n < 2 or k < 1:
@@ -74,27 +61,28 @@ def nearest_others(
     near, far = np.empty((n, k), np.int64), np.empty((n, k))
     with progress(n, "nearest graphs") as advance:
         for start in range(0, n, PAIRS):
-            some = range(start, min(start + PAIRS, n))
-            hits = index.search(rows[some.start : some.stop], k, ids=list(map(str, some)), others=True)
-            near[some.start : some.stop] = [[int(name) for name in found] for found in hits.ids]
-            far[some.start : some.stop] = hits.distances
-            advance(len(some))
+            some = slice(start, min(start + PAIRS, n))
+            names = [str(row) for row in range(some.start, some.stop)]
+            hits = index.search(rows[some], k, ids=names, others=True)
+            near[some], far[some] = hits.rows, hits.distances
+            advance(len(names))
     return near, far
 
 
 def precision_of(transformer: Any) -> dict[str, Any] | None:
-    """Return what intervals must know of the features; None for a transformer that does not estimate d_P."""
+    """Return the properties of features that intervals need; None if a transformer does not estimate d_P."""
     return dict(transformer._precision()) if hasattr(transformer, "_precision") else None
 
 
 def intervals(
-    Z: FloatArray, near: IntArray, distances: FloatArray, precision: dict[str, Any] | None, delta: float
+    Z: FloatArray, near: IntArray, distances: FloatArray, precision: dict[str, Any] | None, confidence: float
 ) -> Nearest:
-    """Return the nearest graphs with intervals of d_P that fail with probability delta each."""
+    """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
     n, k = near.shape
-    places = near.astype(np.uint32)
+    delta = 1 - confidence
+    rows = near.astype(np.uint32)
     if precision is None:
-        return Nearest(places, distances, distances, distances, "distances of vectors, without intervals")
+        return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
     both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)
     pairs, back = np.unique(both, axis=0, return_inverse=True)  # often each is among the nearest of the other
     method, words = _method(precision, len(pairs))
@@ -110,7 +98,7 @@ def intervals(
                 ]
             advance(len(some))
     low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
-    return Nearest(places, distances, low, high, words)
+    return Nearest(rows, distances, low, high, words)
 
 
 def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
@@ -120,17 +108,18 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
         return "betting", "valid for every number of features, by betting"
-    return "bernstein", "valid for every number of features, by Bernstein's bound; shorter ones: grnf compare"
+    return (
+        "bernstein",
+        "valid for every number of features, by Bernstein's bound; grnf compare has shorter ones",
+    )
 
 
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:
     terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
-    found = [
-        DistanceEstimate(mean, error, count, largest).interval(delta, "bernstein")
-        for mean, error in zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
-    ]
-    return np.array(found).reshape(-1, 2)
+    moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
+    estimates = (DistanceEstimate(mean, error, count, largest) for mean, error in moments)
+    return np.array([estimate.interval(delta, "bernstein") for estimate in estimates]).reshape(-1, 2)
 
 
 def _errors(terms: FloatArray) -> FloatArray:
@@ -150,16 +139,8 @@ def marked_nodes(
 ) -> Marks:
     """Leave out each node of each graph in turn, as `GRNF.difference` does, and compare with its neighbors.
 
-    The vectors of g without v serve for all pairs that g is in, so a map costs one vector for each node.
-
-    Parameters
-    ----------
-    transformer : GRNF
-    graphs : sequence of RawGraph
-    Z : array, shape (n, M)
-    near : array, shape (n, k)
-    shown : sequence of int
-        Nodes of each graph that are drawn; a graph of which none are is not marked.
+    The vectors of g without v serve for all pairs that contain g, so a map costs one vector for each node.
+    `shown` are the nodes of each graph that are drawn; a graph without any is not marked.
     """
     n, k = near.shape
     heads = (precision_of(transformer) or {}).get("heads", 1)

@@ -1,4 +1,4 @@
-"""Places of nodes in the plane by springs: distances on the picture like those in the graph.
+"""Positions of nodes in the plane by springs: Euclidean distances close to those in the graph.
 
 Each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
 energy is lowered by majorization (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
@@ -29,7 +29,7 @@ STEPS = 25
 
 
 def spring_positions(n_nodes: int, edges: IntArray) -> FloatArray:
-    """Return places of nodes, shape (n_nodes, 2); parts that no path connects stand side by side.
+    """Return positions of nodes, shape (n_nodes, 2); components are put side by side.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def _scaled(D: FloatArray) -> FloatArray:
 
 
 def _spread(n: int) -> FloatArray:
-    """Return small steps by the golden angle, so that no two nodes stand at one place."""
+    """Return small steps by the golden angle, so that no two nodes have the same position."""
     turn = 2.399963 * np.arange(n)
     length = 0.02 * np.sqrt(np.arange(n) + 1)[:, np.newaxis]
     return np.asarray(length * np.column_stack([np.cos(turn), np.sin(turn)]))
@@ -104,7 +104,7 @@ def _majorized(D: FloatArray, X: FloatArray) -> FloatArray:
 
 def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> FloatArray:
     """Put parts into rows, the largest first, about as wide as high."""
-    places = np.zeros((n_nodes, 2))
+    positions = np.zeros((n_nodes, 2))
     boxes = [(members, own - own.min(axis=0), np.ptp(own, axis=0) + 1.0) for members, own in parts]
     boxes.sort(key=lambda box: -float(box[2][1]))
     wide = max(np.sqrt(sum(float(box[2].prod()) for box in boxes)), max(float(box[2][0]) for box in boxes))
@@ -112,6 +112,6 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
     for members, own, size in boxes:
         if x > 0 and x + size[0] > wide * 1.05:
             x, y, row = 0.0, y + row, 0.0
-        places[members] = own + np.array([x, y])
+        positions[members] = own + np.array([x, y])
         x, row = x + float(size[0]), max(row, float(size[1]))
-    return places
+    return positions

@@ -520,7 +520,7 @@ def change_points(
         raise ValueError(
             f"n_resamples must be at least {math.ceil(1 / alpha - 1)} for alpha={alpha:g}; got {n_resamples}"
         )
-    seed = draw_seed(checked(random_state, "random_state", *SEED_RULES))
+    seed = draw_seed(random_state)
     collection = vectors_of(X, GRNF(random_state=seed) if transformer is None else transformer, ids=ids)
     names, (rows, groups) = collection.ids, _scan_rows(collection.vectors)
     points: list[ChangePoint] = []

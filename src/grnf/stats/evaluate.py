@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.arrays import principal_axes
-from grnf._utils.random import SEED_RULES, draw_seed
+from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf, checked
 from grnf._version import __version__
 from grnf.errors import GraphError
@@ -165,7 +165,7 @@ def evaluate(
     n_unusable = checked(n_unusable, "n_unusable", Int(0))
     k = checked(n_neighbors, "n_neighbors", Int(1))
     n_bootstraps = checked(n_bootstraps, "n_bootstraps", Int(10))
-    seed = draw_seed(checked(random_state, "random_state", *SEED_RULES))
+    seed = draw_seed(random_state)
     descriptor = GraphDescriptor(n_components, views=views, random_state=seed)
     samples, pooled = pooled_views([generated, reference], ("generated", "reference"), descriptor)
     for sample in samples:

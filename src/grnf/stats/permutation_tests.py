@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaincc, logsumexp
 
-from grnf._utils.random import SEED_RULES, draw_seed
+from grnf._utils.random import draw_seed
 from grnf._utils.rules import Bool, Int, OneOf, checked
 from grnf._version import __version__
 from grnf.collection import Collection
@@ -203,7 +203,7 @@ def two_sample_test(
     >>> two_sample_test(one, one, n_components=64, random_state=0).pvalue
     1.0
     """
-    seed = draw_seed(checked(random_state, "random_state", *SEED_RULES))
+    seed = draw_seed(random_state)
     descriptor = GraphDescriptor(n_components, views=views, random_state=seed)
     samples, pooled = pooled_views([X, Y], ("X", "Y"), descriptor, ids)
     settings: dict[str, Any] = {"statistic": statistic, "axes": axes, "n_resamples": n_resamples}
@@ -236,7 +236,7 @@ def k_sample_test(
     """
     if len(samples) < 2:
         raise GraphError(f"a test needs at least two samples, got {len(samples)}")
-    seed = draw_seed(checked(random_state, "random_state", *SEED_RULES))
+    seed = draw_seed(random_state)
     descriptor = GraphDescriptor(n_components, views=views, random_state=seed)
     names = [f"samples[{number}]" for number in range(len(samples))]
     collections, pooled = pooled_views(samples, names, descriptor)
