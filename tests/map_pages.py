@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from grnf.maps import GraphMap
-from grnf.maps.columns import Column, make_column
+from grnf.maps.point_columns import Column, make_column
 from grnf.maps.drawings import Drawings
 from grnf.maps.neighbors import Nearest
 
@@ -81,7 +81,7 @@ def large_map(n, ids=None, title="Many"):
         why_no_marks="Not marked.",
         about=["Made for a test."],
         color="label",
-        delta=0.05,
+        confidence=0.95,
         vectors=np.zeros((n, 1)),
         transformer=None,
         space="plain",

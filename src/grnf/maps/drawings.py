@@ -278,10 +278,8 @@ def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, 
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'grnf[plot]'") from None
-    largest = (
-        max((float(np.abs(v).max(initial=0)) for v in (*difference.nodes, *difference.edges)), default=0.0)
-        or 1.0
-    )
+    values = np.concatenate([np.zeros(1), *difference.nodes, *difference.edges])
+    largest = float(np.abs(values).max()) or 1.0
     figure = Figure(figsize=(10, 5.2), layout="constrained")
     axes = figure.subplots(1, 2)
     shown: Any = None
@@ -308,10 +306,9 @@ def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, 
         axis.set_aspect("equal")
         axis.margins(0.12)
         axis.set_axis_off()
-    low, high = difference.distance.interval(
-        method=None if difference.distance.largest_term < np.inf else "clt"
-    )
-    figure.suptitle(f"d_P = {difference.distance.value:.3g} (95 % interval {low:.3g} to {high:.3g})")
+    estimate = difference.distance
+    low, high = estimate.interval(method=None if estimate.largest_term < np.inf else "clt")
+    figure.suptitle(f"d_P = {estimate.value:.3g} (95 % interval {low:.3g} to {high:.3g})")
     figure.colorbar(shown, ax=axes, shrink=0.8, label="contribution to the squared distance")
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)

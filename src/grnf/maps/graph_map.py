@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf._utils.files import atomic_write
 from grnf.estimators import GRNF
 from grnf.maps.drawings import Drawings
@@ -224,9 +225,8 @@ def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
     texts = [column.values for column in graph_map.columns if column.kind == "text"]
     near = graph_map.nearest
     k = near.rows.shape[1]
-    starts = (
-        None if graph_map.marks is None else np.cumsum([0, *graph_map.marks.lengths.sum(axis=1).tolist()])
-    )
+    marks = graph_map.marks
+    starts = None if marks is None else offsets(marks.lengths.sum(axis=1))
     for number, start in enumerate(range(0, n, BLOCK)):
         stop = min(start + BLOCK, n)
         yield f"g{number}", _packed(b"".join(map(_planes, graph_map.drawings.block(start, stop))))
@@ -234,9 +234,9 @@ def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
             some = slice(start, stop)
             floats = [_rounded(values[some].ravel()) for values in (near.distances, near.low, near.high)]
             yield f"n{number}", _packed(b"".join(map(_planes, [near.rows[some].ravel(), *floats])))
-        if k and graph_map.marks is not None and starts is not None:
-            lengths = graph_map.marks.lengths[start:stop].ravel()
-            levels = graph_map.marks.levels[starts[start] : starts[stop]]
+        if k and marks is not None and starts is not None:
+            lengths = marks.lengths[start:stop].ravel()
+            levels = marks.levels[starts[start] : starts[stop]]
             yield f"m{number}", _packed(_planes(lengths) + _planes(levels))
         if texts:
             rows = [

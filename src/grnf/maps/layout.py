@@ -1,7 +1,7 @@
 """Positions of graphs on a map, such that neighbors stay near each other.
 
 All layouts start with exact nearest neighbors. t-SNE (scikit-learn) for small collections, UMAP (an extra)
-for large ones, the first two principal axes if it is not installed. Seeds are fixed.
+for large ones, the first two principal axes if it is not installed.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def choose_layout(name: str, n: int) -> Layout:
         if name == "pca":
             why = f": more than {SMALL:,} graphs need UMAP, which is not installed (pip install 'grnf[map]')"
     words = {
-        "tsne": f"t-SNE of the exact nearest neighbors (perplexity {_perplexity(n):g}, seed fixed)",
-        "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors (seed fixed)",
+        "tsne": f"t-SNE of the exact nearest neighbors (perplexity {_perplexity(n):g})",
+        "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors",
         "pca": f"the first two principal axes of the vectors{why}",
     }
     wanted = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0

@@ -244,8 +244,8 @@ def _about(
     if compared:
         lines.append(
             f"Neighborhood preservation: {100 * float(kept.mean()):.0f} % on average: the share of the "
-            f"{compared} nearest graphs of a graph that are among its {compared} nearest on the map. Color by "
-            "“neighbors kept” to see where it is low. Distances between far groups mean little on any map."
+            f"{compared} nearest graphs of a graph that are among its {compared} nearest on the map. Color "
+            "by “neighbors kept” to see where it is low. Distances between far groups mean little on any map."
         )
     if len(Z):
         lines.append(

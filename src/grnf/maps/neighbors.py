@@ -28,7 +28,7 @@ PAIRS = 4_096
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Rows of the k nearest others of each graph, estimates of d_P with intervals, and the kind of interval."""
+    """Rows of the k nearest others of each graph, d_P with intervals, and the kind of the intervals."""
 
     rows: npt.NDArray[np.uint32]
     distances: FloatArray
@@ -108,10 +108,7 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
         return "betting", "valid for every number of features, by betting"
-    return (
-        "bernstein",
-        "valid for every number of features, by Bernstein's bound; grnf compare has shorter ones",
-    )
+    return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
 
 
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:

@@ -28,7 +28,7 @@ TEXTS = ("smiles",)
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One value for each graph; None if it is missing. `kind` is "category", "number" or "text" (no color)."""
+    """One value for each graph, None if missing. `kind` is "category", "number" or "text" (no color)."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class Column:
     meaning: str = ""
 
     def codes(self) -> tuple[npt.NDArray[np.uint8], list[str], list[int]]:
-        """Return codes of categories (255: missing), their names and counts; the rarest of many are merged."""
+        """Return codes of categories (255: missing), their names and counts; rare ones are merged."""
         texts = [None if value is None else _text(value) for value in self.values]
         counts = Counter(text for text in texts if text is not None)
         names = sorted(counts, key=sort_key)

@@ -352,7 +352,7 @@ def count_duplicates(generated: GraphBatch, reference: GraphBatch) -> tuple[int,
 
 
 def _certificates(*batches: GraphBatch) -> list[list[Certificate]]:
-    """Return the certificates of the graphs of each batch, deeper than 0 only if that does not distinguish."""
+    """Return the certificates of the graphs of each batch, deeper only if depth 0 does not distinguish."""
     shallow = [certificates(batch, depth=0) for batch in batches]
     times = Counter(certificate.value for batch in shallow for certificate in batch)
     for batch, firsts in zip(batches, shallow, strict=True):
