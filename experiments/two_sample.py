@@ -13,7 +13,7 @@ from experiments.two_sample_sets import SHARES, families, rewired_pools
 from grnf import Graph
 from grnf.datasets import make_sbm
 from grnf.stats import GraphDescriptor
-from grnf.stats.evaluate import in_space, sample_distances
+from grnf.stats.evaluation import in_space, sample_distances
 from grnf.stats.permutation_tests import compare_samples, permutation_test
 from grnf.stats.pooling import pooled_views
 

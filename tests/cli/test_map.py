@@ -25,24 +25,11 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert (again.returncode, "--force" in again.stderr) == (1, True)
 
 
-def test_columns_of_a_table_are_colours(call, tmp_path):
+def test_columns_of_a_table_are_colors(call, tmp_path):
     require("rdkit")
     page = tmp_path / "map.html"
-    done = call(
-        "map",
-        MOLECULES,
-        "-o",
-        page,
-        "--id-column",
-        "name",
-        "-m",
-        32,
-        "--color",
-        "target",
-        "--on-error",
-        "skip",
-        "--json",
-    )
+    options = "--id-column", "name", "--color", "target", "--on-error", "skip"
+    done = call("map", MOLECULES, "-o", page, "-m", 32, *options, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["graphs"] + answer["left_out"] == 21
@@ -91,7 +78,7 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
     [
         (["-o", "map.png"], "must end in .html"),
         (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
-        (["-o", "map.html", "--delta", "2"], "between 0 and 1"),
+        (["-o", "map.html", "--confidence", "2"], "between 0 and 1"),
         (["-o", "map.html", "--keep", "x"], "--keep"),
     ],
 )

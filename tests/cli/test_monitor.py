@@ -57,7 +57,7 @@ def test_an_alarm(call, graphs):
     assert [row["graph"] for row in rows] == list(range(N_USUAL + N_OTHER))
     assert alarm["graph"] >= N_USUAL
     assert alarm["interval"][0] <= N_USUAL <= alarm["interval"][1]
-    assert alarm["drivers"]
+    assert alarm["contributions"]
     assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
     assert rows[alarm["graph"]]["alarm"]
     assert "65 graphs, 1 alarms" in done.stderr
