@@ -25,7 +25,7 @@ from measure import DATA, compare, store
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import grnf
 from grnf.datasets import make_sbm
-from grnf.maps.springs import spring_positions
+from grnf.maps.drawings import spring_positions
 from map_pages import large_map, meta_of
 
 SECONDS = 4

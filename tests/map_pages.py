@@ -11,7 +11,7 @@ import numpy as np
 import grnf
 from grnf.maps import GraphMap
 from grnf.maps.drawings import Drawings
-from grnf.maps.neighbors import Nearest
+from grnf.maps.layout import Nearest
 from grnf.maps.point_columns import Column, make_column
 
 map_graphs = partial(grnf.map_graphs, random_state=0)

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.io.raw import raw_from_graph
-from grnf.maps import neighbors
-from grnf.maps.layout import choose_layout, neighbor_recall, positions_of_layout, positions_onto
-from grnf.maps.neighbors import intervals, marked_nodes, nearest_others, precision_of
+from grnf.maps import layout as layouts
+from grnf.maps.layout import (
+    choose_layout,
+    intervals,
+    marked_nodes,
+    nearest_others,
+    neighbor_recall,
+    positions_of_layout,
+    positions_onto,
+    precision_of,
+)
 from grnf.metric import distance
 from optional import require
 
@@ -95,7 +103,7 @@ NEAR = nearest_others(Z, 3, "plain")
 
 @pytest.mark.parametrize(("method", "pairs"), [("betting", 10**6), ("bernstein", 0)])
 def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
-    monkeypatch.setattr(neighbors, "BETTING_PAIRS", pairs)
+    monkeypatch.setattr(layouts, "BETTING_PAIRS", pairs)
     found = intervals(Z, *NEAR, precision_of(T), 0.9)
     for i in range(len(Z)):
         for j, other in enumerate(NEAR[0][i]):

@@ -14,11 +14,11 @@ from grnf.datasets import make_delaunay, make_sbm
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io import RawGraph
 from grnf.stats import GraphDescriptor
-from grnf.stats.descriptor import SCALE_OF_SIZES, Patterns
-from grnf.stats.effect import energy_distance
+from grnf.stats.descriptor import SCALE_OF_SIZES, patterns
 from grnf.stats.permutation_tests import (
     Divisions,
     combined_pvalue,
+    energy_distance,
     permutation_test,
     pooled_statistics,
     smallest_possible,
@@ -362,7 +362,7 @@ def test_patterns_are_counted_and_seen():
     """Pairs of edges that meet and triangles, with direction, repetition and self-loops ignored."""
     kite = [(0, 1), (1, 2), (2, 0), (2, 3)]
     odd = Graph(4, [*kite, (1, 0), (3, 3), (0, 1)], directed=True)
-    found = np.expm1(Patterns().fit_transform([Graph(4, kite), odd, Graph(0, [])]) / SCALE_OF_SIZES)
+    found = np.expm1(patterns(GraphBatch.from_graphs([Graph(4, kite), odd, Graph(0, [])])) / SCALE_OF_SIZES)
     np.testing.assert_allclose(found, [[5, 1], [5, 1], [0, 0]], atol=1e-9)
     ring = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
     triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])

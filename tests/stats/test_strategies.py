@@ -25,8 +25,12 @@ from grnf.stats.strategies import (
     entering_share,
     log_payoffs,
     log_wealth,
-    total,
 )
+
+
+def total(wealth):
+    """The logarithm of the wealth in all bets together."""
+    return np.logaddexp.reduce(wealth, axis=-1)
 
 
 @pytest.mark.parametrize("both_sides", [False, True])

@@ -31,7 +31,8 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.estimators import GRNF
-    from grnf.stats import ChangeDetector, Update
+    from grnf.stats import ChangeDetector
+    from grnf.stats.change_detection import Update
 
 __all__ = ["monitor"]
 

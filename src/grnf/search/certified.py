@@ -89,7 +89,7 @@ def certify(
         keep = keep[np.argsort(squares[keep], kind="stable")]
         positions, squares = positions[keep], squares[keep]
         farther = farther[np.ix_(keep, keep)] if paired else farther
-    certain = farther[k:, :k].all(axis=0) if farther.size else np.full(k, len(positions) <= k)
+    certain = np.atleast_1d(farther[k:, :k].all(axis=0) if farther.size else np.full(k, len(positions) <= k))
     status = ["certain" if sure else "tied" for sure in certain] + ["tied"] * (len(positions) - k)
     return positions, np.sqrt(squares), status, M
 

@@ -3,25 +3,78 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from grnf._utils.result_tables import write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
 from grnf.search.certified import certify
-from grnf.search.hits import Hits
 from grnf.search.segments import IndexState, Neighbors, Segments, load_index, save_index
 from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["GraphIndex"]
+__all__ = ["GraphIndex", "Hits"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Graphs near each query.
+
+    Parameters
+    ----------
+    queries : list of str
+        Names of the queries.
+    ids : list of lists of str
+        Names of the hits of each query, nearest first.
+    rows : list of arrays of int
+        Their numbers in the order in which they were added to the index, from 0.
+    distances : list of arrays
+    intervals : list of arrays of shape (n, 2), optional
+        Each contains d_P with the given confidence.
+    status : list of lists of str, optional
+        For certified results: "certain" for a graph that is among the nearest under d_P, "tied" for one that
+        may be.
+    components : list of int, optional
+        For certified results: number of features that each query needed.
+    """
+
+    queries: list[str]
+    ids: list[list[str]]
+    rows: list[IntArray]
+    distances: list[FloatArray]
+    intervals: list[FloatArray] | None = None
+    status: list[list[str]] | None = None
+    components: list[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield each hit as a row of a table: query, rank, id, distance, and low, high, status if known."""
+        for row, query in enumerate(self.queries):
+            for rank, name in enumerate(self.ids[row]):
+                values: list[Any] = [query, rank + 1, name, float(self.distances[row][rank])]
+                values += [] if self.intervals is None else self.intervals[row][rank].tolist()
+                values += [] if self.status is None else [self.status[row][rank]]
+                yield dict(zip(self.columns, values, strict=True))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the table."""
+        more = ["low", "high"] if self.intervals is not None else []
+        return ["query", "rank", "id", "distance", *more, *(["status"] if self.status is not None else [])]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing."""
+        write_table(path, self.columns, self.records())
 
 
 class GraphIndex:

@@ -145,7 +145,7 @@ class Segment:
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
     norm: float
-    graphs: list[RawGraph] | GraphLines | None = None
+    graphs: Any = None
     folder: str | None = None
 
     @classmethod
@@ -484,9 +484,9 @@ def load_index(path: Path, verify: bool = False) -> IndexState:
 
 
 def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
+    for name, about in head["files"].items():
+        _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
     try:
-        for name, about in head["files"].items():
-            _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
         settings = head["settings"]
         space_map: SpaceMap = unchanged
         if settings["space"] == "whitened":
@@ -494,8 +494,6 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
             space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
         parts = [_read_segment(path, about) for about in head["segments"]]
         segments = Segments(parts, int(head["next_number"]))
-    except GraphError:
-        raise
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
         raise GraphError(f"the index is damaged: {error!r}", where=str(path)) from None
     return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head))

@@ -133,13 +133,11 @@ class Update:
 
     Parameters
     ----------
-    graphs : array of int, shape (n,)
-        Numbers in the stream, from 0, of the graphs that could be used.
-    ids : list of str
-    evidence : array, shape (n,)
-        After each graph, the logarithm of the evidence that the stream has changed.
-    pvalues : array, shape (n,)
-        After each graph the p-value of "no change until now", valid at any time; NaN with `mean_time`.
+    graphs, ids : array of int, list of str
+        Numbers in the stream, from 0, and names of the graphs that could be used.
+    evidence, pvalues : arrays
+        After each graph, the logarithm of the evidence that the stream has changed, and the p-value of "no
+        change until now", valid at any time; NaN with `mean_time`.
     alarm : Alarm or None
         If it was raised by one of these graphs.
     errors : list of (int, str)

@@ -82,18 +82,10 @@ def online_pvalues(
 
     Parameters
     ----------
-    calibration : array, shape (n, J)
-        Held-out scores of J kinds.
-    scores : array, shape (m, J)
-        s_1 .. s_m, the `earlier` ones included.
+    calibration, scores : arrays, shapes (n, J) and (m, J)
+        Scores of J kinds, the `earlier` ones included, whose p-values are known.
     ties : array, shape (m - earlier,)
         u_t, uniform on (0, 1).
-    earlier : int, default=0
-        Number of scores at the beginning whose p-values are known.
-
-    Returns
-    -------
-    array, shape (m - earlier, J)
 
     Examples
     --------
@@ -140,18 +132,8 @@ class ReferenceScores:
         rest                  length of the part outside the axes, which no graph of the reference has
         axis 1, axis 2, ..    coordinate along each axis, in standard deviations of the reference
 
-    Parameters
-    ----------
-    mean : array, shape (M,)
-    axes : array, shape (M, d)
-        Principal axes, orthonormal.
-    deviations : array, shape (d,)
-        Standard deviations of the reference along them.
-    known : array, shape (n, d)
-        The graphs of the reference in these axes, whitened.
-    units : array, shape (4,)
-        Typical sizes of the first four scores.
-    n_neighbors : int
+    `axes` (M, d) are principal axes and `deviations` the standard deviations of the reference along them.
+    `known` (n, d) are its whitened graphs, and `units` (4,) typical sizes of the first four scores.
     """
 
     mean: FloatArray

@@ -18,8 +18,15 @@ from grnf._version import __version__
 from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.effect import Score, bootstrap_counts, energy_distance, percentile_score, wilson_score
-from grnf.stats.permutation_tests import PermutationTestResult, compare_samples
+from grnf.stats.permutation_tests import (
+    PermutationTestResult,
+    Score,
+    bootstrap_counts,
+    compare_samples,
+    energy_distance,
+    percentile_score,
+    wilson_score,
+)
 from grnf.stats.pooling import distances, pooled_views, rounding_variance
 from grnf.symmetry import Certificate, certificates
 from grnf.typing import BoolArray, FloatArray
@@ -300,8 +307,7 @@ def neighbor_scores(X: FloatArray, Y: FloatArray, k: int, n_bootstraps: int, see
     Density: in how many balls a generated graph is, over k. Coverage: the share of balls of the reference
     that hold a generated graph. Shares have Wilson's interval, density a bootstrap interval.
     """
-    near = _radii(Y, k)
-    balls, covered = _inside(X, Y, near)
+    balls, covered = _inside(X, Y, _radii(Y, k))
     recalled = _inside(Y, X, _radii(X, k))[0] > 0
     random = np.random.default_rng([seed, 4])
     density = balls / k

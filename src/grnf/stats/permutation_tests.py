@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincc, logsumexp
+from scipy.stats import binomtest
 
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Bool, Int, OneOf, checked
@@ -35,17 +36,22 @@ from grnf._version import __version__
 from grnf.collection import Collection
 from grnf.errors import GraphError, GrnfWarning
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.effect import Effect, Witness, effect_of, witnesses
-from grnf.stats.pooling import AXES, PooledRows, SquaredDistances, pooled_rows, pooled_views
+from grnf.stats.pooling import AXES, PooledRows, SquaredDistances, distances, pooled_rows, pooled_views
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "Effect",
     "PermutationTestResult",
+    "Score",
     "ViewStatistic",
+    "bootstrap_counts",
     "compare_samples",
+    "energy_distance",
     "k_sample_test",
+    "percentile_score",
     "permutation_test",
     "two_sample_test",
+    "wilson_score",
 ]
 
 STATISTICS = ("energy", "mmd", "linear")
@@ -66,6 +72,14 @@ SAMPLE = 512
 
 COLUMNS = 1024
 """Divisions of the graphs that are held at a time."""
+
+
+MOST = 1000
+"""Graphs of each sample that error bars, and the means of witnesses, are taken over."""
+
+BOOTSTRAPS = 400
+GROUPS = 16
+"""Groups of features, each of which is left out once."""
 
 
 @dataclass(frozen=True)
@@ -206,10 +220,9 @@ def two_sample_test(
     seed = draw_seed(random_state)
     descriptor = GraphDescriptor(n_components, views=views, random_state=seed)
     samples, pooled = pooled_views([X, Y], ("X", "Y"), descriptor, ids)
-    settings: dict[str, Any] = {"statistic": statistic, "axes": axes, "n_resamples": n_resamples}
-    settings |= {"paired": paired, "seed": seed}
+    settings: dict[str, Any] = {"axes": axes, "n_resamples": n_resamples, "paired": paired, "seed": seed}
     n_witnesses = checked(n_witnesses, "n_witnesses", Int(0))
-    return compare_samples(samples, pooled, descriptor, n_witnesses=n_witnesses, **settings)
+    return compare_samples(samples, pooled, descriptor, n_witnesses, statistic=statistic, **settings)
 
 
 def k_sample_test(
@@ -248,8 +261,8 @@ def compare_samples(
     samples: Sequence[Collection],
     pooled: dict[str, FloatArray],
     descriptor: GraphDescriptor,
-    *,
     n_witnesses: int = 5,
+    *,
     seed: int = 0,
     **settings: Any,
 ) -> PermutationTestResult:
@@ -330,12 +343,7 @@ def _keys(view: str, rows: PooledRows, statistic: str) -> list[tuple[str, int | 
 def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the values of all statistics for all weights, and by how much equal ones may differ by rounding.
 
-    Parameters
-    ----------
-    rows : PooledRows
-    statistic : "energy", "mmd" or "linear"
-    weights : array, shape (contrasts, N, divisions)
-        Each sums to 0 over the N graphs; values are summed over contrasts.
+    Weights, of shape (contrasts, N, divisions), sum to 0 over the N graphs; values are summed over contrasts.
 
     Examples
     --------
@@ -357,12 +365,12 @@ def pooled_statistics(rows: PooledRows, statistic: str, weights: FloatArray) -> 
     dtype: Any = np.float64 if N <= SINGLE_PRECISION else np.float32
     T = np.zeros((len(kernels), weights.shape[2]))
     contrasts = [np.ascontiguousarray(weight, dtype) for weight in weights]
-    distances = SquaredDistances(rows)
+    tiles = SquaredDistances(rows)
     for i in range(0, N, TILE):
         for j in range(i, N, TILE):
             some, others = slice(i, i + TILE), slice(j, j + TILE)
             both = 1 if i == j else 2  # the pairs (j, i) in addition to (i, j)
-            blocks = [squares.astype(dtype) for squares in distances.tile(some, others)]
+            blocks = [squares.astype(dtype) for squares in tiles.tile(some, others)]
             for number, kernel in enumerate(kernels):
                 block = kernel.function(blocks[kernel.space])
                 block -= dtype(kernel.level)
@@ -478,18 +486,9 @@ def combined_pvalue(
     squares of Gaussians, nearly). How well it fits does not matter to the level: the mean is compared with
     those of the permutations, which are computed in the same way.
 
-    Parameters
-    ----------
-    T : array, shape (statistics, 1 + B)
-        The observed value is in the first column.
-    rounding : array, shape (statistics,)
-        By how much values of T that are equal may differ.
-    weights : array, shape (statistics,)
-        In the mean.
-
-    Returns
-    -------
-    The combined statistic, its p-value, the p-value of each statistic, and which has the smallest.
+    T, of shape (statistics, 1 + B), has the observed values in the first column. Values that differ by at
+    most `rounding` are equal. Returns the combined statistic, its p-value, the p-value of each statistic, and
+    which has the smallest.
 
     Examples
     --------
@@ -523,3 +522,168 @@ def smallest_possible(sizes: Sequence[int], n_resamples: int, paired: bool = Fal
         ways = prod(comb(sum(sizes[: number + 1]), n) for number, n in enumerate(sizes))
     equal = 2 if paired or (len(sizes) == 2 and sizes[0] == sizes[1]) else 1
     return float(max(1 / (1 + n_resamples), min(equal / ways, 1.0)))
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value with its 95 % interval, and its value for two halves of the reference if that is known."""
+
+    value: float
+    low: float
+    high: float
+    baseline: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def wilson_score(successes: int, n: int) -> Score:
+    """Return a share with Wilson's interval."""
+    if n == 0:
+        return Score(float("nan"), 0.0, 1.0)
+    test = binomtest(successes, n)
+    low, high = test.proportion_ci(0.95, "wilson")
+    return Score(successes / n, float(low), float(high))
+
+
+def bootstrap_counts(n: int, resamples: int, random: np.random.Generator) -> FloatArray:
+    """Return how often each of n graphs is in each bootstrap sample, shape (n, resamples)."""
+    return random.multinomial(n, np.full(n, 1 / n), size=resamples).T.astype(np.float64)
+
+
+def percentile_score(value: float, resampled: FloatArray) -> Score:
+    """Return a value with the interval that contains it and 95 % of the resampled ones."""
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return Score(value, float(min(low, value)), float(max(high, value)))
+
+
+def energy_distance(D: Any, of_x: FloatArray, of_y: FloatArray) -> FloatArray:
+    """Return 2 mean d(x, y) - mean d(x, x') - mean d(y, y') for each column of counts, without bias.
+
+    D has distances, those of the first sample first; or -k for MMD^2 with a kernel k. The counts, of shapes
+    (m, resamples) and (n, resamples), are how often each graph occurs. Pairs of a graph with itself, or with
+    its own copy in a resample, do not count.
+    """
+    m = len(of_x)
+    between = np.einsum("ib,ib->b", of_x, D[:m, m:] @ of_y) / (of_x.sum(axis=0) * of_y.sum(axis=0))
+    return np.asarray(2 * between - _within(D[:m, :m], of_x) - _within(D[m:, m:], of_y))
+
+
+def _within(D: FloatArray, counts: FloatArray) -> FloatArray:
+    pairs = counts.sum(axis=0) ** 2 - (counts**2).sum(axis=0)
+    own = np.diagonal(D) @ counts**2
+    total = np.einsum("ib,ib->b", counts, D @ counts) - own
+    return np.asarray(np.divide(total, pairs, out=np.zeros_like(total), where=pairs > 0))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The energy distance 2 mean d(x, y) - mean d(x, x') - mean d(y, y'), estimated without bias.
+
+    Parameters
+    ----------
+    view : str
+        The view whose distances are compared.
+    value : float
+    low, high : float
+        95 % bootstrap interval over graphs.
+    feature_error : float
+        Standard error over features (jackknife).
+    share : float
+        The value over 2 mean d(x, y): 0 for equal distributions, 1 for two graphs n times each.
+    n : tuple of int
+        Graphs that were used.
+    """
+
+    view: str
+    value: float
+    low: float
+    high: float
+    feature_error: float
+    share: float
+    n: tuple[int, int]
+
+    def __str__(self) -> str:
+        bars = Score(self.value, self.low, self.high)
+        return (
+            f"energy distance ({self.view}): {bars}, +- {self.feature_error:.2g} over features; "
+            f"{100 * max(self.share, 0.0):.2g} % of the largest possible value"
+        )
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A graph that is typical of its sample, and how much nearer it is to its own than to the other."""
+
+    index: int
+    id: str
+    score: float
+
+
+def effect_of(view: str, Z: FloatArray, sizes: Sequence[int], paired: bool, seed: int) -> Effect:
+    """Return the energy distance of pooled vectors, with error bars; of a random subset if there are many."""
+    random = np.random.default_rng([seed, 2])
+    m, n = sizes
+    first = random.permutation(m)[:MOST]
+    second = first if paired else random.permutation(n)[:MOST]
+    X, Y = Z[first].astype(np.float64), Z[m + second].astype(np.float64)
+    X, Y = X - X.mean(axis=0), Y - X.mean(axis=0)  # distances stay, rounding gets less
+    both = np.concatenate([X, Y])
+    D = distances(both, both)
+    ones = np.ones((len(X), 1)), np.ones((len(Y), 1))
+    value = float(energy_distance(D, *ones)[0])
+    of_x = bootstrap_counts(len(X), BOOTSTRAPS, random)
+    of_y = of_x if paired else bootstrap_counts(len(Y), BOOTSTRAPS, random)
+    bars = percentile_score(value, energy_distance(D, of_x, of_y))
+    between = float(D[: len(X), len(X) :].mean())
+    return Effect(
+        view,
+        value,
+        bars.low,
+        bars.high,
+        _feature_error(both, D, ones),
+        value / (2 * between) if between > 0 else 0.0,
+        (len(X), len(Y)),
+    )
+
+
+def _feature_error(both: FloatArray, D: FloatArray, ones: tuple[FloatArray, FloatArray]) -> float:
+    """Return the jackknife error of the energy distance over groups of features, every G-th one in each."""
+    M = both.shape[1]
+    G = min(GROUPS, M)
+    values = []
+    for start in range(G):
+        group = both[:, start::G]
+        rest = np.maximum(D**2 - distances(group, group) ** 2, 0) * (M / max(M - group.shape[1], 1))
+        values.append(float(energy_distance(np.sqrt(rest), *ones)[0]))
+    return float(np.sqrt((G - 1) * np.var(values))) if G > 1 else float("nan")
+
+
+def witnesses(
+    space: FloatArray, labels: IntArray, order: IntArray, samples: Sequence[Collection], count: int
+) -> tuple[list[Witness], list[Witness]]:
+    """Return the graphs of each sample that are nearest to their own and farthest from the other.
+
+    The score is the mean distance to the other sample less that to the own one, less half the difference of
+    the means within the samples: its mean over a sample is half the energy distance. `space` has the rows of
+    the pooled sample, shuffled, `labels` the sample of each row and `order` its position in the pool.
+    """
+    sides = [np.flatnonzero(labels == side) for side in (0, 1)]
+    own = [_own_means(space[rows]) for rows in sides]
+    typical = []
+    for side in (0, 1):
+        rows, others = sides[side], sides[1 - side][:MOST]
+        score = distances(space[rows], space[others]).mean(axis=1) - own[side]
+        score += (own[side].mean() - own[1 - side].mean()) / 2
+        best = np.argsort(-score, kind="stable")[:count]
+        numbers, names = order[rows[best]] - side * len(samples[0]), samples[side].ids
+        pairs = zip(numbers.tolist(), score[best].tolist(), strict=True)
+        typical.append([Witness(number, names[number], value) for number, value in pairs])
+    return typical[0], typical[1]
+
+
+def _own_means(rows: FloatArray) -> FloatArray:
+    """Return the mean distance of each graph to the others of its sample."""
+    some = rows[:MOST]
+    count = np.full(len(rows), len(some)) - (np.arange(len(rows)) < len(some))  # not with itself
+    return np.asarray(distances(rows, some).sum(axis=1) / np.maximum(count, 1))

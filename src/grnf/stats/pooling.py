@@ -157,18 +157,10 @@ def joined(batches: Sequence[GraphBatch]) -> GraphBatch:
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
-    """Coordinates of a pooled sample along its principal axes, in order of variance.
+    """Coordinates (N, r) of a pooled sample along its principal axes, in order of variance.
 
-    Parameters
-    ----------
-    coordinates : array, shape (N, r)
-        Their distances are those of the vectors, up to rounding.
-    whitened : array, shape (N, p)
-        The first of them, divided by their standard deviations.
-    numbers : tuple of int
-        Numbers of whitened axes to test, ascending: p is the last.
-    plain : bool
-        Whether to test the coordinates too.
+    `whitened` (N, p) are the first of them, divided by their standard deviations. `numbers` of whitened axes
+    are tested, ascending up to p, and the coordinates too if `plain`.
     """
 
     coordinates: FloatArray
@@ -200,22 +192,18 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     if N <= M:
         vectors -= vectors.mean(axis=0)
         variances, sides = np.linalg.eigh(vectors @ vectors.T / N)
-        variances, sides = variances[::-1], sides[:, ::-1]
-        rank = _rank(variances, least, N)
-        return sides[:, :rank] * np.sqrt(N * variances[:rank]), variances[:rank]
-    mean, variances, axes = principal_axes(vectors)
-    rank = _rank(variances, least, M)
-    return (vectors - mean) @ axes[:, :rank], variances[:rank]
+        variances, axes = variances[::-1], sides[:, ::-1]
+    else:
+        mean, variances, axes = principal_axes(vectors)
+    floor = max(least, min(N, M) * float(np.finfo(np.float64).eps) * float(variances[0]))
+    rank = int((variances > floor).sum())
+    variances, axes = variances[:rank], axes[:, :rank]
+    return (axes * np.sqrt(N * variances) if N <= M else (vectors - mean) @ axes), variances
 
 
 def rounding_variance(vectors: FloatArray, unit: float) -> float:
     """Return the variance along an axis that rounding alone may make; `unit` is that of the last place."""
     return (ROUNDING * unit) ** 2 * float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)
-
-
-def _rank(variances: FloatArray, least: float, size: int) -> int:
-    floor = max(least, size * float(np.finfo(np.float64).eps) * float(variances[0]))
-    return int((variances > floor).sum())
 
 
 class _Factors(NamedTuple):

@@ -101,14 +101,8 @@ def entering_share(start: int, stop: int) -> float:
 def log_wealth(log_paid: FloatArray, log_entering: FloatArray, log_held: FloatArray) -> FloatArray:
     """Return the logarithm of the wealth in each bet after each p-value, shape (m, ..., K).
 
-    Parameters
-    ----------
-    log_paid : array, shape (m, ..., K)
-        log f_k(p_t).
-    log_entering : array, shape (m,)
-        log e_t; -inf if nothing enters.
-    log_held : array, shape (..., K)
-        The wealth in each bet before; -inf for none.
+    `log_paid` (m, ..., K) is log f_k(p_t), `log_entering` (m,) is log e_t, and `log_held` (..., K) is the
+    wealth in each bet before; -inf for none.
     """
     gained = np.cumsum(log_paid, axis=0)
     entered = log_entering.reshape(-1, *[1] * (log_paid.ndim - 1)) - np.log(log_paid.shape[-1])
@@ -116,11 +110,6 @@ def log_wealth(log_paid: FloatArray, log_entering: FloatArray, log_held: FloatAr
     deflated = entered - np.concatenate([np.zeros_like(gained[:1]), gained[:-1]])
     deflated[0] = np.logaddexp(deflated[0], log_held)
     return np.asarray(np.logaddexp.accumulate(deflated, axis=0) + gained)
-
-
-def total(log_wealth_of_bets: FloatArray) -> FloatArray:
-    """Return the logarithm of the wealth in all bets together: the sum over the last axis."""
-    return np.asarray(np.logaddexp.reduce(log_wealth_of_bets, axis=-1))
 
 
 def likely_interval(log_weight: FloatArray, confidence: float) -> tuple[int, int, int]:
@@ -139,23 +128,10 @@ def likely_interval(log_weight: FloatArray, confidence: float) -> tuple[int, int
 
 @dataclass(eq=False)
 class Strategy:
-    """Bets on some scores of the graphs after the first `start`, up to graph `stop`.
+    """Bets on J scores of the graphs after the first `start`, up to graph `stop`.
 
-    Parameters
-    ----------
-    start, stop : int
-    directions : array, shape (4 + d, J)
-        The scores are rows @ directions.
-    names : list of str
-    log_weights : array, shape (J,)
-    both_sides : bool
-        Bet on small scores too.
-    calibration : array, shape (n, J)
-        Held-out scores, each column sorted.
-    log_held : array, shape (J, K)
-        Logarithms of the wealth in each bet.
-    enters_until : int
-        Graphs up to which wealth enters.
+    The scores are rows @ directions; `calibration` has those of held-out graphs, each column sorted. Wealth
+    enters up to graph `enters_until`, and `log_held` (J, K) is the logarithm of the wealth in each bet.
     """
 
     start: int
@@ -179,22 +155,14 @@ class Strategy:
         p = online_pvalues(self.calibration, self.scores(rows), ties, earlier)
         wealth = log_wealth(log_payoffs(p, self.both_sides), log_entering, self.log_held)
         self.log_held = wealth[-1]
-        return self.log_weights + total(wealth)
+        return self.log_weights + np.logaddexp.reduce(wealth, axis=-1)
 
     def located(self, kind: int, rows: FloatArray, confidence: float) -> tuple[int, int, int, FloatArray]:
         """Return the most likely first row after a change, an interval of rows, and the gain of each row.
 
         Each start s has the same prior probability, and so has each bet: the weight of s is the mean over
         bets of the root of the product of payoffs from s to the last row. Ranks are among held-out graphs
-        alone, which no change reaches.
-
-        Parameters
-        ----------
-        kind : int
-            The score that raised the alarm.
-        rows : array, shape (m, 4 + d)
-            Scores of the last graphs up to the alarm.
-        confidence : float
+        alone, which no change reaches. `kind` is the score that raised the alarm, after the last row.
         """
         scores, held_out = self.scores(rows)[:, kind], self.calibration[:, kind]
         above = len(held_out) - np.searchsorted(held_out, scores, side="right")
@@ -207,20 +175,10 @@ class Strategy:
 
 @dataclass(eq=False)
 class Strategies:
-    """All strategies of a stream, and the rows of scores that they still need.
+    """All strategies of a stream, and the rows of scores of the last graphs, which they still need.
 
-    Parameters
-    ----------
-    calibration : array, shape (n, 4 + d)
-        Scores of the held-out graphs.
-    seed : int
-        Of the random numbers that break ties.
-    whole : bool
-        Wealth that enters sums to 1 (for `alpha`), or is 1 with every graph (for `mean_time`).
-    rows : array, shape (m, 4 + d)
-        Scores of the last graphs.
-    count : int
-        Graphs of the stream.
+    `calibration` has the scores of the held-out graphs. Wealth that enters sums to 1 if `whole` (for
+    `alpha`), or is 1 with every graph (for `mean_time`). `seed` is for random numbers that break ties.
     """
 
     calibration: FloatArray
@@ -242,12 +200,7 @@ class Strategies:
     def advance(self, rows: FloatArray) -> tuple[FloatArray, list[tuple[Strategy, int]]]:
         """Bet on more graphs.
 
-        Returns
-        -------
-        evidence : array, shape (n,)
-            After each graph the largest log w M of all strategies.
-        by : list of (Strategy, int)
-            The strategy that has it, and which of its scores.
+        Returns the largest log w M of all strategies after each graph, the strategy, and which of its scores.
         """
         if not len(rows):
             return np.zeros(0), []
