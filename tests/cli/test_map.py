@@ -13,7 +13,7 @@ MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
 
 def test_map_of_a_benchmark_set(call, tu, tmp_path):
     page = tmp_path / "map.html"
-    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>")
+    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>", "--layout", "pca")
     assert done.returncode == 0, done.stderr
     assert f"{page}: 25 graphs" in done.stdout
     assert page.as_uri() in done.stdout
@@ -29,7 +29,7 @@ def test_columns_of_a_table_are_colors(call, tmp_path):
     require("rdkit")
     page = tmp_path / "map.html"
     options = "--id-column", "name", "--color", "target", "--on-error", "skip"
-    done = call("map", MOLECULES, "-o", page, "-m", 32, *options, "--json")
+    done = call("map", MOLECULES, "-o", page, "-m", 32, "--layout", "pca", *options, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["graphs"] + answer["left_out"] == 21
@@ -56,7 +56,8 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
 
 
 def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
-    done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, "--save-layout", tmp_path / "a.npz")
+    layout = "--layout", "pca", "--save-layout", tmp_path / "a.npz"
+    done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, *layout)
     assert done.returncode == 0, done.stderr
     done = call("map", tu, "-o", tmp_path / "b.html", "--onto", tmp_path / "a.npz", "--json")
     assert done.returncode == 0, done.stderr

@@ -35,6 +35,10 @@ def test_index_and_search(call, made, tu, tmp_path):
     done = call("search", made, tu, "--radius", 0, "-o", tmp_path / "hits.json", "--json")
     assert json.loads(done.stdout)["queries"] == 25
     assert len(json.loads((tmp_path / "hits.json").read_text())) >= 25
+    pq = require("pyarrow.parquet")
+    assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
+    table = pq.read_table(tmp_path / "hits.parquet")
+    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
 
 
 def test_certified(call, made, tu):
@@ -71,13 +75,6 @@ def test_vectors(call, tmp_path):
     assert [line["id"] for line in lines] == [str(row) for row in range(50)]
     done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "--confidence", 0.9)
     assert (done.returncode, "intervals are about d_P" in done.stderr) == (1, True)
-
-
-def test_parquet(call, made, tu, tmp_path):
-    pq = require("pyarrow.parquet")
-    assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
-    table = pq.read_table(tmp_path / "hits.parquet")
-    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
 
 
 TRIANGLE, PATH, TURNED = "Bw", "Bg", "BW"

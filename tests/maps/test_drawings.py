@@ -123,15 +123,8 @@ def test_the_page_holds_what_was_drawn():
     reader = Reader(parts_of(made.html())["g0"])
     found = [reader.take(kind, 30) for kind in (np.uint8, np.uint16, np.uint16)]
     N, E = int(found[1].sum()), int(found[2].sum())
-    for kind, count in [
-        (np.uint16, N),
-        (np.uint16, N),
-        (np.uint8, N),
-        (np.uint16, E),
-        (np.uint16, E),
-        (np.uint8, E),
-    ]:
-        found.append(reader.take(kind, count))
+    for letters, count in (("HHB", N), ("HHB", E)):
+        found += [reader.take(np.dtype(letter), count) for letter in letters]
     assert reader.done()
     for ours, theirs in zip(found, made.drawings.block(0, 30), strict=True):
         assert np.array_equal(ours, theirs)

@@ -64,43 +64,33 @@ def test_changes_go_to_the_folder(saved):
     assert named == {*json.loads((path / "index.json").read_text())["files"], "index.json"}
 
 
-def test_a_crash_before_the_head_leaves_the_old_index(saved, monkeypatch):
+def crash(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_crash_before_the_head_leaves_the_old_index_or_nothing(saved, tmp_path, monkeypatch):
     index, path = saved
     old = GraphIndex.load(path)
     index.add(GRAPHS[20:], [f"new {i}" for i in range(20)])
-
-    def crash(*_):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("grnf.search.segments.write_json", crash)
-    with pytest.raises(KeyboardInterrupt):
-        index.save(path)
+    for unsaved, target in ((index, path), (GraphIndex().add(np.eye(3)), tmp_path / "other")):
+        with pytest.raises(KeyboardInterrupt):
+            unsaved.save(target)
     monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [path]
     same(old, GraphIndex.load(path, verify=True))
-    index.save(path)  # and once more, where half of it lies
+    index.save(path)  # again, with the files of the first attempt
     assert len(GraphIndex.load(path, verify=True)) == 40
 
 
-def test_a_crash_of_the_first_save_leaves_nothing(tmp_path, monkeypatch):
-    def crash(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("grnf.search.segments.write_json", crash)
-    with pytest.raises(KeyboardInterrupt):
-        GraphIndex().add(np.eye(3)).save(tmp_path / "index")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_another_folder_is_not_written_over(saved, tmp_path):
-    _, path = saved
-    with pytest.raises(FileExistsError, match="exists already"):
-        GraphIndex().add(np.eye(3)).save(path)
-
-
-def test_a_copy_goes_to_another_folder(saved, tmp_path):
+def test_a_copy_goes_to_another_folder_and_overwrites_none(saved, tmp_path):
     index, path = saved
     GraphIndex.load(path).save(tmp_path / "copy")
     same(index, GraphIndex.load(tmp_path / "copy", verify=True))
+    with pytest.raises(FileExistsError, match="exists already"):
+        GraphIndex().add(np.eye(3)).save(path)
+    with pytest.raises(GraphError, match="empty"):
+        GraphIndex().save(tmp_path / "empty")
 
 
 @pytest.mark.parametrize("file", ["rows.npy", "sketch.npy", "ids_text.npy", "graphs.jsonl"])
@@ -154,11 +144,6 @@ def test_vectors_alone_need_a_transformer_for_graphs(tmp_path):
         GraphIndex.load(tmp_path / "index").search(GRAPHS[:1])
     again = GraphIndex.load(tmp_path / "index", transformer=grnf)
     assert again.search(GRAPHS[3:4], n_neighbors=1).ids == [["3"]]
-
-
-def test_an_empty_index_is_not_saved(tmp_path):
-    with pytest.raises(GraphError, match="empty"):
-        GraphIndex().save(tmp_path / "index")
 
 
 def test_two_writers_do_not_lose_what_the_other_wrote(saved):

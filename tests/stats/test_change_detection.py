@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -91,11 +92,7 @@ def test_pieces_make_no_difference(monkeypatch):
     found = [parts.update(piece) for piece in np.split(Z[60:], [1, 2, 600, 650, 1000, 1299])]
     assert np.concatenate([piece.evidence for piece in found]) == pytest.approx(update.evidence, abs=1e-6)
     (alarm,) = [piece.alarm for piece in found if piece.alarm is not None]
-    assert (alarm.graph, alarm.change, alarm.interval) == (
-        update.alarm.graph,
-        update.alarm.change,
-        update.alarm.interval,
-    )
+    assert alarm == replace(update.alarm, evidence=alarm.evidence, contributions=alarm.contributions)
 
 
 @pytest.mark.parametrize("before", [0, 3, 130, 1500])
@@ -135,13 +132,6 @@ def test_graphs_and_their_state(tmp_path):
         detector.set_params(on_error="raise").update(["no graph"])
 
 
-def test_graphs_with_other_columns():
-    coloured = [Graph(3, [(0, 1)], np.full((3, 2), float(i))) for i in range(20)]
-    detector = detector_of(GRNF(16, random_state=0), n_neighbors=2).fit(coloured)
-    with pytest.raises(GraphError, match="the stream, graph 0: "):
-        detector.update([Graph(3, [(0, 1)], np.zeros((3, 1)))])
-
-
 def test_a_constant_reference():
     """No graph differs: no alarm, whatever breaks the ties; one that does is strange at once."""
     detector = detector_of().fit(np.ones((40, 5)))
@@ -150,44 +140,38 @@ def test_a_constant_reference():
 
 
 @pytest.mark.parametrize(
-    ("reference", "what"),
+    ("reference", "settings", "what"),
     [
-        (np.zeros((0, 3)), "empty"),
-        (np.ones((1, 3)), "the reference has 1 graphs"),
-        (normal(0, 9), "Give 10 or more graphs, or a smaller n_neighbors"),
-        (np.full((20, 3), np.nan), "the reference, graph 0: .* NaN"),
-        (np.where(np.arange(20)[:, None] == 7, np.inf, 1.0), "the reference, graph 7: "),
-        ([], "empty"),
+        (np.zeros((0, 3)), {}, "empty"),
+        (np.ones((1, 3)), {}, "the reference has 1 graphs"),
+        (normal(0, 9), {}, "Give 10 or more graphs, or a smaller n_neighbors"),
+        (np.where(np.arange(20)[:, None] == 7, np.inf, 1.0), {}, "the reference, graph 7: .* NaN"),
+        ([], {}, "empty"),
+        *(
+            (normal(0, 30), wrong, f"ChangeDetector: {next(iter(wrong))} must be")
+            for wrong in ({"alpha": 0}, {"alpha": 1}, {"mean_time": -1}, {"n_axes": 0}, {"on_error": "nan"})
+        ),
     ],
 )
-def test_references_that_are_refused(reference, what):
-    with pytest.raises(GraphError, match=what):
-        detector_of().fit(reference)
+def test_references_and_parameters_that_are_refused(reference, settings, what):
+    with pytest.raises(ValueError, match=what):
+        detector_of(**settings).fit(reference)
 
 
 def test_streams_that_are_refused():
     detector = detector_of().fit(normal(0, 30))
-    for stream, what in (
-        (np.zeros((0, 6)), "empty"),
-        (normal(0, 3, d=5), "length 5, and the reference has length 6"),
-        (np.full((2, 6), np.nan), "the stream, graph 0: .* NaN"),
-        ([Graph(2, [(0, 1)])], "Give vectors, or a transformer"),
+    for stream, ids, what in (
+        (np.zeros((0, 6)), None, "empty"),
+        (normal(0, 3, d=5), None, "length 5, and the reference has length 6"),
+        (np.full((2, 6), np.nan), None, "the stream, graph 0: .* NaN"),
+        ([Graph(2, [(0, 1)])], None, "Give vectors, or a transformer"),
+        (normal(0, 3), ["a", "b"], "2 ids for 3"),
     ):
         with pytest.raises(GraphError, match=what):
-            detector.update(stream)
-    with pytest.raises(GraphError, match="2 ids for 3"):
-        detector.update(normal(0, 3), ids=["a", "b"])
+            detector.update(stream, ids=ids)
     assert detector.n_seen_ == 0
     update = detector.set_params(on_error="skip").update(np.array([[np.nan] * 6, [0.0] * 6]))
     assert (update.graphs.tolist(), [row for row, _ in update.errors]) == ([1], [0])
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"alpha": 0}, {"alpha": 1}, {"mean_time": -1}, {"n_axes": 0}, {"on_error": "nan"}]
-)
-def test_wrong_parameters(wrong):
-    with pytest.raises(ValueError, match=f"ChangeDetector: {next(iter(wrong))} must be"):
-        detector_of(**wrong).fit(normal(0, 30))
 
 
 def test_conventions():

@@ -155,7 +155,7 @@ class Strategy:
         p = online_pvalues(self.calibration, self.scores(rows), ties, earlier)
         wealth = log_wealth(log_payoffs(p, self.both_sides), log_entering, self.log_held)
         self.log_held = wealth[-1]
-        return self.log_weights + np.logaddexp.reduce(wealth, axis=-1)
+        return np.asarray(self.log_weights + np.logaddexp.reduce(wealth, axis=-1))
 
     def located(self, kind: int, rows: FloatArray, confidence: float) -> tuple[int, int, int, FloatArray]:
         """Return the most likely first row after a change, an interval of rows, and the gain of each row.
