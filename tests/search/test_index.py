@@ -196,7 +196,7 @@ Z = np.eye(3)
         (lambda: GraphIndex(keep_graphs=True).add(Z), "needs graphs, got vectors"),
         (lambda: GraphIndex().add(Z).search(Z, confidence=0.9), "intervals are about d_P"),
         (lambda: GraphIndex().add(Z).search(Z, n_neighbors=0), "n_neighbors must be an integer >= 1"),
-        (lambda: GraphIndex().add(Z).kneighbors(Z, 4), "n_neighbors must be at most the number of graphs, 3"),
+        (lambda: GraphIndex().add(Z).kneighbors(Z, 4), "n_neighbors must be at most 3"),
         (lambda: GraphIndex().add(Z).within(Z, -1.0), "radius must be a number >= 0"),
         (lambda: GraphIndex(space="round"), "space must be 'plain' or 'whitened'"),
         (

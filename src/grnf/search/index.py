@@ -227,9 +227,7 @@ class GraphIndex:
                [2]])
         """
         if checked(n_neighbors, "n_neighbors", Int(1)) > len(self) > 0:
-            raise ValueError(
-                f"n_neighbors must be at most the number of graphs, {len(self)}; got {n_neighbors}"
-            )
+            raise ValueError(f"n_neighbors must be at most {len(self)} (graphs); got {n_neighbors}")
         hits = self.search(X, n_neighbors)
         rows = np.array(hits.rows)
         return (np.array(hits.distances), rows) if return_distance else rows
@@ -355,25 +353,23 @@ class GraphIndex:
         return queries
 
     def _hits(
-        self,
-        queries: Collection,
-        neighbors: list[Neighbors],
-        others: bool,
-        confidence: float | None,
-        most: int | None,
+        self, queries: Collection, neighbors: list[Neighbors], others: bool, level: float | None, most: Any
     ) -> Hits:
         ids, rows, distances, intervals = [], [], [], []
         for query, z, (positions, far) in zip(queries.ids, queries.vectors, neighbors, strict=True):
             names, numbers = self._segments.names_and_numbers(positions)
-            keep = [i for i, name in enumerate(names) if not (others and name == query)][:most]
-            ids.append([names[i] for i in keep])
-            rows.append(numbers[keep])
-            distances.append(far[keep])
-            if confidence is not None:
-                estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions[keep])
-                ends = [estimate.interval(1 - confidence) for estimate in estimates]
+            if others:
+                keep = [i for i, name in enumerate(names) if name != query][:most]
+                names, numbers = [names[i] for i in keep], numbers[keep]
+                positions, far = positions[keep], far[keep]
+            ids.append(names)
+            rows.append(numbers)
+            distances.append(far)
+            if level is not None:
+                estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions)
+                ends = [estimate.interval(1 - level) for estimate in estimates]
                 intervals.append(np.array(ends).reshape(-1, 2))
-        return Hits(queries.ids, ids, rows, distances, None if confidence is None else intervals)
+        return Hits(queries.ids, ids, rows, distances, None if level is None else intervals)
 
     def _precision(self) -> dict[str, Any]:
         """Return the properties of the features that intervals need."""

@@ -75,7 +75,11 @@ class Sketcher:
         """Return the sum of e(x) over vectors of these lengths."""
         M = len(self.center)
         each = SINGLE * (1 + 2.0**-20) + 16 * M * self.width * DOUBLE
-        return float(each * (sum(norms) + len(norms) * np.linalg.norm(self.center)) * (1 + 2.0**-20))
+        return float(each * (sum(norms) + len(norms) * self._center_norm) * (1 + 2.0**-20))
+
+    @cached_property
+    def _center_norm(self) -> float:
+        return float(np.linalg.norm(self.center))
 
     def __call__(self, X: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Return the sketches of rows, shape (n, d)."""

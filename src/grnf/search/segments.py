@@ -288,8 +288,8 @@ class Segments:
         names, numbers = np.empty(len(positions), dtype=object), np.empty(len(positions), np.int64)
         for segment, offset in self._offsets():
             own = np.flatnonzero((positions >= offset) & (positions < offset + len(segment)))
-            names[own] = segment.ids.at(positions[own] - offset)
-            numbers[own] = segment.numbers[positions[own] - offset]
+            local = positions[own] - offset
+            names[own], numbers[own] = segment.ids.at(local), segment.numbers[local]
         return names.tolist(), numbers
 
     def row(self, position: int) -> FloatArray:
@@ -310,11 +310,10 @@ class Segments:
         scan: Any = nearest  # compiled: mypy sees it without its arguments
 
         def search(row: FloatArray) -> tuple[Any, ...]:
-            heap = np.full(n_neighbors, np.inf), *np.empty((2, n_neighbors), np.int64)
+            heap = np.full(n_neighbors, np.inf), np.empty(n_neighbors, int), np.empty(n_neighbors, int)
             for segment, offset in self._offsets():
                 scan(*segment.scan_arguments(row), offset, heap)
-            used = heap[0] < np.inf
-            return tuple(array[used] for array in heap)
+            return heap
 
         return _each(rows, search, n_jobs)
 
@@ -341,7 +340,7 @@ def _each(
 
     def fill(query: int) -> None:
         squares, numbers, positions = search(double[query])
-        order = np.lexsort((numbers, squares))
+        order = np.lexsort((numbers, squares))[: np.count_nonzero(squares < np.inf)]
         results[query] = positions[order], np.sqrt(squares[order])
 
     run([partial(fill, query) for query in range(len(double))], n_workers(n_jobs))
