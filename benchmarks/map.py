@@ -25,7 +25,7 @@ from measure import DATA, compare, store
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import grnf
 from grnf.datasets import make_sbm
-from grnf.maps.springs import spring_positions
+from grnf.maps.drawings import spring_positions
 from map_pages import large_map, meta_of
 
 SECONDS = 4
@@ -112,7 +112,7 @@ def springs():
 def main():
     from playwright.sync_api import sync_playwright
 
-    pages = {1_000: grnf.map(molecules(1_000)).html()}
+    pages = {1_000: grnf.map_graphs(molecules(1_000), random_state=0).html()}
     for name in sys.argv[1:]:
         html = Path(name).read_text(encoding="utf-8")
         pages[meta_of(html)["n"]] = html

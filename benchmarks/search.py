@@ -45,7 +45,7 @@ def own_index(Z, folder):
     memory, building = timed(peak_memory, lambda: made.add(Z))
     _, saving = timed(made.save, folder)
     made = None
-    opened, opening = timed(GraphIndex.open, folder)
+    opened, opening = timed(GraphIndex.load, folder)
     disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     about = {
         "build_seconds": round(building, 1),

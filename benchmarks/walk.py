@@ -31,7 +31,7 @@ def two_sample_test():
     from grnf.stats import two_sample_test
 
     cycles, paths = ([make(n % 4 + 3) for n in range(8)] for make in (nx.cycle_graph, nx.path_graph))
-    two_sample_test(cycles, paths, n_components=8, permutations=19)
+    two_sample_test(cycles, paths, n_components=8, n_resamples=19, random_state=0)
 
 
 def embed():

@@ -13,7 +13,7 @@ from grnf.search import GraphIndex
 
 graphs = [nx.powerlaw_cluster_graph(14, 2, p, seed=seed) for seed in range(40) for p in (0.1, 0.9)]
 index = GraphIndex(GRNF(4096, orders={1: 0.3, 2: 0.3, 3: 0.4}, random_state=0), keep_graphs=True).add(graphs)
-hits = index.search(graphs[:1], k=4, interval=0.05)
+hits = index.search(graphs[:1], n_neighbors=4, confidence=0.95)
 
 # %%
 # The first graph is the query itself. Below each graph are the distance and its 95 % interval.

@@ -77,7 +77,7 @@ def measure(batch, y, width, count):
                 detector = GRNFOutlierDetector(**parameters).fit(Z[shown])
                 scores[name].append(roc_auc_score(truth, -detector.score_samples(Z[judged])))
                 if name == next(iter(OURS)):
-                    level.append((detector.p_values(Z[judged][truth == 0]) <= 0.05).mean())
+                    level.append((detector.pvalues(Z[judged][truth == 0]) <= 0.05).mean())
             for name, peer in PEERS.items():
                 model = make_pipeline(StandardScaler(), peer).fit(simple[shown])
                 scores[name].append(roc_auc_score(truth, -model.score_samples(simple[judged])))

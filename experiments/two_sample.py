@@ -13,10 +13,9 @@ from experiments.two_sample_sets import SHARES, families, rewired_pools
 from grnf import Graph
 from grnf.datasets import make_sbm
 from grnf.stats import GraphDescriptor
-from grnf.stats.evaluate import in_space
+from grnf.stats.evaluation import in_space, sample_distances
+from grnf.stats.permutation_tests import compare_samples, permutation_test
 from grnf.stats.pooling import pooled_views
-from grnf.stats.scores import sample_distances
-from grnf.stats.two_sample import PooledTest, pooled_test
 
 TITLE = "Level and power of the two-sample test"
 ABOUT = (
@@ -103,9 +102,9 @@ def rejected(vectors, unchanged, changed, share, n, draws, seed=None):
             stacked = {view: Z[np.concatenate([first, second])] for view, Z in views.items()}
             only = frozenset({"plain", "size", "patterns"} if name == OURS else ())
             made = SimpleNamespace(axes_only_=only)
-            test = PooledTest(stacked, (n, n), made, permutations=permutations, random_state=number, **how)
+            result, *_ = permutation_test(stacked, (n, n), made, n_resamples=permutations, seed=number, **how)
             seconds[name] += time.process_time() - start
-            found[name] += test.found["p_value"] <= 0.05
+            found[name] += result.pvalue <= 0.05
     return {
         "draws": draws,
         "draws_of_peers": of_peers,
@@ -186,7 +185,7 @@ def speed(found, quick):
         descriptor = GraphDescriptor(random_state=0)
         samples, pooled = pooled_views([graphs[:n], graphs[n:]], ["X", "Y"], descriptor)
         start = time.process_time()
-        pooled_test(samples, pooled, descriptor)
+        compare_samples(samples, pooled, descriptor)
         return {"n": n, "permutations": 999, "seconds": {OURS: time.process_time() - start}}
 
     found.once(("SBM", "speed", 0.0, 1000), measure)

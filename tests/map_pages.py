@@ -4,13 +4,17 @@ import base64
 import gzip
 import json
 import re
+from functools import partial
 
 import numpy as np
 
+import grnf
 from grnf.maps import GraphMap
-from grnf.maps.columns import Column, make_column
 from grnf.maps.drawings import Drawings
-from grnf.maps.neighbors import Nearest
+from grnf.maps.layout import Nearest
+from grnf.maps.point_columns import Column, make_column
+
+map_graphs = partial(grnf.map_graphs, random_state=0)
 
 
 def parts_of(html):
@@ -81,7 +85,7 @@ def large_map(n, ids=None, title="Many"):
         why_no_marks="Not marked.",
         about=["Made for a test."],
         color="label",
-        delta=0.05,
+        confidence=0.95,
         vectors=np.zeros((n, 1)),
         transformer=None,
         space="plain",

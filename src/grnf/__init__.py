@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
-    from grnf.maps import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
-
+    from grnf.maps import map_graphs
 
 __all__ = [
     "GRNF",
@@ -40,6 +39,7 @@ __all__ = [
     "io",
     "law",
     "lifts",
+    "map_graphs",
     "maps",
     "metric",
     "nn",
@@ -63,11 +63,9 @@ _HOMES = {
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
-    "map": "grnf.maps",
+    "map_graphs": "grnf.maps",
     "null_graph": "grnf.graphs",
 }
-_NAMES = {"map": "map_graphs"}
-"""Names that are others at home: one of Python's own is not written over in a module."""
 _MODULES = (
     *("basis", "datasets", "io", "law", "lifts", "maps", "metric", "nn", "scale", "search", "stats"),
     "testing",
@@ -78,7 +76,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"grnf.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), _NAMES.get(name, name))
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'grnf' has no attribute {name!r}")
 
 

@@ -162,7 +162,7 @@ def test_demo(tmp_path):
         distances = results[name]["distances"]
         assert distances["permuted copy"] < 1e-4
         assert distances["same class"] < distances["different classes"]
-        assert results[name]["test"]["p_value"] < 0.05
+        assert results[name]["test"]["pvalue"] < 0.05
         assert len(results[name]["accuracy"]) == 3
 
 

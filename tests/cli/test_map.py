@@ -13,7 +13,7 @@ MOLECULES = Path(__file__).parents[1] / "data" / "molecules.csv"
 
 def test_map_of_a_benchmark_set(call, tu, tmp_path):
     page = tmp_path / "map.html"
-    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>")
+    done = call("map", tu, "-o", page, "-m", 32, "-k", 3, "--title", "A <set>", "--layout", "pca")
     assert done.returncode == 0, done.stderr
     assert f"{page}: 25 graphs" in done.stdout
     assert page.as_uri() in done.stdout
@@ -25,24 +25,11 @@ def test_map_of_a_benchmark_set(call, tu, tmp_path):
     assert (again.returncode, "--force" in again.stderr) == (1, True)
 
 
-def test_columns_of_a_table_are_colours(call, tmp_path):
+def test_columns_of_a_table_are_colors(call, tmp_path):
     require("rdkit")
     page = tmp_path / "map.html"
-    done = call(
-        "map",
-        MOLECULES,
-        "-o",
-        page,
-        "--id-column",
-        "name",
-        "-m",
-        32,
-        "--color",
-        "target",
-        "--on-error",
-        "skip",
-        "--json",
-    )
+    options = "--id-column", "name", "--color", "target", "--on-error", "skip"
+    done = call("map", MOLECULES, "-o", page, "-m", 32, "--layout", "pca", *options, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["graphs"] + answer["left_out"] == 21
@@ -69,7 +56,8 @@ def test_bad_molecules_stop_or_are_told(call, tmp_path):
 
 
 def test_new_graphs_on_a_saved_map(call, tu, tmp_path):
-    done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, "--save-layout", tmp_path / "a.npz")
+    layout = "--layout", "pca", "--save-layout", tmp_path / "a.npz"
+    done = call("map", tu, "-o", tmp_path / "a.html", "-m", 32, *layout)
     assert done.returncode == 0, done.stderr
     done = call("map", tu, "-o", tmp_path / "b.html", "--onto", tmp_path / "a.npz", "--json")
     assert done.returncode == 0, done.stderr
@@ -91,7 +79,7 @@ def test_no_graphs_make_an_empty_map(call, tmp_path):
     [
         (["-o", "map.png"], "must end in .html"),
         (["-o", "map.html", "--save-layout", "map.html"], "must end in .npz"),
-        (["-o", "map.html", "--delta", "2"], "between 0 and 1"),
+        (["-o", "map.html", "--confidence", "2"], "between 0 and 1"),
         (["-o", "map.html", "--keep", "x"], "--keep"),
     ],
 )

@@ -57,7 +57,7 @@ def test_an_alarm(call, graphs):
     assert [row["graph"] for row in rows] == list(range(N_USUAL + N_OTHER))
     assert alarm["graph"] >= N_USUAL
     assert alarm["interval"][0] <= N_USUAL <= alarm["interval"][1]
-    assert alarm["drivers"]
+    assert alarm["contributions"]
     assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
     assert rows[alarm["graph"]]["alarm"]
     assert "65 graphs, 1 alarms" in done.stderr
@@ -82,6 +82,7 @@ def test_what_to_do_after_an_alarm(call, graphs, tmp_path):
     assert alarm["threshold"] == pytest.approx(np.log(2000))
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_step_loses_and_repeats_nothing(call, graphs, tmp_path, monkeypatch):
     """Killed after lines were written and before the state was kept, each time."""
     files = graphs / "usual.s6", graphs / "stream.s6"
@@ -118,6 +119,7 @@ def test_a_run_that_ends_before_its_first_graph_is_resumed(call, graphs, tmp_pat
         assert [row["graph"] for row in rows] == list(range(count))
 
 
+@pytest.mark.slow
 def test_killed_while_it_follows_a_file(graphs, tmp_path):
     lines = (graphs / "stream.s6").read_bytes().splitlines(keepends=True)
     growing, out = tmp_path / "growing.s6", tmp_path / "out.jsonl"

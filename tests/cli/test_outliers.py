@@ -23,11 +23,11 @@ def rows(text):
 
 def test_beside_a_reference(call, vectors):
     files = vectors / "new.npy", "--reference", vectors / "usual.npy"
-    done = call("outliers", *files, "-o", vectors / "judged.csv", "--fdr", 0.2)
+    done = call("outliers", *files, "-o", vectors / "scores.csv", "--fdr", 0.2)
     assert done.returncode == 0, done.stderr
     assert "46 graphs" in done.stdout
-    found = rows((vectors / "judged.csv").read_text())
-    assert list(found[0]) == ["id", "score", "p_value", "adjusted", "outlier", "nearest", "distance"]
+    found = rows((vectors / "scores.csv").read_text())
+    assert list(found[0]) == ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
     assert {row["id"] for row in found if row["outlier"] == "True"} >= {str(i) for i in range(40, 46)}
     assert all(0 <= int(row["nearest"]) < 300 for row in found)
     done = call("outliers", *files, "--json", "--only-outliers", "--fdr", 0.2)
@@ -41,13 +41,8 @@ def test_parquet(call, vectors):
     )
     assert done.returncode == 0, done.stderr
     table = pq.read_table(vectors / "o.parquet")
-    assert [str(kind) for kind in table.schema.types] == [
-        "string",
-        *["double"] * 3,
-        "bool",
-        "string",
-        "double",
-    ]
+    kinds = ["string", *["double"] * 3, "bool", "string", "double"]
+    assert [str(kind) for kind in table.schema.types] == kinds
 
 
 def test_graphs_among_themselves(call, tu, tmp_path):
@@ -57,18 +52,14 @@ def test_graphs_among_themselves(call, tu, tmp_path):
     assert json.loads(done.stdout) == {"output": str(tmp_path / "o.json"), "graphs": 25, "outliers": 2}
     found = json.loads((tmp_path / "o.json").read_text())
     assert all(row["nearest"] != row["id"] for row in found)
-    assert all(0 < row["p_value"] <= 1 for row in found)
+    assert all(0 < row["pvalue"] <= 1 for row in found)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "what"),
     [
         (["new.npy", "--fdr", "1.5"], 2, "between 0 and 1"),
-        (
-            ["new.npy", "--reference", "usual.npy", "--contamination", "0.1"],
-            2,
-            "cannot be combined",
-        ),
+        (["new.npy", "--reference", "usual.npy", "--contamination", "0.1"], 2, "cannot be combined"),
         (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
         (["one.npy", "--reference", "one.npy"], 1, "1 graph that can be used"),
         (["new.npy", "-k", "200"], 1, "smaller n_neighbors"),

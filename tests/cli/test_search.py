@@ -23,7 +23,7 @@ def made(call, tu, tmp_path):
 
 
 def test_index_and_search(call, made, tu, tmp_path):
-    done = call("search", made, tu, "-k", 3, "--interval", 0.1, "-o", tmp_path / "hits.csv")
+    done = call("search", made, tu, "-k", 3, "--confidence", 0.9, "-o", tmp_path / "hits.csv")
     assert done.returncode == 0, done.stderr
     assert "25 queries, 75 hits" in done.stdout
     found = rows(tmp_path / "hits.csv")
@@ -35,10 +35,14 @@ def test_index_and_search(call, made, tu, tmp_path):
     done = call("search", made, tu, "--radius", 0, "-o", tmp_path / "hits.json", "--json")
     assert json.loads(done.stdout)["queries"] == 25
     assert len(json.loads((tmp_path / "hits.json").read_text())) >= 25
+    pq = require("pyarrow.parquet")
+    assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
+    table = pq.read_table(tmp_path / "hits.parquet")
+    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
 
 
 def test_certified(call, made, tu):
-    done = call("search", made, tu, "-k", 30, "--certified", 0.1)
+    done = call("search", made, tu, "-k", 30, "--certified", 0.9)
     assert done.returncode == 0, done.stderr
     lines = list(csv.DictReader(done.stdout.splitlines()))
     assert len(lines) == 25 * 25
@@ -69,15 +73,8 @@ def test_vectors(call, tmp_path):
     done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "-k", 1)
     lines = list(csv.DictReader(done.stdout.splitlines()))
     assert [line["id"] for line in lines] == [str(row) for row in range(50)]
-    done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "--interval", 0.1)
+    done = call("search", tmp_path / "z.index", tmp_path / "z.npy", "--confidence", 0.9)
     assert (done.returncode, "intervals are about d_P" in done.stderr) == (1, True)
-
-
-def test_parquet(call, made, tu, tmp_path):
-    pq = require("pyarrow.parquet")
-    assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
-    table = pq.read_table(tmp_path / "hits.parquet")
-    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
 
 
 TRIANGLE, PATH, TURNED = "Bw", "Bg", "BW"
@@ -92,7 +89,7 @@ def test_dedup(call, tmp_path):
     assert [(row["group"], row["id"]) for row in rows(tmp_path / "groups.csv")] == [("1", "1"), ("1", "2")]
     done = call("dedup", tmp_path / "a.g6", "--near", 10, "-m", 32)
     found = list(csv.DictReader(done.stdout.splitlines()))
-    assert [row["answer"] for row in found] == ["isomorphic", "different", "different"]
+    assert [row["verdict"] for row in found] == ["isomorphic", "different", "different"]
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
@@ -124,9 +121,9 @@ def test_compare(call, tmp_path):
         ["index", "x.zip"],
         ["index", "-o", "x.index"],
         ["index", "x.zip", "-o", "x.index", "--append", "-m", "8"],
-        ["search", "x.index", "x.zip", "--interval", "2"],
+        ["search", "x.index", "x.zip", "--confidence", "2"],
         ["search", "x.index", "x.zip", "--radius", "-1"],
-        ["search", "x.index", "x.zip", "--certified", "0.1", "--radius", "1"],
+        ["search", "x.index", "x.zip", "--certified", "0.9", "--radius", "1"],
         ["search", "x.index", "x.zip", "-o", "x.txt"],
         ["dedup", "x.zip", "--near", "-1"],
         ["compare", "x.gml", "y.gml", "--delta", "1"],

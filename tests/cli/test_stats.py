@@ -15,7 +15,7 @@ def other(tmp_path):
 
 
 def test_two_collections(call, tu, other, tmp_path):
-    small = ("-m", 32, "--permutations", 99)
+    small = ("-m", 32, "--n-resamples", 99)
     done = call("test", tu, other, *small)
     assert done.returncode == 0, done.stderr
     assert "p = " in done.stdout
@@ -23,21 +23,17 @@ def test_two_collections(call, tu, other, tmp_path):
     assert "typical of the first sample" in done.stdout
     done = call("test", tu, other, *small, "--json", "--witnesses", 2)
     found = json.loads(done.stdout)
-    assert 0.05 < found["p_value"] <= 1
+    assert 0.05 < found["pvalue"] <= 1
     assert len(found["witnesses_x"]) == 2
     done = call("test", tu, other, *small, "-o", tmp_path / "r.json", "-q")
     assert (done.returncode, done.stdout) == (0, "")
-    assert json.loads((tmp_path / "r.json").read_text())["p_value"] == found["p_value"]
+    assert json.loads((tmp_path / "r.json").read_text())["pvalue"] == found["pvalue"]
     done = call("test", tu, other, *small, "-o", tmp_path / "r.csv", "--axes", "4", "--statistic", "mmd")
     assert done.returncode == 0, done.stderr
     with open(tmp_path / "r.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [rows[0]["view"], rows[1]["view"], rows[1]["axes"], rows[1]["width"]] == [
-        "all",
-        "plain",
-        "4",
-        "0.5",
-    ]
+    first, second = rows[:2]
+    assert [first["view"], second["view"], second["axes"], second["width"]] == ["all", "plain", "4", "0.5"]
     done = call("test", tu, tu, *small, "--paired")
     assert "p = 1 " in done.stdout
 
@@ -46,8 +42,8 @@ def test_vectors_and_bad_usage(call, tu, tmp_path):
     random = np.random.default_rng(0)
     np.save(tmp_path / "a.npy", random.normal(size=(30, 4)))
     np.save(tmp_path / "b.npy", random.normal(1.5, 1, size=(30, 4)).astype(np.float32))
-    done = call("test", tmp_path / "a.npy", tmp_path / "b.npy", "--permutations", 99, "--json")
-    assert json.loads(done.stdout)["p_value"] == 0.01
+    done = call("test", tmp_path / "a.npy", tmp_path / "b.npy", "--n-resamples", 99, "--json")
+    assert json.loads(done.stdout)["pvalue"] == 0.01
     done = call("test", tmp_path / "a.npy", tu)
     assert (done.returncode, "holds vectors and" in done.stderr) == (1, True)
     done = call("test", tmp_path / "a.npy", tmp_path / "c.npy")
@@ -69,7 +65,7 @@ def test_bad_graphs_are_invalid(call, tmp_path):
     lines = ["Bw", "Bg", "BW", "C~", "Cr", "CF", "C^"]
     (tmp_path / "a.g6").write_text("\n".join([*lines[:4], "C~~~~", *lines[4:]]) + "\n")
     (tmp_path / "b.g6").write_text("\n".join(lines) + "\n")
-    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--permutations", 99)
+    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--n-resamples", 99)
     for command in ("test", "evaluate"):
         done = call(command, *small)
         assert (done.returncode, "a.g6" in done.stderr) == (1, True)
@@ -82,7 +78,7 @@ def test_bad_graphs_are_invalid(call, tmp_path):
 
 
 def test_evaluation(call, tu, other, tmp_path, monkeypatch):
-    small = ("-m", 32, "--permutations", 19)
+    small = ("-m", 32, "--n-resamples", 19)
     done = call("evaluate", tu, other, *small)
     assert done.returncode == 0, done.stderr
     assert "energy distance" in done.stdout
@@ -98,13 +94,13 @@ def test_evaluation(call, tu, other, tmp_path, monkeypatch):
         assert (tmp_path / f"r{suffix}").read_text().startswith(start)
     done = call("evaluate", tu, other, *small, "-o", tmp_path / "r.md")
     assert (done.returncode, "--force" in done.stderr) == (1, True)
-    (tmp_path / "judge.py").write_text("def small(graph):\n    return graph.n_nodes < 5\n")
+    (tmp_path / "rules.py").write_text("def small(graph):\n    return graph.n_nodes < 5\n")
     monkeypatch.chdir(tmp_path)
-    done = call("evaluate", tu, other, *small, "--valid", "judge:small", "--json")
+    done = call("evaluate", tu, other, *small, "--valid", "rules:small", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["validity"]["value"] < 1
-    done = call("evaluate", tu, other, "--valid", "judge:large")
+    done = call("evaluate", tu, other, "--valid", "rules:large")
     assert (done.returncode, "--valid must be MODULE:FUNCTION" in done.stderr) == (2, True)
     done = call("evaluate", tu, other, "-k", 30)
-    assert (done.returncode, "a smaller k" in done.stderr) == (1, True)
+    assert (done.returncode, "a smaller n_neighbors" in done.stderr) == (1, True)
     done = call("evaluate", tu, other, "-o", tmp_path / "r.pdf")
     assert (done.returncode, ".html" in done.stderr) == (2, True)

@@ -24,12 +24,12 @@ def test_squared_distances_are_means_over_views(tmp_path):
     parts = np.stack([Z[:, :16], Z[:, -16:]])  # the map and the labels; counts are in between
     expected = np.square(parts - parts[:, 3:4]).sum(axis=2).mean(axis=0)
     index = GraphIndex(views).add(GRAPHS)
-    hits = index.search(GRAPHS[3:4], k=20)
+    hits = index.search(GRAPHS[3:4], n_neighbors=20)
     order = [int(name) for name in hits.ids[0]]
     np.testing.assert_allclose(np.square(hits.distances[0]), expected[order], rtol=1e-4, atol=1e-9)
     index.save(tmp_path / "views.index")
-    again = GraphIndex.open(tmp_path / "views.index")
-    assert again.search(GRAPHS[3:4], k=20).ids == hits.ids
+    again = GraphIndex.load(tmp_path / "views.index")
+    assert again.search(GRAPHS[3:4], n_neighbors=20).ids == hits.ids
     np.testing.assert_array_equal(again.transformer.transform(GRAPHS), views.transform(GRAPHS))
 
 

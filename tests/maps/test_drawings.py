@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from grnf import Graph
-from grnf import map as graph_map
 from grnf.errors import GraphError
 from grnf.io import RawGraph
 from grnf.io.from_molecules import molecule_of_smiles, raw_from_smiles
 from grnf.maps.drawings import DIRECTED, MOLECULE, MOST_EDGES, THINNED, TOO_LARGE, draw_graphs
-from map_pages import Reader, parts_of
+from map_pages import Reader, map_graphs, parts_of
 from optional import require
 
 SMILES = ["CC(=O)O", "c1ccccc1N", "C#N", "[NH4+].[Cl-]", "C"]
@@ -112,7 +111,7 @@ def test_too_much_is_said():
 def test_more_drawings_get_the_same_kinds():
     first = draw_graphs([RawGraph(2, [], {"c": column(["a", "b"])})])
     second = draw_graphs([RawGraph(3, [], {"c": column(["b", "z", None])})])
-    both = first.and_more(second)
+    both = first.joined(second)
     assert both.kinds == ["a", "b", "z"]
     assert both.kind.tolist() == [0, 1, 1, 2, 255]
     assert both.n_nodes.tolist() == [2, 3]
@@ -120,19 +119,12 @@ def test_more_drawings_get_the_same_kinds():
 
 def test_the_page_holds_what_was_drawn():
     graphs = [Graph(3 + i % 4, [(j, j + 1) for j in range(2 + i % 4)]) for i in range(30)]
-    made = graph_map(graphs)
+    made = map_graphs(graphs)
     reader = Reader(parts_of(made.html())["g0"])
     found = [reader.take(kind, 30) for kind in (np.uint8, np.uint16, np.uint16)]
     N, E = int(found[1].sum()), int(found[2].sum())
-    for kind, count in [
-        (np.uint16, N),
-        (np.uint16, N),
-        (np.uint8, N),
-        (np.uint16, E),
-        (np.uint16, E),
-        (np.uint8, E),
-    ]:
-        found.append(reader.take(kind, count))
+    for letters, count in (("HHB", N), ("HHB", E)):
+        found += [reader.take(np.dtype(letter), count) for letter in letters]
     assert reader.done()
     for ours, theirs in zip(found, made.drawings.block(0, 30), strict=True):
         assert np.array_equal(ours, theirs)

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.io.raw import raw_from_graph
-from grnf.maps import neighbors
-from grnf.maps.layout import choose_layout, laid_out, neighbors_kept, placed_onto
-from grnf.maps.neighbors import intervals, marked_nodes, nearest_others, precision_of
+from grnf.maps import layout as layouts
+from grnf.maps.layout import (
+    choose_layout,
+    intervals,
+    marked_nodes,
+    nearest_others,
+    neighbor_recall,
+    positions_of_layout,
+    positions_onto,
+    precision_of,
+)
 from grnf.metric import distance
 from optional import require
 
@@ -29,9 +37,9 @@ def test_groups_stay_groups_and_seeds_fix_places(name):
     Z = two_groups()
     layout = choose_layout(name, len(Z))
     near, far = nearest_others(Z, layout.n_neighbors, "plain")
-    places = laid_out(layout, Z, near, far, seed=3)
+    places = positions_of_layout(layout, Z, near, far, seed=3)
     assert np.abs(places).max() == pytest.approx(1)
-    assert np.array_equal(places, laid_out(layout, Z, near, far, seed=3))
+    assert np.array_equal(places, positions_of_layout(layout, Z, near, far, seed=3))
     own = [places[:30], places[30:]]
     apart = np.linalg.norm(own[0].mean(axis=0) - own[1].mean(axis=0))
     assert apart > 2 * max(group.std(axis=0).max() for group in own)
@@ -58,16 +66,18 @@ def test_neighbors_kept_are_counted_right(n, k, seed):
     far = np.linalg.norm(places[:, None] - places, axis=-1)
     np.fill_diagonal(far, np.inf)
     wanted = [len(set(np.argsort(far[i])[:k]) & set(near[i])) / k for i in range(n)]
-    assert neighbors_kept(places, near).tolist() == wanted
+    assert neighbor_recall(places, near).tolist() == wanted
 
 
 def test_many_graphs_at_one_place():
-    assert neighbors_kept(np.zeros((9, 2)), np.tile(np.arange(3), (9, 1))).shape == (9,)
+    assert neighbor_recall(np.zeros((9, 2)), np.tile(np.arange(3), (9, 1))).shape == (9,)
 
 
 def test_new_graphs_stand_among_their_nearest():
     old = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    places = placed_onto(old, np.array([[1, 0, 2], [2, 1, 0]]), np.array([[0.0, 0.3, 0.4], [0.1, 0.1, 0.1]]))
+    places = positions_onto(
+        old, np.array([[1, 0, 2], [2, 1, 0]]), np.array([[0.0, 0.3, 0.4], [0.1, 0.1, 0.1]])
+    )
     assert places[0] == pytest.approx(old[1])  # a copy
     assert places[1] == pytest.approx(old.mean(axis=0))
 
@@ -93,8 +103,8 @@ NEAR = nearest_others(Z, 3, "plain")
 
 @pytest.mark.parametrize(("method", "pairs"), [("betting", 10**6), ("bernstein", 0)])
 def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
-    monkeypatch.setattr(neighbors, "BETTING_PAIRS", pairs)
-    found = intervals(Z, *NEAR, precision_of(T), 0.1)
+    monkeypatch.setattr(layouts, "BETTING_PAIRS", pairs)
+    found = intervals(Z, *NEAR, precision_of(T), 0.9)
     for i in range(len(Z)):
         for j, other in enumerate(NEAR[0][i]):
             low, high = distance(Z[i], Z[other], **T._precision()).interval(0.1, method)
@@ -106,7 +116,7 @@ def test_unbounded_features_have_approximate_intervals():
     grnf = GRNF(64, activation="relu", random_state=0).fit(GRAPHS)
     Y = grnf.transform(GRAPHS)
     assert (
-        intervals(Y, *nearest_others(Y, 2, "plain"), precision_of(grnf), 0.05).words == "normal approximation"
+        intervals(Y, *nearest_others(Y, 2, "plain"), precision_of(grnf), 0.95).words == "normal approximation"
     )
 
 

@@ -9,11 +9,11 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-import grnf
+from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
-from grnf.maps.columns import make_column
-from map_pages import Reader, large_map, meta_of, parts_of
+from grnf.maps.point_columns import make_column
+from map_pages import Reader, large_map, map_graphs, meta_of, parts_of
 from optional import require
 
 EVIL = [
@@ -27,7 +27,7 @@ EVIL = [
 
 def small(**settings):
     graphs, y = make_sbm(24, random_state=0)
-    return grnf.map(graphs, y, transformer=grnf.GRNF(32, random_state=0), **settings)
+    return map_graphs(graphs, y, transformer=GRNF(32, random_state=0), **{"layout": "pca", **settings})
 
 
 def test_a_page_asks_for_nothing():
@@ -57,7 +57,7 @@ def test_the_script_is_one_small_readable_file():
 def test_text_of_strangers_is_only_text(text):
     graphs, _ = make_sbm(8, random_state=0)
     columns = {text: [text, "other"] * 4, "words": [f"{text}{i}" for i in range(8)]}
-    html = grnf.map(graphs, ids=[text] * 8, columns=columns, title=text).html()
+    html = map_graphs(graphs, ids=[text] * 8, columns=columns, title=text, layout="pca").html()
     assert html.count("<script") == html.count("</script>") == 3 + len(parts_of(html)) - 1
     assert "<img" not in html
     assert 'onload="' not in html
@@ -67,11 +67,11 @@ def test_text_of_strangers_is_only_text(text):
 
 
 def test_the_same_input_makes_the_same_bytes():
-    assert small().html() == small().html()
+    assert small(layout="tsne").html() == small(layout="tsne").html()
 
 
 def test_parts_hold_points_ids_columns_and_neighbours():
-    made = small(k=4)
+    made = small(n_neighbors=4, layout="tsne")
     html = made.html()
     parts, meta = parts_of(html), meta_of(html)
     reader = Reader(parts["points"])
@@ -79,7 +79,7 @@ def test_parts_hold_points_ids_columns_and_neighbours():
     assert found == pytest.approx(made.positions, abs=2e-5)
     assert json.loads(parts["ids"]) == made.ids
     reader = Reader(parts["n0"])
-    assert np.array_equal(reader.take(np.uint32, 24 * 4).reshape(24, 4), made.nearest.places)
+    assert np.array_equal(reader.take(np.uint32, 24 * 4).reshape(24, 4), made.nearest.rows)
     for values in (made.nearest.distances, made.nearest.low, made.nearest.high):
         assert reader.take(np.float32, 24 * 4).reshape(24, 4) == pytest.approx(values, rel=3e-4)
     names = [column["name"] for column in meta["columns"]]
@@ -94,10 +94,10 @@ def test_parts_hold_points_ids_columns_and_neighbours():
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 7])
 def test_few_graphs(n):
     graphs, y = make_sbm(10, random_state=0)
-    made = grnf.map(graphs[:n], y[:n])
+    made = map_graphs(graphs[:n], y[:n])
     assert len(made) == n
     assert made.positions.shape == (n, 2)
-    assert made.nearest.places.shape == (n, max(min(6, n - 1), 0))
+    assert made.nearest.rows.shape == (n, max(min(6, n - 1), 0))
     assert meta_of(made.html())["n"] == n
 
 
@@ -107,9 +107,9 @@ def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
     rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
     tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]
     smiles = [f"{a}{b}{link}{c}" for link in ("", "CC") for a in heads for b in rings for c in tails]
-    made = grnf.map(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
+    made = map_graphs(smiles[:250], transformer=GRNF(16, random_state=0), layout="pca")
     assert made.marks is not None
-    empty = len(grnf.map([]).html())
+    empty = len(map_graphs([]).html())
     assert empty + 4 * (len(made.html()) - empty) < 2.5e6
 
 
@@ -155,15 +155,15 @@ def test_many_categories_become_fifteen_and_others():
 def test_wrong_use_is_explained():
     graphs, y = make_sbm(8, random_state=0)
     with pytest.raises(ValueError, match="y has 3 entries for 8 graphs"):
-        grnf.map(graphs, y[:3])
+        map_graphs(graphs, y[:3])
     with pytest.raises(ValueError, match="'size' has 2 entries for 8"):
-        grnf.map(graphs, columns={"size": [1, 2]})
+        map_graphs(graphs, columns={"size": [1, 2]})
     with pytest.raises(GraphError, match="2 ids for 8 graphs"):
-        grnf.map(graphs, ids=["a", "b"])
+        map_graphs(graphs, ids=["a", "b"])
     with pytest.raises(ValueError, match="layout"):
-        grnf.map(graphs, layout="globe")
+        map_graphs(graphs, layout="globe")
     with pytest.raises(ValueError, match=r"no column 'z' found\. Available: label, nodes"):
-        grnf.map(graphs, y, color="z")
+        map_graphs(graphs, y, color="z")
     with pytest.raises(GraphError) as caught:
-        grnf.map([graphs[0], 5])
+        map_graphs([graphs[0], 5])
     assert (caught.value.where, caught.value.index) == ("graphs", 1)

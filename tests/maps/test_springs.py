@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
-from grnf.maps.springs import LARGEST, _scaled, spring_positions
+from grnf.maps.drawings import LARGEST, _scaled, spring_positions
 from optional import require
 
 nx = require("networkx")

@@ -127,22 +127,23 @@ def test_near_pairs_and_leakage():
     star = Graph(4, [(0, 1), (0, 2), (0, 3)])
     train, test = [PATH, star, Graph(3, [])], [PATH.permuted([3, 1, 0, 2]), Graph(2, [(0, 1)]), star]
     found = leaked(train, test, GRNF(64, random_state=0), train_ids=["p", "s", "n"])
-    assert [(pair.first, pair.second, pair.answer) for pair in found] == [
+    assert [(pair.first, pair.second, pair.verdict) for pair in found] == [
         ("p", "0", "isomorphic"),
         ("s", "2", "isomorphic"),
     ]
     near = near_duplicates([*train, *test], GRNF(64, random_state=0), 0.05)
-    assert {(pair.first, pair.second) for pair in near if pair.answer == "isomorphic"} == {
+    assert {(pair.first, pair.second) for pair in near if pair.verdict == "isomorphic"} == {
         ("0", "3"),
         ("1", "5"),
     }
     assert [pair.distance for pair in near] == sorted(pair.distance for pair in near)
     every = leaked(train, test, GRNF(64, random_state=0), eps=10.0)
     assert len(every) == 9
-    assert {pair.answer for pair in every} == {"isomorphic", "different"}
+    assert {pair.verdict for pair in every} == {"isomorphic", "different"}
 
 
-def test_nothing_against_nothing():
+def test_few_graphs():
+    assert duplicate_groups([PATH], GRNF(8, random_state=0)) == ([], [])
     with pytest.raises(GraphError, match="X is empty"):
         duplicate_groups([], GRNF(8))
     with pytest.raises(GraphError, match="test is empty"):
@@ -155,7 +156,3 @@ def test_collections_of_different_attributes():
         assert leaked([PATH], [wide], GRNF(8, random_state=0)) == []
     with pytest.raises(GraphError, match="'x'"):
         leaked([wide], [PATH], GRNF(8, random_state=0))
-
-
-def test_one_graph_has_no_copy():
-    assert duplicate_groups([PATH], GRNF(8, random_state=0)) == ([], [])

@@ -68,7 +68,7 @@ def compare(
     bounded = found.distance.largest_term < float("inf")
     low, high = found.distance.interval(delta, None if bounded else "clt")
     if picture is not None:
-        from grnf.maps.pictures import draw_difference
+        from grnf.maps.drawings import draw_difference
 
         draw_difference(picture, graphs, found, [first_id or first, second_id or second])
     answer = {"distance": found.distance.value, "low": low, "high": high, "delta": delta}

@@ -79,17 +79,17 @@ def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> An
     from grnf.search import leaked, near_duplicates
 
     if len(graphs) == 1:
-        found = near_duplicates(graphs[0], transformer, near or 0.0)
+        pairs = near_duplicates(graphs[0], transformer, near or 0.0)
     else:
-        found = leaked(graphs[0], graphs[1], transformer, eps=near)
+        pairs = leaked(graphs[0], graphs[1], transformer, eps=near)
     records = [
-        {"id": pair.first, "other": pair.second, "distance": pair.distance, "answer": pair.answer}
-        for pair in found
+        {"id": pair.first, "other": pair.second, "distance": pair.distance, "verdict": pair.verdict}
+        for pair in pairs
     ]
     summary = {
         "graphs": len(graphs[0]),
-        "pairs": len(found),
-        "isomorphic pairs": sum(pair.answer == "isomorphic" for pair in found),
-        "graphs in pairs": len({pair.second for pair in found}),
+        "pairs": len(pairs),
+        "isomorphic pairs": sum(pair.verdict == "isomorphic" for pair in pairs),
+        "graphs in pairs": len({pair.second for pair in pairs}),
     }
-    return ["id", "other", "distance", "answer"], records, summary
+    return ["id", "other", "distance", "verdict"], records, summary

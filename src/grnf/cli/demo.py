@@ -86,7 +86,7 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
             "different classes": float(pairs[~same].mean()),
             "permuted copy": grnf.distance(graphs[0], permuted).value,
         },
-        "test": {"p_value": test.p_value, "permutations": test.permutations},
+        "test": {"pvalue": test.pvalue, "n_resamples": test.n_resamples},
     }
     return results, Z
 
@@ -99,7 +99,7 @@ def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components:
         graphs,
         [CLASSES[name][label] for label in y.tolist()],
         transformer=GRNF(n_components, orders=ORDERS, random_state=seed),
-        k=3,
+        n_neighbors=3,
         differences=False if n_components > 2_048 else None,
         positions="x" if name == "Delaunay" else None,
         title=f"{name}: {len(graphs)} graphs of two classes",
@@ -142,5 +142,5 @@ def _print(console: Any, name: str, result: dict[str, Any]) -> None:
         f"{distances['permuted copy']:.4f} for a graph and its permuted copy"
     )
     console.print(
-        f"  test       p = {test['p_value']:.3g} for equal distributions, {test['permutations']} permutations"
+        f"  test       p = {test['pvalue']:.3g} for equal distributions, {test['n_resamples']} permutations"
     )

@@ -42,7 +42,9 @@ def evaluate(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="Neighbor that bounds a ball.")] = 5,
+    n_neighbors: Annotated[
+        int, typer.Option("-k", "--n-neighbors", min=1, help="Neighbor that bounds a ball.")
+    ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
         typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
@@ -62,7 +64,7 @@ def evaluate(
     Example: grnf evaluate generated.smi reference.smi --output table.tex
     """
     out.check()
-    judge = None if valid is None else _function(valid)
+    function = None if valid is None else _function(valid)
     from grnf import stats
 
     with run.threads():
@@ -70,10 +72,10 @@ def evaluate(
         result = stats.evaluate(
             X,
             Y,
-            valid=judge,
+            valid=function,
             space=space,
-            k=k,
-            permutations=sampling.permutations,
+            n_neighbors=n_neighbors,
+            n_resamples=sampling.n_resamples,
             n_components=sampling.n_components,
             random_state=sampling.seed,
         )
@@ -95,5 +97,5 @@ def _function(text: str) -> Callable[[Any], bool]:
         sys.path.remove("")
     if not callable(found):
         raise typer.BadParameter(f"--valid must name a function, got {text}")
-    judge: Callable[[Any], bool] = found
-    return judge
+    function: Callable[[Any], bool] = found
+    return function

@@ -87,7 +87,7 @@ def index(
             made = GraphIndex(space=kind, shrinkage=shrinkage, keep_graphs=keep_graphs)
             made.transformer = _views(features) if space == "views" else None
         else:
-            made = GraphIndex.open(output)
+            made = GraphIndex.load(output)
         before = len(made)
         if delete is not None:
             made.remove([line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()])

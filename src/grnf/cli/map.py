@@ -59,7 +59,9 @@ def map(  # noqa: A001 the word users know
         Literal["plain", "whitened"],
         typer.Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
     ] = "plain",
-    k: Annotated[int, typer.Option("-k", min=0, max=50, help="Number of neighbors shown.")] = 6,
+    n_neighbors: Annotated[
+        int, typer.Option("-k", "--n-neighbors", min=0, max=50, help="Number of neighbors shown.")
+    ] = 6,
     differences: Annotated[
         bool | None,
         typer.Option(
@@ -75,7 +77,7 @@ def map(  # noqa: A001 the word users know
     positions: Annotated[
         str | None, typer.Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Error probability of the intervals.")] = 0.05,
+    confidence: Annotated[float, typer.Option(help="Probability that an interval contains d_P.")] = 0.95,
     onto: Annotated[
         Path | None, typer.Option(help="Saved layout (.npz): place the graphs on that map.")
     ] = None,
@@ -93,7 +95,7 @@ def map(  # noqa: A001 the word users know
 
     Example: grnf map molecules.csv --output map.html
     """
-    check_probability("--delta", delta)
+    check_probability("--confidence", confidence)
     out.check()
     require(onto is None or features == LikeFeatures(), "the settings of the map given by --onto are fixed")
     check_format(reading.format, source)
@@ -111,14 +113,14 @@ def map(  # noqa: A001 the word users know
             transformer=transformer,
             layout=layout,
             space=space,
-            k=k,
+            n_neighbors=n_neighbors,
             differences=differences,
             color=color,
             n_clusters=clusters,
             positions=positions,
             onto=onto,
             title=title or Path(where.name).name,
-            delta=delta,
+            confidence=confidence,
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
         )

@@ -31,7 +31,8 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.estimators import GRNF
-    from grnf.stats import ChangeDetector, Update
+    from grnf.stats import ChangeDetector
+    from grnf.stats.change_detection import Update
 
 __all__ = ["monitor"]
 
@@ -101,7 +102,7 @@ def monitor(
 ) -> None:
     """Detect changes in a stream of graphs against a reference.
 
-    Each graph gives a line of JSON: graph (its number), id, evidence, p_value, alarm. An alarm gives a line
+    Each graph gives a line of JSON: graph (its number), id, evidence, pvalue, alarm. An alarm gives a line
     of its own: when the change came, with an interval, and which graphs showed it. Formats with one graph per
     line (jsonl, smi, graph6) are read as they arrive, others as a whole. With --state, an interrupted run
     continues after the last graph that it reported and stored. Later lines are removed from --output and
@@ -190,7 +191,7 @@ class _Watch:
         """Continue from the state, and remove lines that were written after it was."""
         from grnf.stats import ChangeDetector
 
-        self.detector = ChangeDetector.open(str(self.state)).set_params(on_error=self.reading.on_error)
+        self.detector = ChangeDetector.load(str(self.state)).set_params(on_error=self.reading.on_error)
         notes = self.detector.notes_
         for name, value in self.asked.items():
             before = notes.get(name)
@@ -223,7 +224,7 @@ class _Watch:
             records += [record for record in self._records(update) if record["graph"] <= last]
             if alarm is not None:
                 self.alarms += 1
-                records.append({"event": "alarm", **alarm.record()})
+                records.append({"event": "alarm", **alarm.to_dict()})
                 stop = self.level.on_alarm == "stop"
                 if self.level.on_alarm == "restart":
                     items = taken[alarm.graph + 1 - first :]
@@ -241,7 +242,7 @@ class _Watch:
                 "graph": int(number),
                 "id": update.ids[row],
                 "evidence": round(float(update.evidence[row]), 4),
-                "p_value": None if math.isnan(update.p_values[row]) else float(f"{update.p_values[row]:.4g}"),
+                "pvalue": None if math.isnan(update.pvalues[row]) else float(f"{update.pvalues[row]:.4g}"),
                 "alarm": bool(over[row]),
             }
             for row, number in enumerate(update.graphs)

@@ -179,7 +179,7 @@ class Output:
 
     def write(self, columns: list[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
-        from grnf.search.hits import write_table, write_text_table
+        from grnf._utils.result_tables import write_table, write_text_table
 
         if self.output == "-":
             write_text_table(sys.stdout, columns, records, as_json)

@@ -25,7 +25,9 @@ def outliers(
         float | None,
         typer.Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--neighbors", min=1, help="Number of nearest neighbors.")] = 5,
+    n_neighbors: Annotated[
+        int, typer.Option("-k", "--n-neighbors", min=1, help="Number of nearest neighbors.")
+    ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
         typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
@@ -38,12 +40,12 @@ def outliers(
 ) -> None:
     """Score graphs against a reference and flag outliers.
 
-    The table has a row for each graph: id, score (large is anomalous), p_value, adjusted (the false discovery
+    The table has a row for each graph: id, score (large is anomalous), pvalue, adjusted (the false discovery
     rate at which it is flagged), outlier, nearest (reference graph) and distance. A p-value is at least 1 /
     (1 + half of the reference graphs), so a small reference flags nothing. Without --reference, outliers can
     mask each other: their scores are large nevertheless, and --contamination flags the largest.
 
-    Example: grnf outliers new.smi --reference usual.smi --fdr 0.1 --output judged.csv
+    Example: grnf outliers new.smi --reference usual.smi --fdr 0.1 --output scores.csv
     """
     check_probability("--fdr", fdr)
     require(contamination is None or reference is None, "--contamination cannot be combined with --reference")
@@ -54,16 +56,20 @@ def outliers(
     out.check()
     from grnf.stats import GRNFOutlierDetector
 
-    settings: dict[str, Any] = {"n_neighbors": k, "space": space, "random_state": features.seed or 0}
+    settings: dict[str, Any] = {
+        "n_neighbors": n_neighbors,
+        "space": space,
+        "random_state": features.seed or 0,
+    }
     detector = GRNFOutlierDetector(
         contamination="auto" if contamination is None else contamination, **settings
     )
     with run.threads():
         samples = load_vectors([source] if reference is None else [reference, source], reading, features, run)
         if reference is None:
-            found = detector.fit_judge(samples[0], fdr=fdr)
+            report = detector.fit_detect(samples[0], fdr=fdr)
         else:
-            found = detector.fit(samples[0]).judge(samples[1], fdr=fdr)
-    records = [record for record in found.records() if record["outlier"] or not only]
-    out.write(found.columns, records, run.as_json)
-    out.summarize({"graphs": len(found.ids), "outliers": int(found.outliers.sum())}, run)
+            report = detector.fit(samples[0]).detect(samples[1], fdr=fdr)
+    records = [record for record in report.records() if record["outlier"] or not only]
+    out.write(report.columns, records, run.as_json)
+    out.summarize({"graphs": len(report.ids), "outliers": int(report.outliers.sum())}, run)

@@ -19,22 +19,26 @@ def search(
         str, typer.Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
     ],
     *,
-    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="Number of nearest graphs.")] = 10,
+    n_neighbors: Annotated[
+        int, typer.Option("-k", "--n-neighbors", min=1, help="Number of nearest graphs.")
+    ] = 10,
     radius: Annotated[
         float | None, typer.Option(help="Return all graphs up to this distance instead of the nearest.")
     ] = None,
     others: Annotated[
         bool, typer.Option("--others", help="Leave out the graph that has the id of the query.")
     ] = False,
-    interval: Annotated[
+    confidence: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="Add intervals for d_P with error probability DELTA each."),
+        typer.Option(
+            metavar="P", help="Add intervals that contain d_P with probability P each, such as 0.95."
+        ),
     ] = None,
     certified: Annotated[
         float | None,
         typer.Option(
-            metavar="DELTA",
-            help="Return the true nearest neighbors under d_P with error probability DELTA. Unresolved "
+            metavar="P",
+            help="Return the true nearest neighbors under d_P with probability P, such as 0.95. Unresolved "
             'neighbors are marked "tied".',
         ),
     ] = None,
@@ -44,29 +48,29 @@ def search(
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
-    The table has a row for each hit: query, rank, id and distance. --interval adds low and high, --certified
-    adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
+    The table has a row for each hit: query, rank, id and distance. --confidence adds low and high,
+    --certified adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
 
     Example: grnf search molecules.index new.smi -k 5 --output hits.csv
     """
-    check_probability("--interval", interval)
+    check_probability("--confidence", confidence)
     check_probability("--certified", certified)
     require(radius is None or 0 <= radius < float("inf"), f"--radius must be a number >= 0, got {radius}")
     require(
-        certified is None or (radius is None and interval is None),
-        "--certified cannot be combined with --radius or --interval",
+        certified is None or (radius is None and confidence is None),
+        "--certified cannot be combined with --radius or --confidence",
     )
     out.check()
     from grnf.search import GraphIndex
 
     with run.threads():
-        found = GraphIndex.open(folder)
+        index = GraphIndex.load(folder)
         X = read_collection(queries, reading, run)
         if radius is not None:
-            hits = found.within(X, radius, others=others, interval=interval)
+            hits = index.within(X, radius, others=others, confidence=confidence)
         elif certified is not None:
-            hits = found.search(X, k, others=others, certified=True, delta=certified)
+            hits = index.search(X, n_neighbors, others=others, certified=True, confidence=certified)
         else:
-            hits = found.search(X, k, others=others, interval=interval)
+            hits = index.search(X, n_neighbors, others=others, confidence=confidence)
     out.write(hits.columns, list(hits.records()), run.as_json)
     out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)

@@ -14,7 +14,7 @@ from grnf.cli.inputs import Sample, read_collections
 from grnf.cli.options import Input, JsonRun, Output, checked
 
 if TYPE_CHECKING:
-    from grnf.stats import Evaluation, TwoSampleResult
+    from grnf.stats import Evaluation, PermutationTestResult
 
 __all__ = ["Report", "Sampling", "test"]
 
@@ -29,7 +29,7 @@ class Sampling:
         int,
         typer.Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
     ] = 512
-    permutations: Annotated[
+    n_resamples: Annotated[
         int, typer.Option(min=1, help="Number of permutations B; p is at least 1 / (1 + B).")
     ] = 999
     seed: Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")] = 0
@@ -46,7 +46,7 @@ class Report(Output):
         typer.Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
     ] = "-"
 
-    def show(self, result: TwoSampleResult | Evaluation, table: str | None, run: JsonRun) -> None:
+    def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: JsonRun) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""
         from grnf._utils.files import atomic_write
 
@@ -101,7 +101,7 @@ def test(
             Y,
             statistic=statistic,
             axes=numbers,
-            permutations=sampling.permutations,
+            n_resamples=sampling.n_resamples,
             paired=paired,
             n_components=sampling.n_components,
             n_witnesses=witnesses,
@@ -110,12 +110,12 @@ def test(
     out.show(result, _table(result) if out.output.endswith(".csv") else None, run)
 
 
-def _table(result: TwoSampleResult) -> str:
+def _table(result: PermutationTestResult) -> str:
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
-    table.writerow(["view", "axes", "width", "value", "p_value"])
-    table.writerow(["all", "", "", "", f"{result.p_value:.9g}"])
-    for member, value, p in result.statistics:
-        axes, width = "" if member.axes is None else member.axes, member.width or ""
-        table.writerow([member.view, axes, width, f"{value:.9g}", f"{p:.9g}"])
+    table.writerow(["view", "axes", "width", "statistic", "pvalue"])
+    table.writerow(["all", "", "", f"{result.statistic:.9g}", f"{result.pvalue:.9g}"])
+    for one in result.views:
+        numbers = [f"{one.statistic:.9g}", f"{one.pvalue:.9g}"]
+        table.writerow([one.view, "" if one.axes is None else one.axes, one.width or "", *numbers])
     return file.getvalue()

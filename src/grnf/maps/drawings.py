@@ -1,6 +1,10 @@
-"""Graphs as they are drawn on a map: positions of nodes in two bytes each, kinds of nodes, values of edges.
+"""Drawings of graphs for the page of a map, and figures of the difference of two graphs.
 
-Molecules look as chemists draw them: coordinates of RDKit, symbols, hydrogens, charges, orders of bonds.
+Molecules are drawn with coordinates of RDKit, symbols, hydrogens, charges and bond orders. In other graphs
+each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
+energy is lowered by majorization (Gansner, Koren and North 2004), from a start by classical scaling. Nothing
+is drawn at random. networkx has the same energy with a general optimizer, about six times as slow for graphs
+of 12 nodes (`benchmarks/map.py`).
 """
 
 from __future__ import annotations
@@ -9,20 +13,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 from grnf._utils.arrays import offsets
+from grnf._utils.files import atomic_write
 from grnf.errors import GraphError
+from grnf.estimators.difference import Difference
 from grnf.io.from_molecules import molecule_of_raw, quiet_rdkit
 from grnf.io.raw import RawGraph
-from grnf.maps.columns import in_order
-from grnf.maps.springs import LARGEST, spring_positions
-from grnf.typing import FloatArray
+from grnf.maps.point_columns import sort_key
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Drawings", "draw_graphs"]
+__all__ = ["Drawings", "draw_difference", "draw_graphs", "spring_positions"]
 
 MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
 """Flags of a drawing."""
@@ -35,6 +43,9 @@ LEVELS = 15
 SIDE, STEP = 65_535, 16
 """Coordinates are whole numbers up to 65,535, rounded to 16: finer than a pixel, and they pack better."""
 
+COLORS = "RdBu_r"
+"""Red adds to the distance, blue takes from it."""
+
 ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3, "AROMATIC": 4}
 SUBSCRIPTS = {1: "", 2: "₂", 3: "₃", 4: "₄"}
 NAMES = ("flags", "n_nodes", "n_edges", "x", "y", "kind", "source", "target", "value")
@@ -42,25 +53,24 @@ BYTES = dict(zip(NAMES, (1, 2, 2, 2, 2, 1, 2, 2, 1), strict=True))
 """Bytes of the numbers in the columns of `Drawings`, in the order in which the page reads them."""
 
 
+LARGEST = 1_000
+"""Nodes of a graph up to which it is drawn."""
+
+MAJORIZED = 150
+"""Nodes up to which the energy is lowered; larger graphs stay where the scaling puts them."""
+
+PIVOTS = 50
+STEPS = 25
+
+
 @dataclass(frozen=True, eq=False)
 class Drawings:
-    """Pictures of many graphs, one below the other.
+    """Drawings of many graphs, one after the other.
 
-    Parameters
-    ----------
-    flags : array of uint8, shape (n_graphs,)
-    n_nodes, n_edges : arrays of uint16, shape (n_graphs,)
-        What is drawn; both 0 for a graph that is too large.
-    x, y : arrays of uint16
-        Places of nodes.
-    kind : array of uint8
-        Number of each node's kind, 255 for none.
-    source, target : arrays of uint16
-        Ends of edges, in the numbers of their graph.
-    value : array of uint8
-        Order of a bond (4: aromatic), or level of the value of an edge, 1 to 15; 0 where there is none.
-    kinds : list of str
-        What the kinds are called.
+    `flags`, `n_nodes` and `n_edges` have an entry for each graph; both numbers are 0 for a graph that is too
+    large. `x`, `y` and `kind` (255 for none) have an entry for each node, and `kinds` the names of kinds.
+    `source`, `target` (numbers in their graph) and `value` have an entry for each edge. The value is the
+    order of a bond (4: aromatic) or a level of the edge's number, 1 to 15; 0 if there is none.
     """
 
     flags: npt.NDArray[np.uint8]
@@ -83,8 +93,8 @@ class Drawings:
         ranges = [(start, stop), (nodes[start], nodes[stop]), (edges[start], edges[stop])]
         return [getattr(self, name)[slice(*ranges[at // 3])] for at, name in enumerate(BYTES)]
 
-    def and_more(self, others: Drawings) -> Drawings:
-        """Return these and others, whose kinds get new numbers."""
+    def joined(self, others: Drawings) -> Drawings:
+        """Return these and other drawings, whose kinds get new numbers."""
         kinds = list(dict.fromkeys([*self.kinds, *others.kinds]))[:NO_KIND]
         number = {name: code for code, name in enumerate(kinds)}
         table = np.full(NO_KIND + 1, NO_KIND, np.uint8)
@@ -99,23 +109,10 @@ class Drawings:
 
 
 def draw_graphs(graphs: Sequence[RawGraph], positions: str | None = None) -> Drawings:
-    """Draw graphs: molecules as RDKit does, others by springs, or at the positions of a node column.
-
-    Parameters
-    ----------
-    graphs : sequence of RawGraph
-    positions : str, optional
-        Node column with at least two numbers per node.
-
-    Examples
-    --------
-    >>> drawn = draw_graphs([RawGraph(2, np.array([[0, 1]]))])
-    >>> drawn.n_nodes, drawn.x.dtype
-    (array([2], dtype=uint16), dtype('uint16'))
-    """
+    """Draw graphs: molecules by RDKit, others by springs, or at the positions of a node column."""
     names = [_kinds_of(graph) for graph in graphs]
     seen = Counter(name for own in names for name in own if name is not None)
-    kinds = sorted((name for name, _ in seen.most_common(NO_KIND)), key=in_order)
+    kinds = sorted((name for name, _ in seen.most_common(NO_KIND)), key=sort_key)
     code: dict[str | None, int] = {name: number for number, name in enumerate(kinds)}
     low, high = _range_of_values(graphs)
     drawn = []
@@ -134,14 +131,14 @@ def _drawing(
     graph: RawGraph, kinds: list[int], where: FloatArray | None, low: float, high: float
 ) -> list[Any]:
     """Return the columns of one graph, in the order of `Drawings`."""
-    molecule = is_molecule(graph)
+    molecule = _is_molecule(graph)
     flags = MOLECULE * molecule | DIRECTED * graph.directed
     if graph.n_nodes > LARGEST:
         return [flags | TOO_LARGE, 0, 0, *([] for _ in range(6))]
     edges = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
-    values = bond_orders(graph) if molecule else _levels(graph, low, high)
+    values = _bond_orders(graph) if molecule else _levels(graph, low, high)
     if where is None and molecule:
-        where = molecule_positions(graph)
+        where = _molecule_positions(graph)
     x, y = _packed(spring_positions(graph.n_nodes, edges) if where is None else where)
     if len(edges) > MOST_EDGES:
         kept = np.linspace(0, len(edges) - 1, MOST_EDGES).astype(np.int64)
@@ -151,12 +148,12 @@ def _drawing(
 
 def _given_positions(graph: RawGraph, column: str, index: int) -> FloatArray:
     if column not in graph.node_columns:
-        found = f"no node column {column!r} with positions. Available: {list(graph.node_columns)}"
-        raise GraphError(found, index=index, where="graphs")
+        reason = f"no node column {column!r} with positions. Available: {list(graph.node_columns)}"
+        raise GraphError(reason, index=index, where="graphs")
     given = np.asarray(graph.node_columns[column])
     if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] < 2:
-        found = f"the node column {column!r} has shape {given.shape} and type {given.dtype}"
-        raise GraphError(f"positions must be two numbers per node: {found}", index=index, where="graphs")
+        reason = f"positions must be two numbers per node; {column!r} has shape {given.shape}"
+        raise GraphError(f"{reason} and type {given.dtype}", index=index, where="graphs")
     return np.nan_to_num(given[:, :2].astype(np.float64))
 
 
@@ -171,9 +168,9 @@ def _packed(where: FloatArray) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.u
 
 
 def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
-    """Return what each node is: its atom, or its category."""
-    if is_molecule(graph):
-        return labels_of_atoms(graph)
+    """Return the kind of each node: its atom label, or its category."""
+    if _is_molecule(graph):
+        return _atom_labels(graph)
     for values in graph.node_columns.values():
         array = np.asarray(values)
         if array.ndim == 1 and array.dtype.kind in "OUSb":
@@ -186,9 +183,9 @@ def _kinds_of(graph: RawGraph) -> Sequence[str | None]:
 
 
 def _is_one_hot(array: npt.NDArray[Any]) -> bool:
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or not len(array):
         return False
-    return bool(((array == 0) | (array == 1)).all() and (array.sum(axis=1) == 1).all() and len(array))
+    return bool(((array == 0) | (array == 1)).all() and (array.sum(axis=1) == 1).all())
 
 
 def _values_of(graph: RawGraph) -> FloatArray | None:
@@ -208,7 +205,7 @@ def _range_of_values(graphs: Iterable[RawGraph]) -> tuple[float, float]:
     """Return the smallest and largest value of all edges."""
     low, high = np.inf, -np.inf
     for graph in graphs:
-        values = None if is_molecule(graph) else _values_of(graph)
+        values = None if _is_molecule(graph) else _values_of(graph)
         if values is not None and np.isfinite(values).any():
             low, high = min(low, float(np.nanmin(values))), max(high, float(np.nanmax(values)))
     return low, high
@@ -222,25 +219,16 @@ def _levels(graph: RawGraph, low: float, high: float) -> npt.NDArray[np.uint8]:
     return np.where(np.isfinite(levels), np.round(np.nan_to_num(levels)), 0).astype(np.uint8)
 
 
-def is_molecule(graph: RawGraph) -> bool:
-    """Whether nodes have element symbols and edges types of bonds, as those that RDKit reads."""
+def _is_molecule(graph: RawGraph) -> bool:
+    """Return whether nodes have element symbols and edges bond types, as in molecules from RDKit."""
     if "symbol" not in graph.node_columns or graph.directed or not graph.n_nodes:
         return False
     return "type" in graph.edge_columns or not len(graph.edges)
 
 
-def labels_of_atoms(graph: RawGraph) -> list[str]:
-    """Return what stands at each atom: its symbol, but for carbon with its hydrogens, and its charge.
-
-    Examples
-    --------
-    >>> from grnf.io.from_molecules import raw_from_smiles
-    >>> labels_of_atoms(raw_from_smiles("NCC[O-]"))
-    ['NH₂', 'C', 'C', 'O⁻']
-    """
-    none = [0.0] * graph.n_nodes
-    charges = _column(graph, "charge", none)
-    hydrogens = _column(graph, "hydrogens", none)
+def _atom_labels(graph: RawGraph) -> list[str]:
+    """Return the label of each atom: its symbol, the hydrogens if it is not carbon, and its charge."""
+    charges, hydrogens = (_numbers(graph, name) for name in ("charge", "hydrogens"))
     labels = []
     for symbol, charge, count in zip(
         np.asarray(graph.node_columns["symbol"]).tolist(), charges, hydrogens, strict=True
@@ -255,18 +243,20 @@ def labels_of_atoms(graph: RawGraph) -> list[str]:
     return labels
 
 
-def _column(graph: RawGraph, name: str, default: list[float]) -> list[float]:
-    values = np.asarray(graph.node_columns.get(name, default))
-    return values.tolist() if values.ndim == 1 and values.dtype.kind in "biuf" else default
+def _numbers(graph: RawGraph, name: str) -> list[float]:
+    """Return a column of numbers; zeros if there is none."""
+    values = np.asarray(graph.node_columns.get(name))
+    is_number = values.ndim == 1 and values.dtype.kind in "biuf"
+    return values.tolist() if is_number else [0.0] * graph.n_nodes
 
 
-def bond_orders(graph: RawGraph) -> npt.NDArray[np.uint8]:
+def _bond_orders(graph: RawGraph) -> npt.NDArray[np.uint8]:
     """Return 1, 2, 3 for bonds of that order and 4 for aromatic ones; 1 for any other."""
     types = np.asarray(graph.edge_columns.get("type", [])).tolist()
     return np.array([ORDERS.get(kind, 1) for kind in types], np.uint8)
 
 
-def molecule_positions(graph: RawGraph) -> FloatArray | None:
+def _molecule_positions(graph: RawGraph) -> FloatArray | None:
     """Return RDKit's coordinates of the atoms; None if there is no RDKit or no molecule."""
     if find_spec("rdkit") is None:
         return None
@@ -294,3 +284,134 @@ def _from_smiles(chem: Any, graph: RawGraph) -> Any:
         tuple(edge) for edge in np.asarray(graph.edges).tolist()
     ]
     return mol if same else None
+
+
+def spring_positions(n_nodes: int, edges: IntArray) -> FloatArray:
+    """Return positions of nodes, shape (n_nodes, 2); components are put side by side."""
+    edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    if n_nodes <= 1:
+        return np.zeros((n_nodes, 2))
+    shape = (n_nodes, n_nodes)
+    adjacency = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=shape).tocsr()
+    count, label = connected_components(adjacency, directed=False)
+    if count == 1:
+        return _connected(adjacency)
+    parts = []
+    for part in range(count):
+        members = np.flatnonzero(label == part)
+        parts.append((members, _connected(adjacency[members][:, members])))
+    return _side_by_side(n_nodes, parts)
+
+
+def _connected(adjacency: Any) -> FloatArray:
+    n = adjacency.shape[0]
+    if n == 1:
+        return np.zeros((1, 2))
+    if n > MAJORIZED:
+        pivots = np.linspace(0, n - 1, min(PIVOTS, n)).astype(np.int64)
+        D = shortest_path(adjacency, directed=False, unweighted=True, indices=pivots).T
+        return _scaled(D)
+    D = shortest_path(adjacency, directed=False, unweighted=True)
+    return _majorized(D, _scaled(D))
+
+
+def _scaled(D: FloatArray) -> FloatArray:
+    """Return the classical scaling of distances between all nodes and some."""
+    squares = np.square(D)
+    centered = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    X = centered @ axes[:, :-3:-1]
+    length = np.sqrt(np.square(X).sum() / max(np.square(D).mean() * len(D), 1e-12))
+    if X.shape[1] < 2:  # two nodes at one pivot
+        X = np.column_stack([X, np.zeros(len(X))])
+    return np.asarray(X / max(length, 1e-12) + _spread(len(D)))
+
+
+def _spread(n: int) -> FloatArray:
+    """Return small steps by the golden angle, so that no two nodes have the same position."""
+    turn = 2.399963 * np.arange(n)
+    length = 0.02 * np.sqrt(np.arange(n) + 1)[:, np.newaxis]
+    return np.asarray(length * np.column_stack([np.cos(turn), np.sin(turn)]))
+
+
+def _majorized(D: FloatArray, X: FloatArray) -> FloatArray:
+    """Lower sum over pairs of (|x - x'| - d)^2 / d^2, which each step does."""
+    n = len(D)
+    weights = np.zeros_like(D)
+    np.divide(1, np.square(D), out=weights, where=D > 0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.inv(laplacian + 1 / n) - 1 / n
+    pull = weights * D
+    for _ in range(STEPS):
+        gaps = X[:, np.newaxis] - X
+        far = np.sqrt(np.einsum("ijk,ijk->ij", gaps, gaps))
+        np.maximum(far, 1e-9, out=far)
+        B = -pull / far
+        np.fill_diagonal(B, 0)
+        np.fill_diagonal(B, -B.sum(axis=1))
+        X = inverse @ (B @ X)
+    return np.asarray(X)
+
+
+def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> FloatArray:
+    """Put parts into rows, the largest first, about as wide as high."""
+    positions = np.zeros((n_nodes, 2))
+    boxes = [(members, own - own.min(axis=0), np.ptp(own, axis=0) + 1.0) for members, own in parts]
+    boxes.sort(key=lambda box: -float(box[2][1]))
+    wide = max(np.sqrt(sum(float(box[2].prod()) for box in boxes)), max(float(box[2][0]) for box in boxes))
+    x = y = row = 0.0
+    for members, own, size in boxes:
+        if x > 0 and x + size[0] > wide * 1.05:
+            x, y, row = 0.0, y + row, 0.0
+        positions[members] = own + np.array([x, y])
+        x, row = x + float(size[0]), max(row, float(size[1]))
+    return positions
+
+
+def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, names: list[str]) -> None:
+    """Write a figure of both graphs, nodes and edges colored by their contribution to d_P^2."""
+    try:
+        from matplotlib.collections import LineCollection
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("figures need matplotlib: pip install 'grnf[plot]'") from None
+    values = np.concatenate([np.zeros(1), *difference.nodes, *difference.edges])
+    largest = float(np.abs(values).max()) or 1.0
+    figure = Figure(figsize=(10, 5.2), layout="constrained")
+    axes = figure.subplots(1, 2)
+    shown: Any = None
+    for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
+        positions = spring_positions(graph.n_nodes, graph.edges)
+        lines = LineCollection(
+            [positions[list(edge)] for edge in np.asarray(graph.edges).reshape(-1, 2).tolist()],
+            array=difference.edges[side],
+            cmap=COLORS,
+            clim=(-largest, largest),
+            linewidths=4,
+            zorder=1,
+        )
+        lines.set_path_effects(_outline(5.5))
+        axis.add_collection(lines)
+        style = {"vmin": -largest, "vmax": largest, "edgecolors": "0.3", "zorder": 2}
+        size = float(np.clip(6000 / max(graph.n_nodes, 1), 30, 260))
+        shown = axis.scatter(*positions.T, c=difference.nodes[side], cmap=COLORS, s=size, **style)
+        if graph.n_nodes <= 60:
+            for node, position in enumerate(positions):
+                text = axis.annotate(str(node), position, ha="center", va="center", fontsize=7, zorder=3)
+                text.set_path_effects(_outline(1.5, "white"))
+        axis.set_title(names[side])
+        axis.set_aspect("equal")
+        axis.margins(0.12)
+        axis.set_axis_off()
+    estimate = difference.distance
+    low, high = estimate.interval(method=None if estimate.largest_term < np.inf else "clt")
+    figure.suptitle(f"d_P = {estimate.value:.3g} (95 % interval {low:.3g} to {high:.3g})")
+    figure.colorbar(shown, ax=axes, shrink=0.8, label="contribution to the squared distance")
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+def _outline(width: float, color: str = "0.3") -> list[Any]:
+    from matplotlib.patheffects import Normal, Stroke
+
+    return [Stroke(linewidth=width, foreground=color), Normal()]

@@ -1,34 +1,64 @@
-"""A map of a collection: as an interactive page, and as plain arrays to place new graphs on."""
+"""A map of a collection: an interactive page in one HTML file, and plain arrays to place new graphs on."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import json
 import os
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from html import escape
+from importlib.resources import files
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf._utils.files import atomic_write
-from grnf.maps.columns import Column
-from grnf.maps.drawings import Drawings
-from grnf.maps.neighbors import Marks, Nearest
-from grnf.maps.page import page
+from grnf._utils.random import draw_seed
+from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf.collection import vectors_of
+from grnf.errors import GraphError
+from grnf.estimators import GRNF
+from grnf.io.objects import graph_objects, to_raw
+from grnf.io.raw import RawGraph
+from grnf.maps import layout as layouts
+from grnf.maps.drawings import Drawings, draw_graphs
+from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Marks, Nearest, nearest_others
+from grnf.maps.point_columns import Column, clusters, columns_of, joined, make_column
+from grnf.search import GraphIndex
+from grnf.search.whitening import SPACES, space_map
 from grnf.typing import FloatArray
 
-__all__ = ["GraphMap"]
+__all__ = ["GraphMap", "map_graphs"]
 
 FORMAT = "grnf map"
 VERSION = 2
 HEIGHT = 640
+"""Of the page in a notebook, in pixels."""
+
+BLOCK = 512
+"""Graphs that are unpacked together, when the pointer comes to one of them."""
+
+MISSING = 65_535
+
+
+AFFORDABLE_NODES = 50_000
+"""Total number of nodes up to which those that differ are marked by default: each takes a vector."""
+
+COMPUTED = {"neighbors kept", "outlier score", "cluster", "new"}
+"""Columns that are computed again when graphs are placed on a map."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphMap:
-    """A map of a collection of graphs, made by `grnf.map`.
+    """A map of a collection of graphs, made by `map_graphs`.
 
-    In a notebook it shows itself; `write` makes a page of it that needs nothing else.
+    A notebook displays it; `write` writes it as one HTML file.
 
     Attributes
     ----------
@@ -40,17 +70,18 @@ class GraphMap:
         Neighborhood preservation: the share of each graph's nearest graphs that are among the nearest on the
         map.
     columns : list of Column
-        What points can be colored by.
+        Values that points can be colored by.
     drawings : Drawings
     nearest : Nearest
     vectors : array, shape (n, M)
     transformer : GRNF
     space : str
     about : list of str
-        What the page states about itself.
+        Sentences about the map, for the page.
     color : str
         The column that is shown first.
-    delta : float
+    confidence : float
+        Of the intervals of distances.
     marks : Marks, optional
         Nodes that make neighbors differ.
     why_no_marks : str
@@ -68,7 +99,7 @@ class GraphMap:
     space: str
     about: list[str] = field(default_factory=list)
     color: str = ""
-    delta: float = 0.05
+    confidence: float = 0.95
     marks: Marks | None = None
     why_no_marks: str = ""
 
@@ -80,7 +111,7 @@ class GraphMap:
 
     def html(self) -> str:
         """Return the page."""
-        return page(self)
+        return _page(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page, all or nothing."""
@@ -88,7 +119,7 @@ class GraphMap:
             file.write(self.html())
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own that may run its script and nothing else."""
+        """Return the page in a frame that may run its script and nothing else."""
         return (
             f'<iframe srcdoc="{escape(self.html())}" sandbox="allow-scripts allow-downloads" '
             f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #8884" title="{escape(self.title)}">'
@@ -96,7 +127,7 @@ class GraphMap:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as arrays (.npz), for new graphs to be placed on it: `grnf.map(new, onto=path)`."""
+        """Write the map as arrays (.npz), for new graphs to be placed on it: `map_graphs(new, onto=path)`."""
         if not hasattr(self.transformer, "to_json"):
             raise ValueError("only a map made by GRNF can be saved for new graphs")
         head = {
@@ -120,33 +151,379 @@ class GraphMap:
             )
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> GraphMap:
-        """Open a map that `save` wrote; neighbors are found when graphs are added."""
+    def load(cls, path: str | os.PathLike[str]) -> GraphMap:
+        """Load a saved map; neighbors are computed when graphs are added."""
         try:
-            with np.load(path, allow_pickle=False) as found:
-                arrays = {name: found[name] for name in found.files}
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
             head = json.loads(arrays.pop("head").tobytes())
-        except (KeyError, ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ValueError(
-                f"{path}: not a saved map: {error}. Save one with GraphMap.save or grnf map --save-layout"
-            ) from None
+        except (KeyError, ValueError, EOFError, BadZipFile) as error:
+            cure = "Save one with GraphMap.save or grnf map --save-layout"
+            raise GraphError(f"not a saved map: {error}", where=str(path), cure=cure) from None
         if head.get("format") != FORMAT or head.get("version") != VERSION:
-            raise ValueError(f"{path}: not a saved map of version {VERSION}. Make it again")
-        from grnf.estimators import GRNF
-
+            raise GraphError(f"not a saved map of version {VERSION}", where=str(path), cure="Make it again")
         n = len(head["ids"])
-        nothing = np.zeros((n, 0))
+        empty = np.zeros((n, 0))
         return cls(
             title=head["title"],
             ids=head["ids"],
             positions=arrays.pop("positions"),
             kept=np.ones(n),
             columns=[Column(*column) for column in head["columns"]],
-            nearest=Nearest(nothing.astype(np.uint32), nothing, nothing, nothing, ""),
+            nearest=Nearest(empty.astype(np.uint32), empty, empty, empty, ""),
             vectors=arrays.pop("vectors"),
             drawings=Drawings(**arrays, kinds=head["kinds"]),
             transformer=GRNF.from_json(head["transformer"]),
             space=head["space"],
         )
+
+
+def map_graphs(
+    graphs: Any,
+    y: Sequence[Any] | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    transformer: Any = None,
+    layout: str = "auto",
+    space: str = "plain",
+    n_neighbors: int = 6,
+    differences: bool | None = None,
+    color: str | None = None,
+    n_clusters: int = 8,
+    positions: str | None = None,
+    onto: str | os.PathLike[str] | None = None,
+    title: str = "Map of graphs",
+    confidence: float = 0.95,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> GraphMap:
+    """Make an interactive map of a collection of graphs.
+
+    Parameters
+    ----------
+    graphs : collection of graphs of any kind, as in `GRNF.fit`; it may be empty
+    y : sequence, optional
+        Labels or targets; by default those of the graphs.
+    ids : sequence of str, optional
+        Names of the graphs; by default their own, or their numbers.
+    columns : mapping from name to sequence, optional
+        Further values to color points by, one for each graph.
+    transformer : GRNF, optional
+        Makes the vectors; it is fitted on the graphs if it is not yet.
+    layout : {"auto", "tsne", "umap", "pca"}
+        "auto" takes t-SNE for up to 5,000 graphs, for more UMAP, or principal axes if it is not installed.
+    space : {"plain", "whitened"}
+        Distance for the layout, see `GraphIndex`. The neighbors shown are those under d_P.
+    n_neighbors : int, default=6
+        Neighbors that are shown with a graph.
+    differences : bool, optional
+        Mark the nodes in which neighbors differ, which takes a vector for each node; by default for
+        collections of up to 50,000 nodes.
+    color : str, optional
+        The column that colors the points at first; by default the label, or the first column of classes.
+    n_clusters : int, default=8
+        Clusters that points can be colored by.
+    positions : str, optional
+        A node column with their positions; by default a spring layout, and RDKit for molecules.
+    onto : path, optional
+        A saved map: the graphs are placed on it, and the old ones keep their positions.
+    title : str
+    confidence : float, default=0.95
+        Probability with which an interval contains d_P.
+    random_state : int, numpy Generator or RandomState, optional
+    n_jobs : int, optional
+        Threads that share searches.
+
+    Examples
+    --------
+    >>> import grnf
+    >>> from grnf.datasets import make_sbm
+    >>> graphs, y = make_sbm(40, random_state=0)
+    >>> transformer = grnf.GRNF(64, random_state=0)
+    >>> graph_map = grnf.map_graphs(graphs, y, transformer=transformer, title="SBM", random_state=0)
+    >>> graph_map.positions.shape, graph_map.html().startswith("<!doctype html>")
+    ((40, 2), True)
+    """
+    checked(layout, "layout", OneOf(*LAYOUTS))
+    checked(space, "space", OneOf(*SPACES))
+    k = checked(n_neighbors, "n_neighbors", Int(0, 50))
+    checked(differences, "differences", Bool(), OneOf(None))
+    checked(n_clusters, "n_clusters", Int(2, 16))
+    checked(confidence, "confidence", Real(1))
+    seed = draw_seed(random_state)
+    raws = _raw_graphs(graphs)
+    own = [*columns_of(raws, y, columns), *_sizes(raws)]
+    drawings = draw_graphs(raws, positions)
+    old = None if onto is None else GraphMap.load(onto)
+    if old is not None:
+        transformer, space = old.transformer, old.space
+    transformer = GRNF(random_state=seed) if transformer is None else transformer
+    names, Z = [], np.zeros((0, getattr(transformer, "n_components_", 1)), np.float32)
+    if raws:
+        collection = vectors_of(raws, transformer, name="graphs", ids=ids)
+        names, Z, transformer = collection.ids, collection.vectors, collection.transformer
+    if old is None:
+        chosen = layouts.choose_layout(layout, len(Z))
+        near, far = nearest_others(Z, chosen.n_neighbors, space, n_jobs)
+        where = layouts.positions_of_layout(chosen, _rows(Z, space), near, far, seed % 2**32)
+        words = chosen.words
+    else:
+        words = (
+            f"{len(Z):,} new graphs were placed on a map of {len(old):,}, among their {min(ONTO, len(old))} "
+            "nearest graphs; the old ones keep their positions"
+        )
+        where = np.concatenate([old.positions, _positions_onto(old, Z, n_jobs)])
+        names = [*old.ids, *(f"{name} (new)" if name in set(old.ids) else name for name in names)]
+        own = _joined_columns(old, own, len(Z))
+        drawings = old.drawings.joined(drawings)
+        Z = np.concatenate([old.vectors, Z]) if len(Z) else old.vectors
+        near, far = nearest_others(Z, NEIGHBORS, space, n_jobs)
+    kept = layouts.neighbor_recall(where, near[:, :NEIGHBORS])
+    compared = min(near.shape[1], NEIGHBORS)
+    own += _computed(kept, compared, far, clusters(_rows(Z, space), n_clusters, seed % 2**32))
+    if space != "plain" or near.shape[1] < min(k, len(Z) - 1):
+        near, far = nearest_others(Z, k, "plain", n_jobs)
+    precision = layouts.precision_of(transformer) if k and near.size else None
+    graph_map = GraphMap(
+        title=str(title),
+        ids=names,
+        positions=where,
+        kept=kept,
+        columns=own,
+        drawings=drawings,
+        nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence),
+        about=_about(words, kept, compared, transformer, Z, space),
+        color=_first_color(own, color),
+        confidence=confidence,
+        vectors=Z,
+        transformer=transformer,
+        space=space,
+        why_no_marks="Nodes that differ are not marked on a map with new graphs: see grnf compare.",
+    )
+    return graph_map if old is not None else _marked(graph_map, raws, differences)
+
+
+def _raw_graphs(graphs: Any) -> list[RawGraph]:
+    raws = []
+    for row, graph in enumerate(graph_objects(graphs, caller="graphs")):
+        try:
+            raw = to_raw(graph)
+        except GraphError as error:
+            raise error.located(index=row, where="graphs") from error
+        if isinstance(graph, str) and "smiles" not in raw.graph_columns:
+            raw = replace(raw, graph_columns={**raw.graph_columns, "smiles": graph})
+        raws.append(raw)
+    return raws
+
+
+def _sizes(raws: list[RawGraph]) -> list[Column]:
+    nodes = Column("nodes", "number", [raw.n_nodes for raw in raws], "Nodes of each graph.")
+    return [nodes, Column("edges", "number", [len(raw.edges) for raw in raws], "Edges of each graph.")]
+
+
+def _rows(Z: FloatArray, space: str) -> FloatArray:
+    """Return vectors as the layout compares them."""
+    return space_map(space, Z)(Z) if len(Z) else Z
+
+
+def _positions_onto(old: GraphMap, Z: FloatArray, n_jobs: int | None) -> FloatArray:
+    if not len(old) or not len(Z):
+        return np.zeros((len(Z), 2))
+    hits = GraphIndex(space=old.space, n_jobs=n_jobs).add(old.vectors).search(Z, min(ONTO, len(old)))
+    return layouts.positions_onto(old.positions, np.array(hits.rows), np.array(hits.distances))
+
+
+def _joined_columns(old: GraphMap, new: list[Column], n_new: int) -> list[Column]:
+    known = [column for column in old.columns if column.name not in COMPUTED]
+    state = ["on the map before"] * len(old) + ["new"] * n_new
+    first = make_column("new", state, "Which graphs were placed on the map later.")
+    return [first, *joined(known, new, len(old), n_new)]
+
+
+def _computed(kept: FloatArray, compared: int, far: FloatArray, groups: Column | None) -> list[Column]:
+    """Return the columns that are computed: neighborhood preservation, outlier score, cluster."""
+    columns = [] if groups is None else [groups]
+    if not compared:
+        return columns
+    ten = far[:, :10]
+    meaning = (
+        f"The share of a graph's {compared} nearest graphs that are among its {compared} nearest on the map."
+    )
+    score = f"Mean distance to the {ten.shape[1]} nearest graphs: large for an isolated graph."
+    return [
+        Column("neighbors kept", "number", np.round(kept, 4).tolist(), meaning),
+        Column("outlier score", "number", ten.mean(axis=1).tolist(), score),
+        *columns,
+    ]
+
+
+def _first_color(columns: list[Column], chosen: str | None) -> str:
+    """Return the column that is shown first: the chosen one, the label, or the first categorical one."""
+    kinds = {column.name: column.kind for column in columns if column.kind != "text"}
+    if chosen is not None and chosen not in kinds:
+        raise ValueError(f"color: no column {chosen!r} found. Available: {', '.join(kinds) or 'none'}")
+    classes = [name for name, kind in kinds.items() if kind == "category" and name != "cluster"]
+    label = ["label"] if "label" in kinds else []
+    return chosen or next(iter([*label, *classes, *kinds]), "")
+
+
+def _about(
+    words: str, kept: FloatArray, compared: int, transformer: Any, Z: FloatArray, space: str
+) -> list[str]:
+    lines = [f"Positions: {words}."]
+    if space == "whitened":
+        lines.append("For the positions, near means whitened vectors (equal variance in all directions).")
+    if compared:
+        lines.append(
+            f"Neighborhood preservation: {100 * float(kept.mean()):.0f} % on average: the share of the "
+            f"{compared} nearest graphs of a graph that are among its {compared} nearest on the map. Color "
+            "by “neighbors kept” to see where it is low. Distances between far groups mean little on any map."
+        )
+    if len(Z):
+        lines.append(
+            f"Vectors: {type(transformer).__name__}, {Z.shape[1]} features. The nearest graphs shown with a "
+            "graph are exact, whatever the map shows."
+        )
+    return lines
+
+
+def _marked(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:
+    """Mark the nodes in which neighbors differ, or give the reason why not."""
+    near, drawn = graph_map.nearest.rows.astype(np.int64), graph_map.drawings.n_nodes
+    nodes = int(drawn.sum(dtype=np.int64))
+    marks: Marks | None = None
+    why = "Nodes that differ are not marked."
+    if differences is None and nodes > AFFORDABLE_NODES:
+        why = (
+            f"Nodes that differ are not marked: each of the {nodes:,} nodes of this map takes a vector. "
+            "Use grnf map --differences, or grnf compare for two graphs."
+        )
+    elif differences is not False and near.size:
+        marks = layouts.marked_nodes(graph_map.transformer, raws, graph_map.vectors, near, drawn.tolist())
+        why = ""
+    return replace(graph_map, marks=marks, why_no_marks=why)
+
+
+def _page(graph_map: GraphMap) -> str:
+    """Return the page of a map."""
+    here = files("grnf.maps")
+    style, script, frame = (
+        here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "map.js", "page.html")
+    )
+    parts, columns = dict(_parts(graph_map)), [c for c in graph_map.columns if c.kind != "text"]
+    described = [_column(column) for column in columns]
+    parts |= {f"c{at}": packed for at, (_, packed) in enumerate(described)}
+    meta = _meta(graph_map, [about for about, _ in described])
+    filled = {
+        "policy": _policy(style, script),
+        "title": escape(graph_map.title),
+        "style": style,
+        "meta": json.dumps(meta).replace("<", "\\u003c"),
+        "parts": "\n".join(
+            f'<script type="text/plain" id="part-{name}">{text}</script>' for name, text in parts.items()
+        ),
+        "script": script,
+    }
+    pieces = frame.split("@")  # text between two @ is a name; the frame has no other @
+    return "".join(filled[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a content security policy: this script and style by their hashes, and no request at all."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'"
+    )
+
+
+def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
+    names = [column["name"] for column in columns]
+    return {
+        "n": len(graph_map.ids),
+        "block": BLOCK,
+        "kinds": graph_map.drawings.kinds,
+        "columns": columns,
+        "first": names.index(graph_map.color) if graph_map.color in names else 0,
+        "texts": [column.name for column in graph_map.columns if column.kind == "text"],
+        "k": graph_map.nearest.rows.shape[1],
+        "percent": f"{100 * graph_map.confidence:g}",
+        "interval": graph_map.nearest.words,
+        "marks": graph_map.marks is not None,
+        "marksMeaning": "Marked: nodes without which both graphs would be nearer to each other.",
+        "noMarks": graph_map.why_no_marks,
+        "about": graph_map.about,
+    }
+
+
+def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
+    """Yield names and packed contents of all parts but the columns."""
+    n = len(graph_map.ids)
+    yield "ids", _packed(json.dumps(graph_map.ids).encode())
+    whole = np.round((np.clip(graph_map.positions, -1, 1) + 1) * 32_767.5).astype(np.uint16)
+    yield "points", _packed(_planes(whole[:, 0]) + _planes(whole[:, 1]))
+    texts = [column.values for column in graph_map.columns if column.kind == "text"]
+    near = graph_map.nearest
+    k = near.rows.shape[1]
+    marks = graph_map.marks
+    starts = None if marks is None else offsets(marks.lengths.sum(axis=1))
+    for number, start in enumerate(range(0, n, BLOCK)):
+        stop = min(start + BLOCK, n)
+        yield f"g{number}", _packed(b"".join(map(_planes, graph_map.drawings.block(start, stop))))
+        if k:
+            some = slice(start, stop)
+            floats = [_rounded(values[some].ravel()) for values in (near.distances, near.low, near.high)]
+            yield f"n{number}", _packed(b"".join(map(_planes, [near.rows[some].ravel(), *floats])))
+        if k and marks is not None and starts is not None:
+            lengths = marks.lengths[start:stop].ravel()
+            levels = marks.levels[starts[start] : starts[stop]]
+            yield f"m{number}", _packed(_planes(lengths) + _planes(levels))
+        if texts:
+            rows = [
+                ["" if values[i] is None else str(values[i]) for values in texts] for i in range(start, stop)
+            ]
+            yield f"t{number}", _packed(json.dumps(rows, ensure_ascii=False).encode())
+
+
+def _column(column: Column) -> tuple[dict[str, Any], str]:
+    """Return the description of a column, and its packed values."""
+    about: dict[str, Any] = {"name": column.name, "kind": column.kind, "meaning": column.meaning}
+    if column.kind == "category":
+        codes, names, counts = column.codes()
+        return {**about, "categories": names, "counts": counts}, _packed(_planes(codes))
+    values = column.numbers()
+    present = values[np.isfinite(values)]
+    least, most = (float(present.min()), float(present.max())) if len(present) else (0.0, 1.0)
+    low, high = _ends(present, least, most)
+    about |= {"low": low, "high": high, "below": low > least, "above": high < most, "base": least}
+    if bool((present == np.round(present)).all()) and most - least < MISSING:
+        whole = np.where(np.isfinite(values), np.nan_to_num(values) - least, MISSING).astype(np.uint16)
+        return {**about, "whole": True}, _packed(_planes(whole))
+    return {**about, "whole": False}, _packed(_planes(values.astype(np.float32)))
+
+
+def _ends(present: FloatArray, least: float, most: float) -> tuple[float, float]:
+    """Return the ends of the scale of colors: those of all values, or of nearly all if few lie far out."""
+    if len(present) < 20:
+        return least, most
+    low, high = (float(end) for end in np.percentile(present, [1, 99]))
+    reach = 1.0 * (high - low)
+    return (low if least < low - reach else least), (high if most > high + reach else most)
+
+
+def _planes(array: npt.NDArray[Any]) -> bytes:
+    """Return numbers as bytes: all first bytes, all second bytes, ... of little-endian numbers."""
+    array = np.ascontiguousarray(array)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.view(np.uint8).reshape(-1, array.dtype.itemsize).T.tobytes()
+
+
+def _rounded(values: FloatArray) -> npt.NDArray[np.float32]:
+    """Round to about three and a half digits, which pack well."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x800)) & np.uint32(0xFFFFF000)).view(np.float32)
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode("ascii")

@@ -1,23 +1,32 @@
-"""Positions of graphs on a map: neighbors stay near each other, as far as a plane allows.
+"""The nearest graphs of each graph of a map, and positions of graphs that keep them near.
 
-All layouts begin with exact nearest neighbors. t-SNE (scikit-learn) for small collections, UMAP (an extra)
-for large ones, the first two principal axes if it is not installed. Seeds are fixed.
+Nearest graphs are exact, and have intervals of d_P and marks of the nodes in which they differ. Layouts start
+with them: t-SNE (scikit-learn) for small collections, UMAP (an extra) for large ones, the first two principal
+axes if it is not installed.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from grnf._utils.arrays import principal_axes
+from grnf._utils.arrays import offsets, principal_axes
+from grnf._utils.running import progress
+from grnf.estimators.difference import without_node
+from grnf.io.raw import RawGraph
+from grnf.metric import DistanceEstimate, distance
+from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "choose_layout", "laid_out", "neighbors_kept", "placed_onto"]
+__all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "Marks", "Nearest", "choose_layout", "intervals", "marked_nodes"]
+__all__ += ["nearest_others", "neighbor_recall", "positions_of_layout", "positions_onto", "precision_of"]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
 SMALL = 5_000
@@ -30,8 +39,14 @@ PERPLEXITY = 30
 ONTO = 5
 
 
-@dataclass(frozen=True)
-class Layout:
+BETTING_PAIRS = 12_000
+"""Pairs up to which intervals come by betting (2.4 ms each on one core); more get those of Bernstein."""
+
+LEVELS = 15
+PAIRS = 4_096
+
+
+class Layout(NamedTuple):
     """A layout by name, its description, and the number of nearest neighbors that it needs."""
 
     name: str
@@ -40,26 +55,20 @@ class Layout:
 
 
 def choose_layout(name: str, n: int) -> Layout:
-    """Return the layout for n graphs.
-
-    Examples
-    --------
-    >>> choose_layout("auto", 500).name, choose_layout("auto", 3).name
-    ('tsne', 'pca')
-    """
+    """Return the layout for n graphs."""
     umap = find_spec("umap") is not None
     if name == "umap" and not umap:
         raise ImportError("UMAP is not installed: pip install 'grnf[map]', or choose the layout tsne or pca")
     why = ""
     if n < 6:
-        name, why = "pca", ", since there are so few graphs"
+        name, why = "pca", " (fewer than 6 graphs)"
     elif name == "auto":
         name = "tsne" if n <= SMALL else "umap" if umap else "pca"
         if name == "pca":
             why = f": more than {SMALL:,} graphs need UMAP, which is not installed (pip install 'grnf[map]')"
     words = {
-        "tsne": f"t-SNE of the exact nearest neighbors (perplexity {_perplexity(n):g}, seed fixed)",
-        "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors (seed fixed)",
+        "tsne": f"t-SNE of the exact nearest neighbors (perplexity {_perplexity(n):g})",
+        "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors",
         "pca": f"the first two principal axes of the vectors{why}",
     }
     wanted = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
@@ -70,18 +79,12 @@ def _perplexity(n: int) -> float:
     return min(PERPLEXITY, (n - 1) / 4)
 
 
-def laid_out(
+def positions_of_layout(
     layout: Layout, rows: FloatArray, near: IntArray, distances: FloatArray, seed: int
 ) -> FloatArray:
-    """Return places, shape (n, 2), centered, the farthest coordinate at 1.
+    """Return positions, shape (n, 2), centered, the farthest coordinate at 1.
 
-    Parameters
-    ----------
-    layout : Layout
-    rows : array, shape (n, M)
-    near, distances : arrays, shape (n, k)
-        The nearest others of each row, nearest first.
-    seed : int
+    `near` and `distances`, of shape (n, k), are the nearest others of each row, nearest first.
     """
     start = _principal(rows)
     if layout.name == "pca" or len(rows) < 6:
@@ -138,53 +141,194 @@ def _umap(
         return np.asarray(umap.fit_transform(rows))
 
 
-def _framed(places: Any) -> FloatArray:
+def _framed(positions: Any) -> FloatArray:
     """Center a map, and bring it into [-1, 1] with one scale."""
-    places = np.asarray(places, dtype=np.float64)
-    if not len(places):
+    positions = np.asarray(positions, dtype=np.float64)
+    if not len(positions):
         return np.zeros((0, 2))
-    places = places - (places.min(axis=0) + places.max(axis=0)) / 2
-    return np.asarray(places / max(float(np.abs(places).max()), 1e-12))
+    positions = positions - (positions.min(axis=0) + positions.max(axis=0)) / 2
+    return np.asarray(positions / max(float(np.abs(positions).max()), 1e-12))
 
 
-def neighbors_kept(places: FloatArray, near: IntArray) -> FloatArray:
-    """Return for each graph the share of its nearest graphs that are among as many nearest on the map.
-
-    Examples
-    --------
-    >>> neighbors_kept(np.array([[0.0, 0], [1, 0], [3, 0]]), np.array([[1], [0], [0]]))
-    array([1., 1., 0.])
-    """
+def neighbor_recall(positions: FloatArray, near: IntArray) -> FloatArray:
+    """Return for each graph the share of its nearest graphs that are among as many nearest on the map."""
     n, k = near.shape
     if not n or not k:
         return np.ones(n)
-    found = np.asarray(cKDTree(places).query(places, k=k + 1)[1]).reshape(n, k + 1)
-    own = found == np.arange(n)[:, np.newaxis]
-    own[~own.any(axis=1), -1] = True  # among many at one place, it may not have found itself
-    others = found[~own].reshape(n, k)
-    return np.asarray(
-        np.array([len(np.intersect1d(a, b)) for a, b in zip(others, near, strict=True)]) / float(k)
-    )
+    nearest = np.asarray(cKDTree(positions).query(positions, k=k + 1)[1]).reshape(n, k + 1)
+    own = nearest == np.arange(n)[:, np.newaxis]
+    own[~own.any(axis=1), -1] = True  # of many points at the same position, it may not be among the nearest
+    others = nearest[~own].reshape(n, k)
+    return np.array([len(np.intersect1d(a, b)) / k for a, b in zip(others, near, strict=True)])
 
 
-def placed_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> FloatArray:
-    """Return places of new graphs on a map that is there: among their nearest graphs, the nearer the closer.
+def positions_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> FloatArray:
+    """Return positions of new graphs on an existing map: means of their nearest graphs, weighted by distance.
 
-    Parameters
-    ----------
-    old : array, shape (n, 2)
-        Places of the graphs of the map.
-    near, distances : arrays, shape (n_new, k)
-        The nearest of these of each new graph.
-
-    Examples
-    --------
-    >>> placed_onto(np.array([[0.0, 0], [1, 0]]), np.array([[0, 1]]), np.array([[0.0, 0.5]]))
-    array([[0., 0.]])
+    `near` and `distances`, of shape (n_new, k), are the nearest graphs of the map of each new graph.
     """
     near, distances = near[:, :ONTO], distances[:, :ONTO]
     smallest = np.maximum(distances[:, :1], 1e-9)
     weights = np.square(smallest / np.maximum(distances, 1e-9))
-    weights[(distances[:, 0] == 0)[:, np.newaxis] & (distances > 0)] = 0  # a copy stands where it stands
+    weights[(distances[:, 0] == 0)[:, np.newaxis] & (distances > 0)] = 0  # a duplicate has the same position
     weights /= weights.sum(axis=1, keepdims=True)
     return np.asarray(np.einsum("ij,ijk->ik", weights, old[near]))
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Rows of the k nearest others of each graph, d_P with intervals, and the kind of the intervals."""
+
+    rows: npt.NDArray[np.uint32]
+    distances: FloatArray
+    low: FloatArray
+    high: FloatArray
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Nodes in which a graph and its neighbor differ.
+
+    `lengths`, shape (n, k), are the nodes of both graphs together, 0 for a pair without marks. `levels` are
+    the contributions of these nodes to the distance, 1 to 15; 0 if it is not certain.
+    """
+
+    lengths: npt.NDArray[np.uint16]
+    levels: npt.NDArray[np.uint8]
+
+
+def nearest_others(
+    rows: FloatArray, k: int, space: str, n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Return the rows and distances of the k nearest others of each row: exactly, in that space."""
+    n = len(rows)
+    k = min(k, n - 1)
+    if n < 2 or k < 1:
+        return np.zeros((n, 0), np.int64), np.zeros((n, 0))
+    index = GraphIndex(space=space, n_jobs=n_jobs).add(rows)
+    near, far = np.empty((n, k), np.int64), np.empty((n, k))
+    with progress(n, "nearest graphs") as advance:
+        for start in range(0, n, PAIRS):
+            some = slice(start, min(start + PAIRS, n))
+            names = [str(row) for row in range(some.start, some.stop)]
+            hits = index.search(rows[some], k, ids=names, others=True)
+            near[some], far[some] = hits.rows, hits.distances
+            advance(len(names))
+    return near, far
+
+
+def precision_of(transformer: Any) -> dict[str, Any] | None:
+    """Return the properties of features that intervals need; None if a transformer does not estimate d_P."""
+    return dict(transformer._precision()) if hasattr(transformer, "_precision") else None
+
+
+def intervals(
+    Z: FloatArray, near: IntArray, distances: FloatArray, precision: dict[str, Any] | None, confidence: float
+) -> Nearest:
+    """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
+    n, k = near.shape
+    delta = 1 - confidence
+    rows = near.astype(np.uint32)
+    if precision is None:
+        return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
+    both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)
+    pairs, back = np.unique(both, axis=0, return_inverse=True)  # often each is among the nearest of the other
+    method, words = _method(precision, len(pairs))
+    ends = np.empty((len(pairs), 2))
+    with progress(len(pairs), "intervals") as advance:
+        for start in range(0, len(pairs), PAIRS):
+            some = pairs[start : start + PAIRS]
+            if method == "bernstein":
+                ends[start : start + len(some)] = _bernstein(Z, some, precision, delta)
+            else:
+                ends[start : start + len(some)] = [
+                    distance(Z[i], Z[j], **precision).interval(delta, method) for i, j in some.tolist()
+                ]
+            advance(len(some))
+    low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
+    return Nearest(rows, distances, low, high, words)
+
+
+def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
+    if precision.get("exact"):
+        return None, "exact: the distribution has these features alone"
+    if not np.isfinite(precision["largest_term"]):
+        return "clt", "normal approximation"
+    if n_pairs <= BETTING_PAIRS:
+        return "betting", "valid for every number of features, by betting"
+    return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
+
+
+def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:
+    terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
+    count, largest = terms.shape[1], precision["largest_term"]
+    moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
+    estimates = (DistanceEstimate(mean, error, count, largest) for mean, error in moments)
+    return np.array([estimate.interval(delta, "bernstein") for estimate in estimates]).reshape(-1, 2)
+
+
+def _errors(terms: FloatArray) -> FloatArray:
+    """Return the standard errors of the means of rows."""
+    n, count = terms.shape
+    return terms.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(n, np.inf)
+
+
+def _terms(x: FloatArray, y: FloatArray, heads: int) -> FloatArray:
+    """Return the independent terms whose mean is the squared distance, in the last axis."""
+    squares = x.shape[-1] * np.square(x.astype(np.float64) - y)
+    return np.asarray(squares.reshape(*squares.shape[:-1], -1, heads).mean(axis=-1))
+
+
+def marked_nodes(
+    transformer: Any, graphs: Sequence[RawGraph], Z: FloatArray, near: IntArray, shown: Sequence[int]
+) -> Marks:
+    """Leave out each node of each graph in turn, as `GRNF.difference` does, and compare with its neighbors.
+
+    The vectors of g without v serve for all pairs that contain g, so a map costs one vector for each node.
+    `shown` are the nodes of each graph that are drawn; a graph without any is not marked.
+    """
+    n, k = near.shape
+    heads = (precision_of(transformer) or {}).get("heads", 1)
+    partners: dict[int, list[tuple[int, int, int]]] = {}
+    for i, j in np.ndindex(n, k):
+        other = int(near[i, j])
+        if shown[i] and shown[other]:
+            partners.setdefault(i, []).append((i, j, 0))
+            partners.setdefault(other, []).append((i, j, 1))
+    added: dict[tuple[int, int, int], FloatArray] = {}
+    with progress(len(partners), "nodes that differ") as advance:
+        for members, vectors in _without_each(transformer, graphs, sorted(partners)):
+            for g, rows in zip(members, vectors, strict=True):
+                for i, j, side in partners[g]:
+                    added[i, j, side] = _certain(rows, Z[g], Z[near[i, j] if side == 0 else i], heads)
+            advance(len(members))
+    lengths = np.zeros((n, k), np.uint16)
+    levels = [np.empty(0, np.uint8)]
+    for i, j in np.ndindex(n, k):
+        if (i, j, 0) in added:
+            both = np.concatenate([added.pop((i, j, 0)), added.pop((i, j, 1))])
+            shares = both / max(float(both.max()), 1e-300)  # rounding may put 15 / 15 above 1
+            levels.append(np.minimum(np.ceil(LEVELS * shares), LEVELS).astype(np.uint8))
+            lengths[i, j] = len(both)
+    return Marks(lengths, np.concatenate(levels))
+
+
+def _without_each(
+    transformer: Any, graphs: Sequence[RawGraph], wanted: list[int]
+) -> Iterator[tuple[list[int], list[FloatArray]]]:
+    """Yield some graphs, with the vectors of each graph without each of its nodes."""
+    sizes = [graphs[g].n_nodes for g in wanted]
+    blocks = offsets(sizes)[:-1] // PAIRS
+    for block in np.unique(blocks):
+        members = [wanted[at] for at in np.flatnonzero(blocks == block)]
+        smaller = [without_node(graphs[g], v) for g in members for v in range(graphs[g].n_nodes)]
+        cuts = np.cumsum([graphs[g].n_nodes for g in members])[:-1]
+        yield members, np.split(np.asarray(transformer.transform(smaller)), cuts)
+
+
+def _certain(rows: FloatArray, own: FloatArray, other: FloatArray, heads: int) -> FloatArray:
+    """Return d_P^2 less that without each node if it is above two standard errors, else 0."""
+    differences = _terms(own, other, heads) - _terms(rows, other, heads)
+    means = differences.mean(axis=1)
+    return np.asarray(np.where(means > 2 * _errors(differences), means, 0.0))

@@ -1,15 +1,6 @@
-"""Which graphs are near this one, exactly, and which are copies."""
+"""Exact nearest neighbors of graphs, and duplicates."""
 
-from grnf.search.duplicates import Pair, compare_raw, duplicate_groups, leaked, near_duplicates
-from grnf.search.hits import Hits
-from grnf.search.index import GraphIndex
+from grnf.search.duplicates import compare_raw, duplicate_groups, leaked, near_duplicates
+from grnf.search.index import GraphIndex, Hits
 
-__all__ = [
-    "GraphIndex",
-    "Hits",
-    "Pair",
-    "compare_raw",
-    "duplicate_groups",
-    "leaked",
-    "near_duplicates",
-]
+__all__ = ["GraphIndex", "Hits", "compare_raw", "duplicate_groups", "leaked", "near_duplicates"]

@@ -1,4 +1,4 @@
-"""Graphs that are copies of each other, or nearly: in one collection, or between two."""
+"""Duplicate and near-duplicate graphs, in one collection or between two."""
 
 from __future__ import annotations
 
@@ -14,14 +14,29 @@ from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
 from grnf.symmetry import LIMIT, Answer, Certificate, certificates
 
-__all__ = ["Pair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates", "raw_certificates"]
+__all__ = ["DuplicatePair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates"]
+
+ROUNDING = 1e-4
+"""Vectors of isomorphic graphs differ by less than this share of their length in single precision (measured:
+1e-6). All candidates are compared as graphs, so a larger share costs time only."""
+
+
+@dataclass(frozen=True)
+class DuplicatePair:
+    """Two graphs that are near each other, and the verdict of the isomorphism test."""
+
+    first: str
+    second: str
+    distance: float
+    verdict: Answer
 
 
 def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
-    """Return whether two graphs are isomorphic: equal columns of nodes, arcs and values of arcs.
+    """Return whether two graphs are "isomorphic", "different" or "undecided".
 
-    An undirected edge is a pair of arcs; parallel arcs are equal if their values are, in any order. For
-    graphs as tensors, which sum parallel arcs, see `grnf.symmetry.compare_graphs`; `limit` is the one there.
+    Isomorphic graphs have equal node columns, arcs and edge columns. An undirected edge is a pair of arcs.
+    Parallel arcs are equal if their values are, in any order. `limit` is that of
+    `grnf.symmetry.compare_graphs`, which compares graphs as tensors and sums parallel arcs.
 
     Examples
     --------
@@ -30,16 +45,14 @@ def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
     >>> path = Graph(3, [(0, 1), (1, 2)])
     >>> compare_raw(to_raw(path), to_raw(path.permuted([2, 0, 1])))
     'isomorphic'
-    >>> compare_raw(to_raw(path), to_raw(Graph(3, [(0, 1), (1, 2), (2, 0)])))
-    'different'
     """
     if g.n_nodes != h.n_nodes:
         return "different"
-    first, second = raw_certificates([g, h], limit=limit)
+    first, second = _certificates([g, h], limit)
     return first.compare(second)
 
 
-def raw_certificates(graphs: Iterable[RawGraph], *, limit: int = LIMIT) -> list[Certificate]:
+def _certificates(graphs: Iterable[RawGraph], limit: int = LIMIT) -> list[Certificate]:
     """Return certificates of graphs with attributes of any kind, to be compared with each other only."""
     codes: dict[Hashable, int] = {}
 
@@ -47,12 +60,12 @@ def raw_certificates(graphs: Iterable[RawGraph], *, limit: int = LIMIT) -> list[
         numbers = [codes.setdefault(value, len(codes) + 1) for value in values]
         return np.array(numbers, np.float64)[:, np.newaxis]
 
-    found = []
+    encoded = []
     for graph in graphs:
         arcs = _arcs(graph)
         nodes = coded(_labels(graph.node_columns, graph.n_nodes))
-        found.append(Graph(graph.n_nodes, list(arcs), nodes, coded(arcs.values()), directed=True))
-    return certificates(found, limit=limit)
+        encoded.append(Graph(graph.n_nodes, list(arcs), nodes, coded(arcs.values()), directed=True))
+    return certificates(encoded, limit=limit)
 
 
 def _labels(columns: Mapping[str, Any], count: int) -> list[Hashable]:
@@ -80,31 +93,16 @@ def _arcs(graph: RawGraph) -> dict[tuple[int, int], Hashable]:
     return {arc: tuple(sorted(labels, key=repr)) for arc, labels in values.items()}
 
 
-ROUNDING = 1e-4
-"""Vectors of isomorphic graphs differ by rounding alone: by less than this share of their length in single
-precision (measured 1e-6). Candidates are all confirmed graph by graph, so a larger share costs time only."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two graphs that are near each other, and whether they are the same."""
-
-    first: str
-    second: str
-    distance: float
-    answer: Answer
-
-
 def duplicate_groups(
     graphs: Any, transformer: Any, *, ids: Sequence[str] | None = None, n_jobs: int | None = None
-) -> tuple[list[list[str]], list[Pair]]:
-    """Return the groups of isomorphic graphs, and the pairs of which it is undecided whether they are.
+) -> tuple[list[list[str]], list[DuplicatePair]]:
+    """Return the groups of isomorphic graphs, and the pairs for which the test is undecided.
 
     Parameters
     ----------
     graphs : collection of graphs of any kind
     transformer : GRNF
-        Its vectors say which graphs are compared: two isomorphic ones have equal vectors, to rounding.
+        Isomorphic graphs have equal vectors, up to rounding, so only graphs with equal vectors are compared.
     ids : sequence of str, optional
     n_jobs : int, optional
 
@@ -116,17 +114,17 @@ def duplicate_groups(
     >>> duplicate_groups(graphs, GRNF(64, random_state=0))
     ([['0', '2']], [])
     """
-    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
-    pairs = _compared(given, given, _rounding(given), n_jobs)
-    group = {name: [name] for name in given.unique_ids}
+    collection = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    pairs = _compared(collection, collection, _rounding(collection), n_jobs)
+    group = {name: [name] for name in collection.unique_ids}
     for pair in pairs:
         one, two = group[pair.first], group[pair.second]
-        if pair.answer == "isomorphic" and one is not two:
+        if pair.verdict == "isomorphic" and one is not two:
             one += two
             group |= dict.fromkeys(two, one)
     order = {name: row for row, name in enumerate(group)}
     groups = {id(names): sorted(names, key=order.__getitem__) for names in group.values() if len(names) > 1}
-    undecided = [p for p in pairs if p.answer == "undecided" and group[p.first] is not group[p.second]]
+    undecided = [p for p in pairs if p.verdict == "undecided" and group[p.first] is not group[p.second]]
     return list(groups.values()), undecided
 
 
@@ -137,13 +135,13 @@ def near_duplicates(
     *,
     ids: Sequence[str] | None = None,
     n_jobs: int | None = None,
-) -> list[Pair]:
-    """Return all pairs of graphs up to a distance, nearest first, and whether they are the same.
+) -> list[DuplicatePair]:
+    """Return all pairs of graphs up to a distance, nearest first, and whether they are isomorphic.
 
     Parameters are those of `duplicate_groups`.
     """
-    given = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
-    return sorted(_compared(given, given, eps, n_jobs), key=lambda pair: pair.distance)
+    collection = vectors_of(graphs, transformer, ids=ids, keep_graphs=True)
+    return sorted(_compared(collection, collection, eps, n_jobs), key=lambda pair: pair.distance)
 
 
 def leaked(
@@ -155,10 +153,10 @@ def leaked(
     train_ids: Sequence[str] | None = None,
     test_ids: Sequence[str] | None = None,
     n_jobs: int | None = None,
-) -> list[Pair]:
+) -> list[DuplicatePair]:
     """Return the graphs of one collection that are in another: pairs (of the first, of the second).
 
-    With `eps`, all pairs up to that distance; without, only those that are the same, or undecided.
+    With `eps`, all pairs up to that distance; without, only isomorphic and undecided ones.
 
     Examples
     --------
@@ -171,27 +169,32 @@ def leaked(
     first = vectors_of(train, transformer, name="train", ids=train_ids, keep_graphs=True)
     second = vectors_of(test, first.transformer, name="test", ids=test_ids, keep_graphs=True)
     pairs = _compared(first, second, _rounding(second) if eps is None else eps, n_jobs)
-    return [pair for pair in pairs if eps is not None or pair.answer != "different"]
+    return [pair for pair in pairs if eps is not None or pair.verdict != "different"]
 
 
-def _rounding(given: Collection) -> float:
+def _rounding(collection: Collection) -> float:
     """Return the distance up to which vectors count as equal."""
-    return ROUNDING * float(np.linalg.norm(np.asarray(given.vectors, dtype=np.float64), axis=1).max())
+    lengths = np.linalg.norm(np.asarray(collection.vectors, dtype=np.float64), axis=1)
+    return ROUNDING * float(lengths.max())
 
 
-def _compared(first: Collection, second: Collection, radius: float, n_jobs: int | None) -> list[Pair]:
+def _compared(
+    first: Collection, second: Collection, radius: float, n_jobs: int | None
+) -> list[DuplicatePair]:
     """Return the pairs of graphs up to a distance, once each, by rows of the second collection."""
     hits = GraphIndex(n_jobs=n_jobs).add(first.vectors).within(second.vectors, radius)
     near = [
-        (int(other), row, distance)
-        for row, (names, distances) in enumerate(zip(hits.ids, hits.distances, strict=True))
-        for other, distance in zip(names, distances.tolist(), strict=True)
-        if first is not second or int(other) < row
+        (other, row, distance)
+        for row, (others, distances) in enumerate(zip(hits.rows, hits.distances, strict=True))
+        for other, distance in zip(others.tolist(), distances.tolist(), strict=True)
+        if first is not second or other < row
     ]
     one, two = first.unique_ids, second.unique_ids
     graphs = {id(graph): graph for i, j, _ in near for graph in (first.graphs[i], second.graphs[j])}
-    known = dict(zip(graphs, raw_certificates(graphs.values()), strict=True))
-    return [
-        Pair(one[i], two[j], distance, known[id(first.graphs[i])].compare(known[id(second.graphs[j])]))
-        for i, j, distance in near
-    ]
+    known = dict(zip(graphs, _certificates(graphs.values()), strict=True))
+    pairs = []
+    for i, j, distance in near:
+        certificate = known[id(first.graphs[i])]
+        verdict = certificate.compare(known[id(second.graphs[j])])
+        pairs.append(DuplicatePair(one[i], two[j], distance, verdict))
+    return pairs

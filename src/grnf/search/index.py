@@ -1,35 +1,87 @@
-"""An index of graphs: the k nearest and all within a radius, exactly, in a fraction of the time of a scan."""
+"""An index of graphs: exact nearest neighbors and radius searches in a fraction of the time of a scan."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from grnf._utils.result_tables import write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
 from grnf.search.certified import certify
-from grnf.search.hits import Hits
-from grnf.search.segments import Found, Segments
-from grnf.search.store import IndexState, load_index, save_index
+from grnf.search.segments import IndexState, Neighbors, Segments, load_index, save_index
 from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["GraphIndex"]
+__all__ = ["GraphIndex", "Hits"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Graphs near each query.
+
+    Parameters
+    ----------
+    queries : list of str
+        Names of the queries.
+    ids : list of lists of str
+        Names of the hits of each query, nearest first.
+    rows : list of arrays of int
+        Their numbers in the order in which they were added to the index, from 0.
+    distances : list of arrays
+    intervals : list of arrays of shape (n, 2), optional
+        Each contains d_P with the given confidence.
+    status : list of lists of str, optional
+        For certified results: "certain" for a graph that is among the nearest under d_P, "tied" for one that
+        may be.
+    components : list of int, optional
+        For certified results: number of features that each query needed.
+    """
+
+    queries: list[str]
+    ids: list[list[str]]
+    rows: list[IntArray]
+    distances: list[FloatArray]
+    intervals: list[FloatArray] | None = None
+    status: list[list[str]] | None = None
+    components: list[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield each hit as a row of a table: query, rank, id, distance, and low, high, status if known."""
+        for row, query in enumerate(self.queries):
+            for rank, name in enumerate(self.ids[row]):
+                values: list[Any] = [query, rank + 1, name, float(self.distances[row][rank])]
+                values += [] if self.intervals is None else self.intervals[row][rank].tolist()
+                values += [] if self.status is None else [self.status[row][rank]]
+                yield dict(zip(self.columns, values, strict=True))
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of the table."""
+        more = ["low", "high"] if self.intervals is not None else []
+        return ["query", "rank", "id", "distance", *more, *(["status"] if self.status is not None else [])]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing."""
+        write_table(path, self.columns, self.records())
 
 
 class GraphIndex:
-    """Vectors of graphs in an order that lets a search look at few of them, and miss none.
+    """Vectors of graphs in an order that lets a search skip most of them and miss no hit.
 
-    Every answer is exact: the graphs whose vectors are nearest, with distances in double precision. Bounds
-    from a few principal axes (`grnf.search.sketch`) rule almost all others out.
+    Every result is exact: the graphs whose vectors are nearest, with distances in double precision. Bounds
+    from a few principal axes (`grnf.search.scan`) exclude almost all others.
 
     Parameters
     ----------
@@ -37,13 +89,13 @@ class GraphIndex:
         Makes vectors of graphs. It is fitted on the first graphs that are added if it is not yet. Without
         one the index takes vectors only.
     space : "plain" or "whitened", default="plain"
-        What near means. "plain": |z - z'|, the estimate of d_P. "whitened": all principal directions of the
-        first collection count alike, which finds what is similar in detail and not in size or density alone;
-        no guarantee about d_P comes with it.
+        The distance. "plain": |z - z'|, the estimate of d_P. "whitened": all principal directions of the
+        first collection have equal variance, which finds graphs that are similar in detail and not in size or
+        density alone; no guarantee about d_P comes with it.
     shrinkage : float, default=0.01
         For "whitened": directions whose variance is below this share of the largest count for less.
     keep_graphs : bool, default=False
-        Keep the graphs beside their vectors, for `graph` and certified answers.
+        Keep the graphs in addition to their vectors, for `graph` and certified results.
     n_jobs : int, optional
         Threads that share several queries; as in `GRNF`.
 
@@ -58,8 +110,8 @@ class GraphIndex:
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(50, random_state=0)
     >>> index = GraphIndex(GRNF(64, random_state=0)).add(graphs)
-    >>> hits = index.search(graphs[:2], k=3)
-    >>> [found[0] for found in hits.ids], hits.distances[0].shape
+    >>> hits = index.search(graphs[:2], n_neighbors=3)
+    >>> [names[0] for names in hits.ids], hits.distances[0].shape
     (['0', '1'], (3,))
     """
 
@@ -83,8 +135,6 @@ class GraphIndex:
         self._path: Path | None = None
         self._checksum = ""
 
-    # ---- what is in it
-
     def add(self, X: Any, ids: Sequence[str] | None = None) -> Self:
         """Add graphs, or vectors.
 
@@ -92,38 +142,38 @@ class GraphIndex:
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
         ids : sequence of str, optional
-            What they are called; by default as the graphs call themselves, or by their number.
+            Names of the graphs; by default their own, or their row numbers.
         """
-        given = vectors_of(X, self.transformer, ids=ids, keep_graphs=self.keep_graphs)
-        if self.keep_graphs and given.graphs is None:
+        collection = vectors_of(X, self.transformer, ids=ids, keep_graphs=self.keep_graphs)
+        if self.keep_graphs and collection.graphs is None:
             raise GraphError("keep_graphs=True needs graphs, got vectors")
-        self._check_width(given)
-        names = replace(given, start=self._segments.next_number).ids
-        taken = self._segments.find(names)
-        if (taken >= 0).any():
-            name = names[int(np.argmax(taken >= 0))]
+        self._check_width(collection)
+        names = replace(collection, start=self._segments.next_number).ids
+        known = self._segments.find(names) >= 0
+        if known.any():
             raise GraphError(
-                f"the id {name!r} is in the index already", cure="Remove it first, or pass another id"
+                f"the id {names[int(np.argmax(known))]!r} is in the index already",
+                cure="Remove it first, or pass another id",
             )
         if not self.n_components_:
-            self.transformer = self.transformer if given.transformer is None else given.transformer
-            self._space_map = space_map(self.space, given.vectors, self.shrinkage)
-            self.n_components_ = given.vectors.shape[1]
-        rows = self._space_map(given.vectors)
+            self.transformer = collection.transformer or self.transformer
+            self._space_map = space_map(self.space, collection.vectors, self.shrinkage)
+            self.n_components_ = collection.vectors.shape[1]
+        rows = self._space_map(collection.vectors)
         if self._segments.parts:
             rows = rows.astype(self._segments.parts[0].rows.dtype, copy=False)
-        self._segments.add(rows, names, given.graphs if self.keep_graphs else None)
+        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
-        """Remove graphs by their ids; all or none, if one is not there."""
+        """Remove graphs by their ids; none of them if one id is absent."""
         if isinstance(ids, str):
             raise GraphError(f"ids must be a list of str, got {ids!r}")
         self._segments.remove(list(ids))
         return self
 
     def compact(self) -> Self:
-        """Make one segment of all, and forget what was removed."""
+        """Merge all segments into one, without the removed graphs."""
         self._segments.compact()
         return self
 
@@ -135,36 +185,65 @@ class GraphIndex:
 
     @property
     def ids(self) -> list[str]:
-        """What the graphs are called, in the order in which they were added."""
+        """Names of the graphs, in the order in which they were added."""
         return self._segments.names()
 
     def graph(self, name: str) -> RawGraph:
         """Return a graph by its id, if graphs are kept."""
-        return self._segments.graph(int(self._segments.places([name])[0]))
+        return self._segments.graph(int(self._segments.positions([name])[0]))
 
     def row(self, name: str) -> FloatArray:
-        """Return the row of a graph by its id: its vector, after the map of the index."""
-        return self._segments.row(int(self._segments.places([name])[0]))
+        """Return the row of a graph by its id: its vector, after the map of the space."""
+        return self._segments.row(int(self._segments.positions([name])[0]))
 
     def __repr__(self) -> str:
-        made = type(self.transformer).__name__ if self.transformer is not None else "vectors"
-        return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {made}, {self.space})"
+        source = type(self.transformer).__name__ if self.transformer is not None else "vectors"
+        return f"GraphIndex({len(self)} graphs, {self.n_components_} numbers each, {source}, {self.space})"
 
-    # ---- search
+    def kneighbors(
+        self, X: Any, n_neighbors: int = 5, return_distance: bool = True
+    ) -> tuple[FloatArray, IntArray] | IntArray:
+        """Return distances and rows of the nearest graphs, as `sklearn.neighbors.NearestNeighbors` does.
+
+        Parameters
+        ----------
+        X : collection of graphs of any kind, or array of vectors
+        n_neighbors : int, default=5
+            At most the number of graphs in the index.
+        return_distance : bool, default=True
+            Return only rows if False.
+
+        Returns
+        -------
+        distances : array, shape (n_queries, n_neighbors)
+        rows : array of int, shape (n_queries, n_neighbors)
+            Numbers of the graphs in the order in which they were added, from 0, removed graphs included.
+
+        Examples
+        --------
+        >>> distances, rows = GraphIndex().add(np.eye(3)).kneighbors(np.eye(3)[1:], n_neighbors=1)
+        >>> rows
+        array([[1],
+               [2]])
+        """
+        if checked(n_neighbors, "n_neighbors", Int(1)) > len(self) > 0:
+            raise ValueError(f"n_neighbors must be at most {len(self)} (graphs); got {n_neighbors}")
+        hits = self.search(X, n_neighbors)
+        rows = np.array(hits.rows)
+        return (np.array(hits.distances), rows) if return_distance else rows
 
     def search(
         self,
         X: Any,
-        k: int = 10,
+        n_neighbors: int = 10,
         *,
         ids: Sequence[str] | None = None,
         others: bool = False,
-        interval: float | None = None,
+        confidence: float | None = None,
         certified: bool = False,
-        delta: float = 0.05,
         max_components: int = 2**16,
     ) -> Hits:
-        """Return the k nearest graphs of each query, or all there are if they are fewer.
+        """Return the nearest graphs of each query, or all if they are fewer than `n_neighbors`.
 
         Of graphs at equal distances those that were added first come first.
 
@@ -172,30 +251,29 @@ class GraphIndex:
         ----------
         X : collection of graphs of any kind, or array of vectors
             Queries.
-        k : int, default=10
+        n_neighbors : int, default=10
         ids : sequence of str, optional
-            What the queries are called.
+            Names of the queries.
         others : bool, default=False
             Leave out the graph that has the id of the query.
-        interval : float, optional
-            Add an interval to each distance that fails to hold d_P with this probability.
+        confidence : float, optional
+            Add an interval to each distance that contains d_P with this probability.
         certified : bool, default=False
-            Return the k nearest under d_P itself, with probability 1 - `delta` for each query: more features
-            are drawn for graphs that are still in doubt, up to `max_components`. What is in doubt then is
-            called tied, and all that are tied for a place are returned. Wants a plain index that keeps its
-            graphs, and graphs as queries.
-        delta, max_components
+            Return the nearest graphs under d_P itself, with probability `confidence` (0.95 by default) for
+            each query: more features are drawn for graphs that are still undecided, up to `max_components`.
+            Graphs that are undecided then have the status "tied", and all of them are returned. This needs a
+            plain index that keeps its graphs, and graphs as queries.
+        max_components : int, default=65536
             For `certified`.
         """
-        k = checked(k, "k", Int(1))
-        given = self._queries(X, ids, interval, certified)
+        n_neighbors = checked(n_neighbors, "n_neighbors", Int(1))
+        queries = self._queries(X, ids, confidence, certified)
         if certified:
-            checked(delta, "delta", Real(1))
-            checked(max_components, "max_components", Int(1))
-            return self._certified(given, k, delta, max_components, others)
-        wanted = min(k + others, len(self))
-        found = self._segments.nearest(self._space_map(given.vectors), wanted, self.n_jobs)
-        return self._hits(given, found, others, interval, k)
+            most = checked(max_components, "max_components", Int(1))
+            return self._certified(queries, n_neighbors, confidence or 0.95, most, others)
+        count = min(n_neighbors + others, len(self))
+        neighbors = self._segments.nearest(self._space_map(queries.vectors), count, self.n_jobs)
+        return self._hits(queries, neighbors, others, confidence, n_neighbors)
 
     def within(
         self,
@@ -204,23 +282,23 @@ class GraphIndex:
         *,
         ids: Sequence[str] | None = None,
         others: bool = False,
-        interval: float | None = None,
+        confidence: float | None = None,
     ) -> Hits:
         """Return all graphs up to a distance of each query, nearest first.
 
-        Parameters are those of `search`; a radius of 0 finds vectors that are equal.
+        Parameters are those of `search`; a radius of 0 finds equal vectors.
         """
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0; got {radius!r}")
-        given = self._queries(X, ids, interval)
-        found = self._segments.within(self._space_map(given.vectors), float(radius), self.n_jobs)
-        return self._hits(given, found, others, interval, None)
+        queries = self._queries(X, ids, confidence)
+        neighbors = self._segments.within(self._space_map(queries.vectors), float(radius), self.n_jobs)
+        return self._hits(queries, neighbors, others, confidence, None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index as a folder (its format: `grnf.search.store`).
+        """Write the index as a folder (its format: `grnf.search.segments`).
 
-        To the folder that it was opened from, or saved to, go only the changes; another index that is there
-        is not written over, nor are changes that another program has made since.
+        The folder that it was loaded from, or saved to, gets only the changes. Another index in that folder
+        is not overwritten, nor are changes that another program made meanwhile.
         """
         if not len(self):
             raise GraphError("the index is empty", cure="Add graphs before you save it")
@@ -235,7 +313,7 @@ class GraphIndex:
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 
     @classmethod
-    def open(
+    def load(
         cls,
         path: str | os.PathLike[str],
         *,
@@ -243,89 +321,91 @@ class GraphIndex:
         n_jobs: int | None = None,
         verify: bool = False,
     ) -> Self:
-        """Open a saved index; rows and graphs stay on disk until they are looked at.
+        """Load a saved index; rows and graphs stay on disk until they are used.
 
         Parameters
         ----------
         path : path
         transformer : optional
-            In place of the saved one; wanted where it could not be saved (it is no GRNF).
+            Instead of the saved one; needed if that could not be saved (it is not a GRNF).
         n_jobs : int, optional
         verify : bool, default=False
             Check the rows and graphs against their checksums too, which reads all of them.
         """
-        found = load_index(Path(path), verify)
-        settings = dict(found.settings)
+        state = load_index(Path(path), verify)
+        settings = dict(state.settings)
         width = settings.pop("n_components")
-        index = cls(found.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
-        index.n_components_, index._space_map, index._segments = width, found.space_map, found.segments
-        index._path, index._checksum = Path(path).resolve(), found.checksum
+        index = cls(state.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
+        index.n_components_, index._space_map, index._segments = width, state.space_map, state.segments
+        index._path, index._checksum = Path(path).resolve(), state.checksum
         return index
 
-    # ---- within
-
     def _queries(
-        self, X: Any, ids: Sequence[str] | None, interval: float | None, keep_graphs: bool = False
+        self, X: Any, ids: Sequence[str] | None, confidence: float | None, keep_graphs: bool = False
     ) -> Collection:
         if not len(self):
             raise GraphError("the index is empty", cure="Add graphs first")
-        if interval is not None:
-            checked(interval, "interval", Real(1))
+        if confidence is not None:
+            checked(confidence, "confidence", Real(1))
             self._precision()
-        given = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep_graphs)
-        self._check_width(given)
-        return given
+        queries = vectors_of(X, self.transformer, name="queries", ids=ids, keep_graphs=keep_graphs)
+        self._check_width(queries)
+        return queries
 
     def _hits(
-        self, given: Collection, found: list[Found], others: bool, interval: float | None, most: int | None
+        self, queries: Collection, neighbors: list[Neighbors], others: bool, level: float | None, most: Any
     ) -> Hits:
-        queries, ids, distances, bars = given.ids, [], [], []
-        for row, (places, far) in enumerate(found):
-            names = self._segments.names_at(places)
-            keep = [i for i, name in enumerate(names) if not (others and name == queries[row])][:most]
-            ids.append([names[i] for i in keep])
-            distances.append(far[keep])
-            if interval is not None:
-                bars.append(self._intervals(given.vectors[row], places[keep], interval))
-        return Hits(queries, ids, distances, bars if interval is not None else None)
-
-    def _intervals(self, z: FloatArray, places: IntArray, delta: float) -> FloatArray:
-        precision = self._precision()
-        ends = [distance(z, self._segments.row(int(place)), **precision).interval(delta) for place in places]
-        return np.array(ends).reshape(-1, 2)
+        ids, rows, distances, intervals = [], [], [], []
+        for query, z, (positions, far) in zip(queries.ids, queries.vectors, neighbors, strict=True):
+            names, numbers = self._segments.names_and_numbers(positions)
+            if others:
+                keep = [i for i, name in enumerate(names) if name != query][:most]
+                names, numbers = [names[i] for i in keep], numbers[keep]
+                positions, far = positions[keep], far[keep]
+            ids.append(names)
+            rows.append(numbers)
+            distances.append(far)
+            if level is not None:
+                estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions)
+                ends = [estimate.interval(1 - level) for estimate in estimates]
+                intervals.append(np.array(ends).reshape(-1, 2))
+        return Hits(queries.ids, ids, rows, distances, None if level is None else intervals)
 
     def _precision(self) -> dict[str, Any]:
-        """Return what intervals must know of the features."""
+        """Return the properties of the features that intervals need."""
         if self.space != "plain" or not hasattr(self.transformer, "_precision"):
             raise GraphError(
                 f"intervals are about d_P, and this index ({self.space}) does not estimate it or does not "
-                "know its GRNF",
+                "have its GRNF",
                 cure="Use space='plain' with the transformer that made the vectors",
             )
         return dict(self.transformer._precision())
 
-    def _certified(self, given: Collection, k: int, delta: float, most: int, others: bool) -> Hits:
-        if not self.keep_graphs or given.graphs is None:
+    def _certified(
+        self, queries: Collection, n_neighbors: int, confidence: float, most: int, others: bool
+    ) -> Hits:
+        if not self.keep_graphs or queries.graphs is None:
             raise GraphError(
                 "certified results need the graphs, since more features are drawn for them",
                 cure="Build the index with keep_graphs=True, and pass graphs as queries",
             )
         if not np.isfinite(self._precision()["largest_term"]):
             raise GraphError("certified results need bounded terms: a bounded activation and weights")
-        names = given.ids
-        own = self._segments.find(names) if others else np.full(len(names), -1)
-        found = [
-            certify(self._segments, self.transformer, z, graph, k, delta, most, int(place))
-            for z, graph, place in zip(given.vectors, given.graphs, own, strict=True)
+        own = self._segments.find(queries.ids) if others else np.full(len(queries), -1)
+        results = [
+            certify(self._segments, self.transformer, z, graph, n_neighbors, 1 - confidence, most, int(left))
+            for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True)
         ]
-        ids, distances, status, components = (list(column) for column in zip(*found, strict=True))
-        return Hits(names, ids, distances, None, status, components)
+        positions, distances, status, components = (list(column) for column in zip(*results, strict=True))
+        named = [self._segments.names_and_numbers(some) for some in positions]
+        ids, rows = [names for names, _ in named], [numbers for _, numbers in named]
+        return Hits(queries.ids, ids, rows, distances, None, status, components)
 
-    def _check_width(self, given: Collection) -> None:
-        width = given.vectors.shape[1]
+    def _check_width(self, collection: Collection) -> None:
+        width = collection.vectors.shape[1]
         if self.n_components_ and width != self.n_components_:
             raise GraphError(
                 f"vectors have length {width}, and those of the index have length {self.n_components_}",
-                where=given.title,
+                where=collection.title,
                 cure="Make all vectors with the same transformer",
             )

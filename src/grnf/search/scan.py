@@ -1,29 +1,140 @@
-"""The scan of a segment: boxes, then sketches, then rows, each only if the one before leaves a doubt.
+"""Sketches: short vectors that bound distances, and the scan that uses them to skip most rows.
 
-A sketch is a short vector whose distances are never larger than those of the rows (`sketch.py`). What is here
-compares lower bounds with `reach(radius)`, which makes up for every rounding on the way, so nothing that
-belongs to the answer is passed over. Distances of the answer are sums of M squares in double precision.
+With orthonormal axes V (M x p) and a center c, the sketch of x is
+
+    s(x) = (V' (x - c),  |x - c - V V' (x - c)|),    |s(x) - s(y)| <= |x - y|,
+
+since the residual of x - y is at least as long as the difference of the lengths of the residuals. Principal
+axes make the bound sharp: a few of them hold almost all variance of the vectors of a collection. In floating
+point
+
+    |s~(x) - s~(y)|  <=  L |x - y| + e(x) + e(y),    e(x) = (2^-24 + 16 M d 2^-53) (|x| + |c|),
+
+where L^2 = 1 + E (1 + E) and E = |V'V - I| measure how orthonormal V is, the 2^-24 comes from storing s in
+single precision, and the rest from M products and sums in double precision, generously counted. Sums of d
+squares in single precision are off by (d + 4) 2^-24 of themselves at most, in any order of summation.
+
+Rows are ordered by a tree and stored in blocks. The scan compares a query with the bounding box of each
+block, then with the sketches of a block, then with rows, each only if the step before cannot exclude them.
+Lower bounds are compared with `_reach(radius)`, which accounts for all rounding, so no hit is missed. The
+distances of hits are sums of M squares in double precision.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+import numpy.typing as npt
 
+from grnf._utils.arrays import principal_axes
 from grnf._utils.jit import compiled, inner
+from grnf.search.whitening import BLOCK
+from grnf.typing import FloatArray, IntArray
 
-__all__ = ["WIDTH", "nearest", "within"]
+__all__ = ["Sketcher", "blocks_of", "boxes_of", "nearest", "tree_order", "within"]
 
+Sketches = npt.NDArray[np.float32]
+
+SINGLE, DOUBLE = 2.0**-24, 2.0**-53
 WIDTH = 256
-"""Rows per block; a box is known of each."""
+"""Rows per block, each with a bounding box."""
 
 LANES = 8
 TINY = 1e-37
 """Squares in single precision may vanish below this, so no bound is smaller."""
 
 
+@dataclass(frozen=True, eq=False)
+class Sketcher:
+    """Sketches of vectors of length M; `axes` (M, p) are orthonormal up to rounding, which is measured."""
+
+    center: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray, width: int) -> Sketcher:
+        """Return sketches of that width along the principal axes of some rows of X."""
+        center, _, axes = principal_axes(X)
+        return cls(center, np.ascontiguousarray(axes[:, : max(width - 1, 0)]))
+
+    @property
+    def width(self) -> int:
+        """d, the length of a sketch."""
+        return int(self.axes.shape[1]) + 1
+
+    @cached_property
+    def factor(self) -> float:
+        """L and the rounding of sums, as one factor of distances and of their squares."""
+        M, p = map(int, self.axes.shape)
+        defect = float(np.abs(self.axes.T @ self.axes - np.eye(p)).sum()) + M * DOUBLE * p
+        return (1 + defect) * (1 + (self.width + 4) * SINGLE) * (1 + 4 * M * DOUBLE)
+
+    def slack(self, *norms: float) -> float:
+        """Return the sum of e(x) over vectors of these lengths."""
+        M = len(self.center)
+        each = SINGLE * (1 + 2.0**-20) + 16 * M * self.width * DOUBLE
+        return float(each * (sum(norms) + len(norms) * self._center_norm) * (1 + 2.0**-20))
+
+    @cached_property
+    def _center_norm(self) -> float:
+        return float(np.linalg.norm(self.center))
+
+    def __call__(self, X: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Return the sketches of rows, shape (n, d)."""
+        X = np.asarray(X)
+        out = np.empty((len(X), self.width), np.float32)
+        for start in range(0, len(X), BLOCK):
+            rest = np.asarray(X[start : start + BLOCK], dtype=np.float64) - self.center
+            along = rest @ self.axes
+            rest -= along @ self.axes.T
+            out[start : start + BLOCK, :-1] = along
+            out[start : start + BLOCK, -1] = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        return out
+
+
+def tree_order(S: Sketches) -> IntArray:
+    """Return an order of rows: halved repeatedly along the axis of the largest variance.
+
+    All blocks of WIDTH rows but the last are full.
+    """
+    order = np.arange(len(S))
+    pending = [(0, len(S))]
+    while pending:
+        start, stop = pending.pop()
+        n_blocks = -(-(stop - start) // WIDTH)
+        if n_blocks < 2:
+            order[start:stop].sort()
+            continue
+        part = order[start:stop]
+        rows = S[part]
+        axis = int(np.argmax(rows.var(axis=0, dtype=np.float64)))
+        middle = (n_blocks // 2) * WIDTH
+        order[start:stop] = part[np.argpartition(rows[:, axis], middle)]
+        pending += [(start, start + middle), (start + middle, stop)]
+    return order
+
+
+def blocks_of(S: Sketches, order: IntArray) -> Sketches:
+    """Return sketches in blocks, axis by axis: shape (n_blocks, d, WIDTH), padded with infinity."""
+    blocks = np.full((-(-len(order) // WIDTH), S.shape[1], WIDTH), np.inf, np.float32)
+    for number, block in enumerate(blocks):
+        rows = order[number * WIDTH : (number + 1) * WIDTH]
+        block[:, : len(rows)] = S[rows].T
+    return blocks
+
+
+def boxes_of(blocks: Sketches) -> tuple[Sketches, Sketches]:
+    """Return the least and the largest value of each axis in each block, shapes (d, n_blocks)."""
+    low = blocks.min(axis=2)
+    high = np.where(np.isinf(blocks), -np.inf, blocks).max(axis=2)
+    return np.ascontiguousarray(low.T), np.ascontiguousarray(high.T.astype(np.float32))
+
+
 @inner
 def _reach(square, factor, slack):  # type: ignore[no-untyped-def]
-    """Return up to which computed square of a sketch distance a row may be as near as `square` says."""
+    """Return the largest computed square of a sketch distance that a row within `square` can have."""
     reach = np.sqrt(square) * factor + slack
     return np.float32(reach * reach * factor + TINY)
 
@@ -81,8 +192,8 @@ def _after(d1, n1, d2, n2):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _sift(squares, numbers, places):  # type: ignore[no-untyped-def]
-    """Let the first entry of a heap sink to its place: the last in order comes first."""
+def _sift(squares, numbers, positions):  # type: ignore[no-untyped-def]
+    """Let the first entry of a heap sink to its position; the last in order comes first."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -96,34 +207,34 @@ def _sift(squares, numbers, places):  # type: ignore[no-untyped-def]
             return
         squares[at], squares[child] = squares[child], squares[at]
         numbers[at], numbers[child] = numbers[child], numbers[at]
-        places[at], places[child] = places[child], places[at]
+        positions[at], positions[child] = positions[child], positions[at]
         at = child
 
 
 @inner
 def _offer(block, q, s, segment, factor, slack, offset, sums, heap):  # type: ignore[no-untyped-def]
-    """Put the rows of a block that are near enough into the heap; return how many rows were computed."""
+    """Put rows of a block that are near enough into the heap; return how many distances were computed."""
     rows, sketch, numbers, alive = segment
-    squares, kept, places = heap
-    limit, looked = _reach(squares[0], factor, slack), 0
+    squares, kept, positions = heap
+    limit, computed = _reach(squares[0], factor, slack), 0
     if not _sketch_squares(s, sketch[block], sums, limit):
-        return looked
+        return computed
     for i in range(min(WIDTH, len(rows) - block * WIDTH)):
-        place = block * WIDTH + i
-        if sums[i] > limit or not alive[place]:
+        position = block * WIDTH + i
+        if sums[i] > limit or not alive[position]:
             continue
-        looked += 1
-        square, number = _square(rows[place], q), numbers[place]
+        computed += 1
+        square, number = _square(rows[position], q), numbers[position]
         if _after(squares[0], kept[0], square, number):
-            squares[0], kept[0], places[0] = square, number, offset + place
-            _sift(squares, kept, places)
+            squares[0], kept[0], positions[0] = square, number, offset + position
+            _sift(squares, kept, positions)
             limit = _reach(squares[0], factor, slack)
-    return looked
+    return computed
 
 
 @compiled
 def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[no-untyped-def]
-    """Bring the rows of a segment that are among the k nearest to a query into a heap.
+    """Update a heap of the k nearest rows to a query by the rows of a segment.
 
     Parameters
     ----------
@@ -131,44 +242,41 @@ def nearest(q, s, segment, boxes, factor, slack, offset, heap):  # type: ignore[
         The query in double precision, and its sketch.
     segment : (rows, sketch, numbers, alive)
         Shapes (n, M), (n_blocks, d, WIDTH), (n,) and (n,); of equal distances the smallest number wins.
-    boxes : (low, high)
-        Shapes (d, n_blocks).
+    boxes : (low, high), shapes (d, n_blocks)
     factor, slack : float
-        How far rounding may have moved a sketch distance: in proportion, and by an amount.
+        Largest effect of rounding on a sketch distance, relative and absolute.
     offset : int
-        What is added to the places of rows.
-    heap : (squares, numbers, places)
+        Added to the positions of rows.
+    heap : (squares, numbers, positions)
         Arrays of length k, the last in order first; free entries have the square infinity.
 
-    Returns
-    -------
-    (rows whose distance was computed, blocks whose sketches were compared)
+    Returns the number of distances and the number of blocks of sketches that were computed.
     """
     squares = heap[0]
     low, high = boxes
     n_blocks = low.shape[1]
     bounds, sums = np.empty(n_blocks, np.float32), np.empty(WIDTH, np.float32)
     _bounds(s, low, high, bounds)
-    looked, blocks = 0, 0
+    computed, blocks = 0, 0
     while squares[0] == np.inf and blocks < n_blocks:
         best = np.argmin(bounds)
-        looked += _offer(best, q, s, segment, factor, slack, offset, sums, heap)
+        computed += _offer(best, q, s, segment, factor, slack, offset, sums, heap)
         bounds[best] = np.inf
         blocks += 1
     if squares[0] == np.inf:
-        return looked, blocks
+        return computed, blocks
     left = np.flatnonzero(bounds <= _reach(squares[0], factor, slack))
     for block in left[np.argsort(bounds[left], kind="mergesort")]:
         if bounds[block] > _reach(squares[0], factor, slack):
             break
-        looked += _offer(block, q, s, segment, factor, slack, offset, sums, heap)
+        computed += _offer(block, q, s, segment, factor, slack, offset, sums, heap)
         blocks += 1
-    return looked, blocks
+    return computed, blocks
 
 
 @compiled
 def within(q, s, segment, boxes, factor, slack, square):  # type: ignore[no-untyped-def]
-    """Return the places of the rows whose squared distance to a query is at most `square`, and the squares.
+    """Return the positions of rows whose squared distance to a query is at most `square`, and the squares.
 
     Parameters are those of `nearest`.
     """
@@ -177,21 +285,21 @@ def within(q, s, segment, boxes, factor, slack, square):  # type: ignore[no-unty
     bounds, sums = np.empty(low.shape[1], np.float32), np.empty(WIDTH, np.float32)
     _bounds(s, low, high, bounds)
     limit = _reach(square, factor, slack)
-    places, squares, size = np.empty(64, np.int64), np.empty(64), 0
+    positions, squares, size = np.empty(64, np.int64), np.empty(64), 0
     for block in np.flatnonzero(bounds <= limit):
         if not _sketch_squares(s, sketch[block], sums, limit):
             continue
         for i in range(WIDTH):
-            place = block * WIDTH + i
-            if place >= len(rows):
+            position = block * WIDTH + i
+            if position >= len(rows):
                 break
-            if sums[i] > limit or not alive[place]:
+            if sums[i] > limit or not alive[position]:
                 continue
-            found = _square(rows[place], q)
-            if found <= square:
-                if size == len(places):
-                    places = np.concatenate((places, np.empty_like(places)))
+            value = _square(rows[position], q)
+            if value <= square:
+                if size == len(positions):
+                    positions = np.concatenate((positions, np.empty_like(positions)))
                     squares = np.concatenate((squares, np.empty_like(squares)))
-                places[size], squares[size] = place, found
+                positions[size], squares[size] = position, value
                 size += 1
-    return places[:size], squares[:size]
+    return positions[:size], squares[:size]

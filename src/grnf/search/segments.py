@@ -1,74 +1,87 @@
-"""The rows of an index: names, rows and graphs in segments that grow by merging and are searched as one."""
+"""The rows of an index: segments that grow by merging, in memory or mapped from a folder.
+
+    index.json          the head: format, version, settings, and for each file its bytes and SHA-256
+    transformer.json    what makes vectors, if it can be saved (see `GRNF.save`)
+    space-*.npy         mean, variances and axes of a whitened index
+    segment-N/          rows that were added together, in the order of their tree:
+        rows.npy        (n, M), single or double precision
+        numbers.npy     (n,) when each was added
+        sketch.npy      (n_blocks, d, 256); low.npy, high.npy (d, n_blocks): boxes around the blocks
+        center.npy, axes.npy             parameters of the sketches
+        ids_text.npy, ids_ends.npy, ids_hashes.npy, ids_positions.npy      names (see `Ids`)
+        graphs.jsonl, graphs_ends.npy    the graphs, one per line, if they are kept
+    alive-N-K.npy       which rows of segment N were not removed
+
+Arrays are .npy files without pickle, and are mapped, not read. Files of a segment never change. A change
+writes new files first and then the head, under another name and renamed: a crash leaves the old index or the
+new one. The head carries a checksum of itself. Any number of programs may read. One may write at a time and
+holds the lock of the folder. A program that loaded the index before another one changed it must load it again
+to write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from hashlib import blake2b
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.files import room_for, write_array, write_json
+from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf._utils.running import n_workers, run
 from grnf.errors import GraphError
+from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.raw import RawGraph
-from grnf.search.scan import nearest, within
-from grnf.search.sketch import Sketcher, blocks_of, boxes_of, tree_order
-from grnf.search.whitening import BLOCK
+from grnf.search.scan import Sketcher, blocks_of, boxes_of, nearest, tree_order, within
+from grnf.search.whitening import BLOCK, SpaceMap, Whitening, unchanged
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Found", "Ids", "Segment", "Segments"]
+__all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
 
 AXES = 16
-"""Length of a sketch: 15 principal axes and the rest, 64 bytes per row."""
+"""Length of a sketch: 15 principal axes and the residual, 64 bytes per row."""
 
-TOGETHER = 16
-"""Queries that a thread takes at a time."""
+FORMAT, VERSION = "grnf-index", 3
+HEAD = "index.json"
+LARGE = ("rows.npy", "graphs.jsonl")
+"""Files that are checked against their checksums only on request."""
 
-Found = tuple[IntArray, FloatArray]
-"""Places, counted over all segments, and distances."""
+OWN = ("rows", "numbers", "sketch", "low", "high")
+IDS = ("text", "ends", "hashes", "positions")
+SKETCHER = ("center", "axes")
+WHITENING = ("mean", "variances", "axes")
+"""Arrays of a segment, of its names, of its sketches, and of the map of a whitened index."""
 
-Graphs = Any
-"""Graphs by their places: a list, or `store.GraphLines`."""
+Neighbors = tuple[IntArray, FloatArray]
+"""Positions, counted over all segments, and distances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """Names of many graphs as a few arrays, which can be mapped from disk and looked up.
-
-    Parameters
-    ----------
-    text : array of uint8
-        All names one after the other, UTF-8.
-    ends : array of int64, shape (n,)
-        End of each name.
-    hashes : array of uint64, shape (n,)
-        Hashes of the names, ascending.
-    places : array of int64, shape (n,)
-        The place of the name of each hash.
-
-    Examples
-    --------
-    >>> ids = Ids.of(["water", "methane"])
-    >>> ids.at(np.array([1])), ids.find(["methane", "gold"])
-    (['methane'], array([ 1, -1]))
-    """
+    """Unique names as arrays that can be mapped from disk: text, ends, sorted hashes, positions."""
 
     text: npt.NDArray[np.uint8]
     ends: IntArray
     hashes: npt.NDArray[np.uint64]
-    places: IntArray
+    positions: IntArray
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Ids:
         """Return names, which must be unique."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         hashes = _hashes(encoded)
-        places = np.argsort(hashes, kind="stable")
-        same = np.flatnonzero(np.diff(hashes[places]) == 0)
-        for first, second in zip(places[same], places[same + 1], strict=True):
+        order = np.argsort(hashes, kind="stable")
+        same = np.flatnonzero(np.diff(hashes[order]) == 0)
+        for first, second in zip(order[same], order[same + 1], strict=True):
             if names[first] == names[second]:
                 raise GraphError(
                     f"the id {names[first]!r} occurs twice",
@@ -76,56 +89,51 @@ class Ids:
                 )
         text = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-        return cls(text, ends, hashes[places], places)
+        return cls(text, ends, hashes[order], order)
 
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def at(self, places: IntArray) -> list[str]:
-        """Return the names at these places."""
-        starts = np.where(places > 0, self.ends[places - 1], 0).tolist()
+    def at(self, positions: IntArray) -> list[str]:
+        """Return the names at these positions."""
+        starts = np.where(positions > 0, self.ends[positions - 1], 0).tolist()
         text: Any = memoryview(self.text)  # type: ignore[arg-type, unused-ignore]
-        stops = self.ends[places].tolist()
+        stops = self.ends[positions].tolist()
         return [str(text[a:b], "utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
 
     def find(self, names: Sequence[str]) -> IntArray:
-        """Return the places of names; -1 for those that are absent."""
-        wanted = _hashes(name.encode("utf-8", "surrogatepass") for name in names)
-        found = np.full(len(names), -1)
-        first, last = np.searchsorted(self.hashes, wanted), np.searchsorted(self.hashes, wanted, "right")
+        """Return the positions of names; -1 for those that are absent."""
+        hashes = _hashes(name.encode("utf-8", "surrogatepass") for name in names)
+        positions = np.full(len(names), -1)
+        first, last = np.searchsorted(self.hashes, hashes), np.searchsorted(self.hashes, hashes, "right")
         for row in np.flatnonzero(first < last).tolist():
-            places = self.places[first[row] : last[row]]  # several names may have one hash
-            found[row] = next(
-                (p for p, n in zip(places, self.at(places), strict=True) if n == names[row]), -1
-            )
-        return found
+            same = self.positions[first[row] : last[row]]  # several names may have the same hash
+            equal = (p for p, name in zip(same, self.at(same), strict=True) if name == names[row])
+            positions[row] = next(equal, -1)
+        return positions
 
 
 def _hashes(names: Iterable[bytes]) -> npt.NDArray[np.uint64]:
-    digests = b"".join(blake2b(name, digest_size=8).digest() for name in names)
+    digests = b"".join(hashlib.blake2b(name, digest_size=8).digest() for name in names)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+class GraphLines:
+    """Graphs in a file, one per line, which are read when they are used; `ends` are the ends of the lines."""
+
+    def __init__(self, path: Path, ends: IntArray) -> None:
+        self.path, self.ends = path, ends
+
+    def __getitem__(self, position: int) -> RawGraph:
+        start = int(self.ends[position - 1]) if position else 0
+        with open(self.path, "rb") as file:
+            file.seek(start)
+            return graph_of_line(file.read(int(self.ends[position]) - start))
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Rows that were added together, in the order of a tree, with all that a scan needs.
 
-    Parameters
-    ----------
-    ids : Ids
-    rows : array, shape (n, M)
-    numbers : array of int64, shape (n,)
-        When each row was added; of rows at equal distances the older one comes first.
-    alive : array of uint8, shape (n,)
-        0 for rows that were removed.
-    sketcher : Sketcher
-    sketch, low, high : arrays
-        Sketches in blocks, and the boxes around them; see `sketch.py`.
-    norm : float
-        The length of the longest row.
-    graphs : list or lines of a file, optional
-    home : str, optional
-        The folder on disk that has these arrays, except for `alive`.
+    `numbers` tells when each row was added: of rows at equal distances the older one comes first. `alive` is
+    0 for removed rows. `norm` is the length of the longest row. `folder` has the files, except for `alive`.
     """
 
     ids: Ids
@@ -137,24 +145,21 @@ class Segment:
     low: npt.NDArray[np.float32]
     high: npt.NDArray[np.float32]
     norm: float
-    graphs: Graphs | None = None
-    home: str | None = None
+    graphs: Any = None
+    folder: str | None = None
 
     @classmethod
-    def build(cls, rows: FloatArray, ids: Sequence[str], numbers: IntArray, graphs: Graphs | None) -> Segment:
+    def build(cls, rows: FloatArray, ids: Sequence[str], numbers: IntArray, graphs: Any) -> Segment:
         """Return the segment of rows in any order."""
         sketcher = Sketcher.of(rows, min(AXES, rows.shape[1] + 1))
         S = sketcher(rows)
         order = tree_order(S)
         sketch = blocks_of(S, order)
-        del S  # the rows in order, as large as all that was given, are allocated when nothing else is held
+        del S  # frees memory before the rows in order are allocated
         low, high = boxes_of(sketch)
-        ordered = np.empty(rows.shape, rows.dtype)
-        for start in range(0, len(rows), BLOCK):
-            ordered[start : start + BLOCK] = rows[order[start : start + BLOCK]]
         return cls(
             Ids.of([ids[row] for row in order]),
-            _fixed(ordered),
+            _fixed(rows[order]),
             _fixed(np.asarray(numbers, np.int64)[order]),
             _fixed(np.ones(len(rows), np.uint8)),
             sketcher,
@@ -171,7 +176,7 @@ class Segment:
         alive = [(segment, np.flatnonzero(segment.alive)) for segment in segments]
         graphs = None
         if segments[0].graphs is not None:
-            graphs = [s.graphs[place] for s, own in alive if s.graphs is not None for place in own.tolist()]
+            graphs = [segment.graphs[position] for segment, own in alive for position in own.tolist()]
         return cls.build(
             np.concatenate([segment.rows[own] for segment, own in alive]),
             [name for segment, own in alive for name in segment.ids.at(own)],
@@ -184,17 +189,17 @@ class Segment:
 
     @cached_property
     def n_alive(self) -> int:
-        """How many rows were not removed."""
+        """Number of rows that were not removed."""
         return int(np.count_nonzero(self.alive))
 
-    def without(self, places: IntArray) -> Segment:
+    def without(self, positions: IntArray) -> Segment:
         """Return the segment with some rows removed."""
         alive = self.alive.copy()
-        alive[places] = 0
+        alive[positions] = 0
         return replace(self, alive=_fixed(alive))
 
     def scan_arguments(self, row: FloatArray) -> tuple[Any, ...]:
-        """Return what `scan.nearest` and `scan.within` take of a query and the segment."""
+        """Return the arguments of `scan.nearest` and `scan.within` for a query and this segment."""
         sketch = _fixed(self.sketcher(row[np.newaxis])[0])
         rows = self.rows, self.sketch, self.numbers, self.alive
         slack = self.sketcher.slack(self.norm, float(np.linalg.norm(row)))
@@ -203,27 +208,24 @@ class Segment:
 
 def longest(rows: FloatArray) -> float:
     """Return the length of the longest row, rounded up."""
-    square = 0.0
-    for start in range(0, len(rows), BLOCK):
-        some = np.asarray(rows[start : start + BLOCK], dtype=np.float64)
-        square = max(square, float(np.einsum("ij,ij->i", some, some).max(initial=0)))
-    return float(np.sqrt(square)) * (1 + 1e-9)
+    blocks = (np.asarray(rows[i : i + BLOCK], dtype=np.float64) for i in range(0, len(rows), BLOCK))
+    return max(float(np.linalg.norm(block, axis=1).max()) for block in blocks) * (1 + 1e-9)
 
 
 def _fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Make an array read-only, as mapped ones are: one compiled kernel serves both."""
+    """Make an array read-only, as mapped ones are, so that one compiled kernel serves both."""
     array.setflags(write=False)
     return array
 
 
 class Segments:
-    """Segments of which each is much larger than the next; a place counts rows over all of them."""
+    """Segments of which each is much larger than the next; a position counts rows over all of them."""
 
     def __init__(self, segments: Sequence[Segment] = (), next_number: int = 0) -> None:
         self.parts = list(segments)
         self.next_number = next_number
 
-    def add(self, rows: FloatArray, names: Sequence[str], graphs: Graphs | None) -> None:
+    def add(self, rows: FloatArray, names: Sequence[str], graphs: Any) -> None:
         """Add rows under names that are not taken yet."""
         numbers = np.arange(self.next_number, self.next_number + len(rows))
         self.parts.append(Segment.build(rows, names, numbers, graphs))
@@ -233,21 +235,21 @@ class Segments:
 
     def remove(self, names: list[str]) -> None:
         """Remove rows by their names; none if one name is absent."""
-        places = self.places(names)
+        positions = self.positions(names)
         for number, (segment, offset) in enumerate(self._offsets()):
-            own = places[(places >= offset) & (places < offset + len(segment))] - offset
+            own = positions[(positions >= offset) & (positions < offset + len(segment))] - offset
             if len(own):
                 self.parts[number] = segment.without(own)
 
     def compact(self) -> None:
-        """Make one segment of all, and drop what was removed."""
+        """Merge all segments into one without the removed rows."""
         self.parts = [Segment.merged(self.parts)] if len(self) else []
 
     def __len__(self) -> int:
         return sum(segment.n_alive for segment in self.parts)
 
     def _offsets(self) -> Iterator[tuple[Segment, int]]:
-        """Yield each segment with the place of its first row."""
+        """Yield each segment with the position of its first row."""
         offset = 0
         for segment in self.parts:
             yield segment, offset
@@ -255,92 +257,320 @@ class Segments:
 
     def names(self) -> list[str]:
         """Return all names in the order in which they were added."""
-        found: list[tuple[int, str]] = []
+        numbered: list[tuple[int, str]] = []
         for segment in self.parts:
             own = np.flatnonzero(segment.alive)
-            found += zip(segment.numbers[own].tolist(), segment.ids.at(own), strict=True)
-        return [name for _, name in sorted(found)]
+            numbered += zip(segment.numbers[own].tolist(), segment.ids.at(own), strict=True)
+        return [name for _, name in sorted(numbered)]
 
     def find(self, names: Sequence[str]) -> IntArray:
-        """Return the places of names; -1 for those that are absent."""
-        places = np.full(len(names), -1)
+        """Return the positions of names; -1 for those that are absent."""
+        positions = np.full(len(names), -1)
         for segment, offset in self._offsets():
             own = segment.ids.find(names)
-            there = (own >= 0) & (segment.alive[own] > 0)
-            places[there] = own[there] + offset
-        return places
+            present = (own >= 0) & (segment.alive[own] > 0)
+            positions[present] = own[present] + offset
+        return positions
 
-    def places(self, names: Sequence[str]) -> IntArray:
-        """Return the places of names, none of which may be absent."""
-        places = self.find(names)
-        if (places < 0).any():
-            raise GraphError(f"no graph in the index is called {names[int(np.argmin(places))]!r}")
-        return places
+    def positions(self, names: Sequence[str]) -> IntArray:
+        """Return the positions of names, none of which may be absent."""
+        positions = self.find(names)
+        if (positions < 0).any():
+            raise GraphError(f"no graph in the index is called {names[int(np.argmin(positions))]!r}")
+        return positions
 
-    def at(self, place: int) -> tuple[Segment, int]:
-        """Return the segment of a place, and the row there."""
-        return next((s, place - offset) for s, offset in self._offsets() if place < offset + len(s))
+    def at(self, position: int) -> tuple[Segment, int]:
+        """Return the segment of a position, and the position in it."""
+        return next((s, position - offset) for s, offset in self._offsets() if position < offset + len(s))
 
-    def names_at(self, places: IntArray) -> list[str]:
-        """Return the names of the rows at these places."""
-        names = np.empty(len(places), dtype=object)
+    def names_and_numbers(self, positions: IntArray) -> tuple[list[str], IntArray]:
+        """Return the names of the rows at these positions, and when they were added."""
+        names, numbers = np.empty(len(positions), dtype=object), np.empty(len(positions), np.int64)
         for segment, offset in self._offsets():
-            own = np.flatnonzero((places >= offset) & (places < offset + len(segment)))
-            names[own] = segment.ids.at(places[own] - offset)
-        return names.tolist()
+            own = np.flatnonzero((positions >= offset) & (positions < offset + len(segment)))
+            local = positions[own] - offset
+            names[own], numbers[own] = segment.ids.at(local), segment.numbers[local]
+        return names.tolist(), numbers
 
-    def row(self, place: int) -> FloatArray:
-        """Return the row at a place."""
-        segment, own = self.at(place)
+    def row(self, position: int) -> FloatArray:
+        """Return the row at a position."""
+        segment, own = self.at(position)
         return np.asarray(segment.rows[own])
 
-    def graph(self, place: int) -> RawGraph:
-        """Return the graph at a place, if graphs are kept."""
-        segment, own = self.at(place)
+    def graph(self, position: int) -> RawGraph:
+        """Return the graph at a position, if graphs are kept."""
+        segment, own = self.at(position)
         if segment.graphs is None:
             raise GraphError("this index keeps no graphs", cure="Build it with keep_graphs=True")
         graph: RawGraph = segment.graphs[own]
         return graph
 
-    def nearest(self, rows: FloatArray, k: int, n_jobs: int | None) -> list[Found]:
-        """Return the k nearest of each query, nearest first; of equal ones the older first."""
+    def nearest(self, rows: FloatArray, n_neighbors: int, n_jobs: int | None) -> list[Neighbors]:
+        """Return the nearest rows of each query, nearest first; of equal ones the older first."""
         scan: Any = nearest  # compiled: mypy sees it without its arguments
 
-        def answer(row: FloatArray) -> Found:
-            heap: tuple[Any, ...] = np.full(k, np.inf), np.empty(k, np.int64), np.empty(k, np.int64)
+        def search(row: FloatArray) -> tuple[Any, ...]:
+            heap = np.full(n_neighbors, np.inf), np.empty(n_neighbors, int), np.empty(n_neighbors, int)
             for segment, offset in self._offsets():
                 scan(*segment.scan_arguments(row), offset, heap)
-            squares, numbers, places = heap
-            order = np.lexsort((numbers, squares))[: np.count_nonzero(squares < np.inf)]
-            return places[order], np.sqrt(squares[order])
+            return heap
 
-        return _each(rows, answer, n_jobs)
+        return _each(rows, search, n_jobs)
 
-    def within(self, rows: FloatArray, radius: float, n_jobs: int | None) -> list[Found]:
+    def within(self, rows: FloatArray, radius: float, n_jobs: int | None) -> list[Neighbors]:
         """Return all rows up to a distance of each query, in the same order."""
         scan: Any = within
 
-        def answer(row: FloatArray) -> Found:
-            found = []
+        def search(row: FloatArray) -> tuple[Any, ...]:
+            hits = []
             for segment, offset in self._offsets():
-                places, squares = scan(*segment.scan_arguments(row), radius * radius)
-                found.append((places + offset, squares, segment.numbers[places]))
-            places, squares, numbers = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-            order = np.lexsort((numbers, squares))
-            return places[order], np.sqrt(squares[order])
+                positions, squares = scan(*segment.scan_arguments(row), radius * radius)
+                hits.append((squares, segment.numbers[positions], positions + offset))
+            return tuple(np.concatenate(arrays) for arrays in zip(*hits, strict=True))
 
-        return _each(rows, answer, n_jobs)
+        return _each(rows, search, n_jobs)
 
 
-def _each(rows: FloatArray, answer: Callable[[FloatArray], Found], n_jobs: int | None) -> list[Found]:
-    """Answer queries, several at a time on each thread."""
+def _each(
+    rows: FloatArray, search: Callable[[FloatArray], tuple[Any, ...]], n_jobs: int | None
+) -> list[Neighbors]:
+    """Search for each query on several threads, and sort the squares, numbers and positions of its hits."""
     double = _fixed(np.array(rows, dtype=np.float64, order="C"))
-    answers: list[Found] = [(np.empty(0, np.int64), np.empty(0))] * len(double)
+    results: list[Any] = [None] * len(double)
 
-    def fill(some: range) -> None:
-        for number in some:
-            answers[number] = answer(double[number])
+    def fill(query: int) -> None:
+        squares, numbers, positions = search(double[query])
+        order = np.lexsort((numbers, squares))[: np.count_nonzero(squares < np.inf)]
+        results[query] = positions[order], np.sqrt(squares[order])
 
-    parts = [range(start, min(start + TOGETHER, len(double))) for start in range(0, len(double), TOGETHER)]
-    run([partial(fill, part) for part in parts], n_workers(n_jobs))
-    return answers
+    run([partial(fill, query) for query in range(len(double))], n_workers(n_jobs))
+    return results
+
+
+# ---- on disk
+
+
+@dataclass(frozen=True, eq=False)
+class IndexState:
+    """The content of an index; `checksum` is that of the head on disk from which it was read."""
+
+    settings: dict[str, Any]
+    space_map: SpaceMap
+    segments: Segments
+    transformer: Any
+    checksum: str = ""
+
+
+def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState:
+    """Write an index to a new folder, or its changes to its folder `source`; return it mapped."""
+    if path.exists() and (source is None or path.resolve() != source):
+        raise FileExistsError(f"{path} exists already: remove it, or choose another name")
+    with room_for(path, path.absolute().parent):
+        if path.exists():
+            with FolderLock(path):
+                _update(state, path)
+                return load_index(path)
+        aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part"))
+        try:
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(aside, 0o777 & ~umask)
+            for name in WHITENING if isinstance(state.space_map, Whitening) else ():
+                _write_array(aside / f"space-{name}.npy", getattr(state.space_map, name))
+            if hasattr(state.transformer, "save"):
+                state.transformer.save(aside / "transformer.json")
+            parts = [replace(segment, folder=None) for segment in state.segments.parts]
+            _write_changes(replace(state, segments=Segments(parts, state.segments.next_number)), aside, {})
+            _rename(aside, path)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+    return load_index(path)
+
+
+def _rename(aside: Path, path: Path) -> None:
+    try:
+        aside.rename(path)
+    except OSError:
+        if not path.exists():
+            raise
+        raise FileExistsError(
+            f"{path} was made by another program meanwhile: add to it, or choose another name"
+        ) from None
+
+
+def _update(state: IndexState, path: Path) -> None:
+    """Write new files, then the head, then remove files that it does not name any more."""
+    head = _read_head(path)
+    if _checksum(head) != state.checksum:
+        raise FolderInUseError(
+            f"{path} was changed by another program after it was loaded here: load it again, and repeat the "
+            "changes"
+        )
+    named = _write_changes(state, path, head["files"])
+    for file in [*path.glob("alive-*.npy"), *path.glob("segment-*/*")]:
+        if file.relative_to(path).as_posix() not in named:
+            file.unlink()
+    for folder in path.glob("segment-*"):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Write new segments, marks of removed rows and the head; return the files that it names."""
+    written = [*path.glob("space-*.npy"), *path.glob("transformer.json")]
+    last = max((int(folder.name.split("-")[1]) for folder in path.glob("segment-*")), default=0)
+    segments = []
+    for segment in state.segments.parts:
+        name = segment.folder
+        if name is None:
+            last += 1
+            name = f"segment-{last}"
+            _write_segment(segment, path / name)
+        digest = hashlib.sha256(segment.alive.tobytes()).hexdigest()[:16]  # a name for this state alone
+        alive = path / f"alive-{name.split('-')[1]}-{digest}.npy"
+        if not alive.exists():
+            _write_array(alive, segment.alive)
+        written += [*sorted((path / name).iterdir()), alive]
+        segments.append({"folder": name, "alive": alive.name, "norm": segment.norm})
+    titles = {file.relative_to(path).as_posix(): file for file in written}
+    files = {title: known.get(title) or _described(file) for title, file in titles.items()}
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": state.settings,
+        "next_number": state.segments.next_number,
+        "segments": segments,
+        "files": files,
+    }
+    write_json(path / HEAD, {**head, "checksum": _checksum(head)})
+    return files
+
+
+def _write_segment(segment: Segment, folder: Path) -> None:
+    folder.mkdir()
+    arrays = {name: getattr(segment, name) for name in OWN}
+    arrays |= {name: getattr(segment.sketcher, name) for name in SKETCHER}
+    arrays |= {f"ids_{name}": getattr(segment.ids, name) for name in IDS}
+    if segment.graphs is not None:
+        ends = []
+        with open(folder / "graphs.jsonl", "wb") as file:
+            for position in range(len(segment)):
+                write_json_lines(file, [segment.graphs[position]])
+                ends.append(file.tell())
+        arrays["graphs_ends"] = np.array(ends, dtype=np.int64)
+    for name, array in arrays.items():
+        _write_array(folder / f"{name}.npy", array)
+
+
+def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    with open(path, "wb") as file:
+        write_array(file, array)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load_index(path: Path, verify: bool = False) -> IndexState:
+    """Read the head of an index and map its arrays; with `verify`, check all checksums."""
+    while True:
+        head = _read_head(path)
+        try:
+            return _load(path, head, verify)
+        except GraphError:
+            if _checksum(_read_head(path)) == _checksum(head):
+                raise
+            # another program changed the index while it was read: files of the old head may be gone
+
+
+def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
+    for name, about in head["files"].items():
+        _check_file(path, name, about, whole=verify or not name.endswith(LARGE))
+    try:
+        settings = head["settings"]
+        space_map: SpaceMap = unchanged
+        if settings["space"] == "whitened":
+            fitted = {name: _mapped(path / f"space-{name}.npy") for name in WHITENING}
+            space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
+        parts = [_read_segment(path, about) for about in head["segments"]]
+        segments = Segments(parts, int(head["next_number"]))
+    except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
+        raise GraphError(f"the index is damaged: {error!r}", where=str(path)) from None
+    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head))
+
+
+def _read_head(path: Path) -> dict[str, Any]:
+    cure = "Build an index with grnf index or GraphIndex.save"
+    if not (path / HEAD).is_file():
+        raise GraphError(f"not an index: there is no file {HEAD}", where=str(path), cure=cure)
+    try:
+        head = json.loads((path / HEAD).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise GraphError(f"invalid JSON: {error}", where=str(path / HEAD)) from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        reason = f"not an index: the 'format' in {HEAD} is not {FORMAT!r}"
+        raise GraphError(reason, where=str(path), cure=cure)
+    if head.get("version") != VERSION:
+        reason = f"version {head.get('version')!r} of the index format; this release reads {VERSION}"
+        raise GraphError(reason, where=str(path), cure="Build the index again")
+    if head.pop("checksum", None) != _checksum(head):
+        raise GraphError("the file is damaged: its checksum does not match", where=str(path / HEAD))
+    return head
+
+
+def _check_file(path: Path, name: str, about: Mapping[str, Any], whole: bool) -> None:
+    file, damage = path / name, ""
+    if not file.resolve().is_relative_to(path.resolve()) or not file.is_file():
+        damage = f"{name} is missing"
+    elif file.stat().st_size != about["bytes"]:
+        damage = f"{name} is truncated (expected {about['bytes']} bytes, found {file.stat().st_size})"
+    elif whole and _described(file)["sha256"] != about["sha256"]:
+        damage = f"the checksum of {name} does not match"
+    if damage:
+        raise GraphError(f"the index is damaged: {damage}", where=str(path))
+
+
+def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
+    folder = path / about["folder"]
+    arrays = {file.stem: _mapped(file) for file in folder.glob("*.npy")}
+    graphs = None
+    if "graphs_ends" in arrays:
+        graphs = GraphLines(folder / "graphs.jsonl", arrays["graphs_ends"])
+    return Segment(
+        Ids(*(arrays[f"ids_{name}"] for name in IDS)),
+        sketcher=Sketcher(*(arrays[name] for name in SKETCHER)),
+        alive=_mapped(path / about["alive"]),
+        norm=float(about["norm"]),
+        graphs=graphs,
+        folder=about["folder"],
+        **{name: arrays[name] for name in OWN},
+    )
+
+
+def _read_transformer(path: Path) -> Any:
+    if not (path / "transformer.json").exists():
+        return None
+    from grnf.estimators import GRNF, FeatureViews
+    from grnf.estimators.views import FORMAT as VIEWS
+
+    saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
+    return (FeatureViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+
+
+def _mapped(file: Path) -> npt.NDArray[Any]:
+    """Map an array; one without entries cannot be mapped and is read."""
+    with open(file, "rb") as stream:
+        np.lib.format.read_magic(stream)
+        shape = np.lib.format.read_array_header_1_0(stream)[0]
+    mode: Literal["r"] | None = None if 0 in shape else "r"
+    return _fixed(np.asarray(np.load(file, mode, allow_pickle=False)))
+
+
+def _described(file: Path) -> dict[str, Any]:
+    with open(file, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"bytes": file.stat().st_size, "sha256": digest}
+
+
+def _checksum(head: Mapping[str, Any]) -> str:
+    text = json.dumps({key: value for key, value in head.items() if key != "checksum"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

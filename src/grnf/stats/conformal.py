@@ -1,93 +1,101 @@
-"""Ranks that are p-values: of graphs beside held-out ones, and of the graphs of a stream one after the other.
+"""Scores of graphs by a reference collection, and ranks of scores, which are p-values.
 
-Scores of graphs that come from one law, made by a function that does not know which graph is which, are
-exchangeable: each is as likely as any other to be the largest. So a rank is a p-value, for any score and any
-number of graphs.
+Scores of graphs that come from the same distribution, computed by a function that does not know which graph
+is which, are exchangeable: each is as likely as any other to be the largest. So a rank is a p-value, for any
+score and any number of graphs.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from grnf._utils.arrays import principal_axes
 from grnf._utils.jit import compiled
 from grnf.errors import GraphError
 from grnf.typing import FloatArray
 
-__all__ = ["conformal_p_values", "online_p_values", "rounded_scores"]
+__all__ = [
+    "ANOMALY_SCORES",
+    "ReferenceScores",
+    "conformal_pvalues",
+    "n_kept_axes",
+    "online_pvalues",
+    "rounded_scores",
+]
 
 STEPS = 2.0**20
-"""Scores are compared in steps of so many to their typical size: equal graphs have equal scores, whatever
+"""Scores are compared in steps of this share of their typical size: equal graphs have equal scores, whatever
 the rounding of the sums that they came from."""
+
+ANOMALY_SCORES = ("near_few", "near", "length", "rest")
+"""Scores that measure how far a graph lies from the reference, not in which direction."""
+
+NEAR_AXES, LENGTH_AXES = 16, 8
+"""Axes of `near_few`, and of `length`."""
+
+SMALLEST = 1e-8
+"""Axes whose variance is below this share of the largest hold rounding errors."""
+
+NOISE = 1e-6
+"""Share of the length of vectors below which nothing is measured: no score has a smaller unit."""
+
+GRAPHS_PER_AXIS = 5
 
 
 def rounded_scores(scores: FloatArray, scale: FloatArray | float = 1.0) -> FloatArray:
-    """Return scores in units of `scale`, rounded, so that those which differ by rounding errors are equal.
-
-    Examples
-    --------
-    >>> bool(rounded_scores(np.array(1.0)) == rounded_scores(np.array(1.0 + 1e-9)))
-    True
-    """
+    """Return scores in units of `scale`, rounded, so that those which differ by rounding errors are equal."""
     size = np.where(np.asarray(scale) > 0, scale, 1.0)
     return np.asarray(np.round(np.asarray(scores, dtype=np.float64) / size * STEPS) / STEPS)
 
 
-def conformal_p_values(calibration: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return (1 + #{s_i >= s}) / (1 + n) for each score s among n scores of held-out normal graphs.
+def conformal_pvalues(calibration: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return (1 + #{s_i >= s}) / (1 + n) for each score s among n scores of held-out reference graphs.
 
-    The chance that a normal graph has a p-value of at most u is at most u, whatever the law of the scores.
-
-    Parameters
-    ----------
-    calibration : array, shape (n,)
-        Scores of normal graphs that had no part in the making of the score; large ones are strange.
-    scores : array, shape (m,)
+    The probability that a reference graph has a p-value of at most u is at most u, for any distribution of
+    the scores, if the held-out graphs had no part in the making of the score.
 
     Examples
     --------
-    >>> conformal_p_values(np.array([1.0, 2.0, 3.0]), np.array([0.5, 3.0, 9.0]))
+    >>> conformal_pvalues(np.array([1.0, 2.0, 3.0]), np.array([0.5, 3.0, 9.0]))
     array([1.  , 0.5 , 0.25])
     """
     ordered = np.sort(np.asarray(calibration, dtype=np.float64))
     if not len(ordered):
-        raise GraphError("no held-out scores: a p-value needs at least one normal graph to compare with")
+        raise GraphError("no held-out scores: a p-value needs at least one reference graph to compare with")
     at_least = len(ordered) - np.searchsorted(ordered, scores, side="left")
     return np.asarray((1 + at_least) / (1 + len(ordered)))
 
 
-def online_p_values(
+def online_pvalues(
     calibration: FloatArray, scores: FloatArray, ties: FloatArray, earlier: int = 0
 ) -> FloatArray:
     """Return the rank of each score among all before it, ties broken by given random numbers.
 
     p_t = (#{s_i > s_t} + u_t #{s_i = s_t}) / (n + t) over the n held-out scores and s_1 .. s_t. As long as
-    all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any law and any n. Small
-    ones belong to large scores.
+    all are exchangeable, p_1, p_2, ... are independent and uniform: exactly, for any distribution and any n.
+    Large scores have small p-values.
 
     Parameters
     ----------
-    calibration : array, shape (n, J)
-        Held-out scores of J kinds.
-    scores : array, shape (m, J)
-        s_1 .. s_m, those that were answered for before too.
+    calibration, scores : arrays, shapes (n, J) and (m, J)
+        Scores of J kinds, the `earlier` ones included, whose p-values are known.
     ties : array, shape (m - earlier,)
         u_t, uniform on (0, 1).
-    earlier : int, default=0
-        Scores at the head that were answered for before.
-
-    Returns
-    -------
-    array, shape (m - earlier, J)
 
     Examples
     --------
-    >>> online_p_values(np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
+    >>> online_pvalues(np.array([[1.0], [2.0]]), np.array([[3.0], [0.0]]), np.array([0.5, 0.5]))
     array([[0.16666667],
            [0.875     ]])
     """
     above, equal = _counts(np.ascontiguousarray(calibration), np.ascontiguousarray(scores), earlier)
-    counted = len(calibration) + 1.0 + np.arange(earlier, len(scores))
-    return np.asarray((above + ties[:, None] * equal) / counted[:, None])
+    compared = len(calibration) + 1.0 + np.arange(earlier, len(scores))
+    return np.asarray((above + ties[:, None] * equal) / compared[:, None])
 
 
 @compiled
@@ -105,3 +113,70 @@ def _counts(known, scores, earlier):  # type: ignore[no-untyped-def]
                 above[t - earlier, kind] += scores[i, kind] > scores[t, kind]
                 equal[t - earlier, kind] += scores[i, kind] == scores[t, kind]
     return above, equal
+
+
+def n_kept_axes(variances: FloatArray, n_graphs: int, most: int) -> int:
+    """Return the number of principal axes that are more than rounding, and that so many graphs determine."""
+    held = int((variances > SMALLEST * variances[0]).sum()) if variances[0] > 0 else 0
+    return min(most, held, max(1, n_graphs // GRAPHS_PER_AXIS))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceScores:
+    """Scores of graphs by a reference collection.
+
+    A row of scores has, in this order,
+
+        near_few, near        mean distance to the nearest graphs of the reference, in 16 axes and in all
+        length                distance from the mean of the reference, in 8 axes
+        rest                  length of the part outside the axes, which no graph of the reference has
+        axis 1, axis 2, ..    coordinate along each axis, in standard deviations of the reference
+
+    `axes` (M, d) are principal axes and `deviations` the standard deviations of the reference along them.
+    `known` (n, d) are its whitened graphs, and `units` (4,) typical sizes of the first four scores.
+    """
+
+    mean: FloatArray
+    axes: FloatArray
+    deviations: FloatArray
+    known: FloatArray
+    units: FloatArray
+    n_neighbors: int
+
+    @classmethod
+    def learned(cls, Z: FloatArray, n_axes: int, n_neighbors: int) -> ReferenceScores:
+        """Learn axes and neighbors from vectors."""
+        mean, variances, axes = principal_axes(Z)
+        d = max(1, n_kept_axes(variances, len(Z), n_axes))
+        deviations = np.sqrt(variances[:d])
+        deviations = np.where(deviations > 0, deviations, 1.0)  # a constant collection
+        units = np.ones(len(ANOMALY_SCORES))
+        scores = cls(mean, axes[:, :d], deviations, np.zeros((0, d)), units, n_neighbors)
+        scores = replace(scores, known=scores.coordinates(Z)[0])
+        typical = np.median(scores(Z)[:, : len(ANOMALY_SCORES)], axis=0)
+        noise = NOISE * (np.linalg.norm(mean) + np.sqrt(variances[0]))
+        return replace(scores, units=np.maximum(typical, noise / np.append(np.tile(deviations[0], 3), 1)))
+
+    def coordinates(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return whitened coordinates along the axes, and the length of the rest."""
+        centered = np.asarray(Z, dtype=np.float64) - self.mean
+        along = centered @ self.axes
+        rest = centered - along @ self.axes.T
+        return along / self.deviations, np.sqrt(np.einsum("ij,ij->i", rest, rest))
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Return rows of scores, shape (n, 4 + d); equal graphs have equal rows."""
+        along, rest = self.coordinates(Z)
+        if not len(along):
+            return np.zeros((0, len(ANOMALY_SCORES) + along.shape[1]))
+        near = [index.kneighbors(along[:, :width])[0].mean(axis=1) for width, index in self._indexes]
+        anomaly = np.column_stack([*near, np.linalg.norm(along[:, :LENGTH_AXES], axis=1), rest])
+        return np.hstack([rounded_scores(anomaly, self.units), rounded_scores(along)])
+
+    @cached_property
+    def _indexes(self) -> list[tuple[int, Any]]:
+        widths = [min(NEAR_AXES, self.known.shape[1]), self.known.shape[1]]
+        model = NearestNeighbors
+        return [
+            (w, model(n_neighbors=self.n_neighbors, algorithm="brute").fit(self.known[:, :w])) for w in widths
+        ]

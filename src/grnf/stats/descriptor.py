@@ -22,7 +22,7 @@ from grnf.lifts.base import adjacency
 from grnf.lifts.nodes import degrees_and_triangles
 from grnf.typing import FloatArray
 
-__all__ = ["GraphDescriptor", "Patterns", "Sizes", "with_degrees"]
+__all__ = ["GraphDescriptor"]
 
 SECONDS_PER_GRAPH = 0.05
 """What the features of a graph in one view may take; beyond that order 3 is left out, with a warning."""
@@ -75,9 +75,9 @@ class GraphDescriptor(FeatureViews):
         high = {"orders": (1 / 3, 1 / 3, 1 / 3), "max_seconds_per_graph": SECONDS_PER_GRAPH}
         views: dict[str, Any] = {
             "plain": make_pipeline(*scaled, self._grnf(**high)),
-            "roles": make_pipeline(_DegreesOnly(), Triangles(), self._grnf(orders=(1.0,))),
-            "size": Sizes(),
-            "patterns": Patterns(),
+            "roles": make_pipeline(_Statistic("degrees"), Triangles(), self._grnf(orders=(1.0,))),
+            "size": _Statistic("size"),
+            "patterns": _Statistic("patterns"),
         }
         if numbers or categories:
             around: list[Lift] = [*scaled]
@@ -93,78 +93,40 @@ class GraphDescriptor(FeatureViews):
         return GRNF(self.n_components, random_state=self.seed_, **settings)
 
 
-class _Stateless(BaseEstimator):  # type: ignore[misc]
-    """A transformer that learns nothing."""
+class _Statistic(BaseEstimator):  # type: ignore[misc]
+    """A function of graphs as a transformer: "size", "patterns" or "degrees"."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn nothing."""
+        """Do nothing."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return what it makes of the graphs."""
-        return self._made(X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X))
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: ARG002
-        """Return what it makes of the graphs."""
-        return self.transform(X)
-
-    def _made(self, batch: GraphBatch) -> Any:
-        raise NotImplementedError
+        """Return the values of the function."""
+        functions: dict[str, Any] = {"size": sizes, "patterns": patterns, "degrees": with_degrees}
+        return functions[self.name](X if isinstance(X, GraphBatch) else GraphBatch.from_graphs(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
-class Sizes(_Stateless):
-    """Logarithms of the numbers of nodes and edges, on the scale of vectors of GRNF.
-
-    Examples
-    --------
-    >>> from grnf import Graph
-    >>> Sizes().fit_transform([Graph(2, [(0, 1)])]).round(3)
-    array([[0.11 , 0.069]])
-    """
-
-    def _made(self, batch: GraphBatch) -> FloatArray:
-        return _logarithms(batch.sizes, np.diff(batch.edge_ptr))
+def sizes(batch: GraphBatch) -> FloatArray:
+    """Return logarithms of the numbers of nodes and edges, on the scale of vectors of GRNF."""
+    return _logarithms(batch.sizes, np.diff(batch.edge_ptr))
 
 
-class Patterns(_Stateless):
-    """Logarithms of the numbers of pairs of edges that meet in a node, and of triangles.
-
-    Examples
-    --------
-    >>> from grnf import Graph
-    >>> Patterns().fit_transform([Graph(3, [(0, 1), (1, 2)]), Graph(0, [])]).round(3)
-    array([[0.069, 0.   ],
-           [0.   , 0.   ]])
-    """
-
-    def _made(self, batch: GraphBatch) -> FloatArray:
-        degree, triangles = degrees_and_triangles(batch)
-        of_nodes = np.stack([degree * (degree - 1) / 2, triangles / 3])
-        running = np.concatenate([np.zeros((2, 1)), np.cumsum(of_nodes, axis=1)], axis=1)
-        return _logarithms(*np.round(np.diff(running[:, batch.node_ptr], axis=1)))
-
-
-class _DegreesOnly(_Stateless):
-    """Replaces the attributes of graphs by degrees, see `with_degrees`."""
-
-    def _made(self, batch: GraphBatch) -> GraphBatch:
-        return with_degrees(batch)
+def patterns(batch: GraphBatch) -> FloatArray:
+    """Return logarithms of the numbers of pairs of edges that meet in a node, and of triangles."""
+    degree, triangles = degrees_and_triangles(batch)
+    of_nodes = np.stack([degree * (degree - 1) / 2, triangles / 3])
+    running = np.concatenate([np.zeros((2, 1)), np.cumsum(of_nodes, axis=1)], axis=1)
+    return _logarithms(*np.round(np.diff(running[:, batch.node_ptr], axis=1)))
 
 
 def with_degrees(batch: GraphBatch) -> GraphBatch:
-    """Return the same graphs with the degree of each node as a category instead of all attributes.
-
-    Degrees above 16 are distinguished to a fifth.
-
-    Examples
-    --------
-    >>> from grnf import Graph
-    >>> with_degrees(GraphBatch.from_graphs([Graph(3, [(0, 1), (1, 2)])])).node_codes.values.ravel().shape
-    (3,)
-    """
+    """Return the same graphs with degrees as categories instead of attributes; large ones to a fifth."""
     degree = np.asarray(adjacency(batch, "any").sum(axis=1)).ravel()
     coarse = np.where(degree <= 16, degree, 16 + np.ceil(4 * np.log2(np.maximum(degree, 1) / 16)))
     kinds, place = np.unique(coarse.astype(np.int64), return_inverse=True)

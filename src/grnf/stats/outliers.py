@@ -1,4 +1,4 @@
-"""Which graphs do not belong? scikit-learn's outlier interface, with p-values that hold."""
+"""Outlier detection with scikit-learn's interface and valid p-values."""
 
 from __future__ import annotations
 
@@ -20,94 +20,90 @@ from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.search.whitening import SPACES, space_map
-from grnf.stats.conformal import conformal_p_values, rounded_scores
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.stats.conformal import conformal_pvalues, rounded_scores
+from grnf.typing import BoolArray, FloatArray
 
-__all__ = ["GRNFOutlierDetector", "Judgement"]
+__all__ = ["GRNFOutlierDetector", "OutlierReport"]
 
 EQUAL = 1e-6
 """Rows are equal if their distance is below this share of their lengths."""
 
-ROWS = 4096
-"""Rows whose distances to all others are held at a time."""
-
-USUAL = 0.05
-"""Share of normal graphs that are called outliers where contamination is "auto"."""
+FLAGGED = 0.05
+"""Share of reference graphs that are called outliers if contamination is "auto"."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
-    """What was found of some graphs; a row of NaN for those that cannot be used.
+class OutlierReport:
+    """Scores, p-values and outliers of some graphs; a row of NaN for those that cannot be used.
 
     Parameters
     ----------
     ids : list of str
     scores : array
-        How strange each is: minus `score_samples`.
-    p_values : array
-        Chance that a normal graph is as strange, at most.
+        Minus `score_samples`: large is anomalous.
+    pvalues : array
+        Bound on the probability that a reference graph has such a score.
     adjusted : array
-        Smallest false discovery rate at which it counts as an outlier.
+        Smallest false discovery rate at which the graph is an outlier.
     outliers : array of bool
-        Whether it does, at the rate that was asked for.
+        Whether it is, at the given rate.
     nearest : list of str or None
-        The normal graph that is nearest to it.
+        The nearest inlier of the reference.
     distances : array
-        How near, in the space of the detector.
+        Distance to it, in the space of the detector.
     errors : list of (int, str)
-        Place and reason of graphs that cannot be used.
+        Row and reason of graphs that cannot be used.
     """
 
     ids: list[str]
     scores: FloatArray
-    p_values: FloatArray
+    pvalues: FloatArray
     adjusted: FloatArray
     outliers: BoolArray
     nearest: list[str | None]
     distances: FloatArray
     errors: list[tuple[int, str]]
 
-    columns: ClassVar[list[str]] = ["id", "score", "p_value", "adjusted", "outlier", "nearest", "distance"]
+    columns: ClassVar[list[str]] = ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a row of a table for each graph."""
+        numbers = np.column_stack([self.scores, self.pvalues, self.adjusted, self.distances]).tolist()
         for row, name in enumerate(self.ids):
-            values = [self.scores[row], self.p_values[row], self.adjusted[row]]
-            numbers = [None if np.isnan(value) else float(value) for value in values]
-            far = None if np.isnan(self.distances[row]) else float(self.distances[row])
-            found = [name, *numbers, bool(self.outliers[row]), self.nearest[row], far]
-            yield dict(zip(self.columns, found, strict=True))
+            score, p, adjusted, far = (None if math.isnan(value) else value for value in numbers[row])
+            values = [name, score, p, adjusted, bool(self.outliers[row]), self.nearest[row], far]
+            yield dict(zip(self.columns, values, strict=True))
 
 
 class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
-    """Find graphs that do not belong to a collection.
+    """Find anomalous graphs.
 
-    Part of the collection shows what is normal, the rest is held out: the rank of a graph's score among
-    theirs is its p-value, valid for any detector, any M and any number of graphs, as long as the collection
-    is normal; outliers in it make p-values larger, not smaller.
+    Part of the collection is the reference, the rest is held out: the rank of a graph's score among theirs is
+    its p-value, valid for any detector, any M and any number of graphs, as long as the collection has no
+    outliers. Outliers in it make p-values larger, not smaller.
 
     Parameters
     ----------
     transformer : GRNF or another object with `transform`, optional
-        Makes vectors of graphs; a copy is fitted if it is not fitted yet. By default GRNF as it is. Not
-        needed for vectors.
+        Makes vectors of graphs; a copy is fitted if it is not fitted yet. By default ``GRNF()``. Not needed
+        for vectors.
     detector : "neighbors" or scikit-learn outlier detector, default="neighbors"
-        "neighbors": the mean distance to the `n_neighbors` nearest normal graphs, a copy of the graph itself
-        not counted. Or any detector with `score_samples` or `decision_function` for new samples, such as
+        "neighbors": the mean distance to the `n_neighbors` nearest reference graphs, without a copy of the
+        graph itself. Or any detector with `score_samples` or `decision_function` for new samples, such as
         IsolationForest(random_state=0) or LocalOutlierFactor(novelty=True); it is cloned.
     n_neighbors : int, default=5
     contamination : "auto" or float, default="auto"
-        Share of outliers in the collection, by which `predict` draws the line; "auto": beyond all but 5 % of
-        the graphs held out.
+        Share of outliers in the collection, which sets the threshold of `predict`; "auto": the score that 5 %
+        of the held-out graphs exceed.
     space : "whitened" or "plain", default="whitened"
-        What near means, as in `grnf.search.GraphIndex`.
+        The distance, as in `grnf.search.GraphIndex`.
     shrinkage : float, default=0.01
         For "whitened".
     held_out : float, default=0.5
         Share of the collection that is held out. The smallest p-value is 1 / (1 + graphs held out).
     on_error : "raise" or "nan", default="raise"
-        A graph that cannot be used is an error, or has NaN for an answer; in `fit` it is then left out.
-    random_state : int, numpy Generator or RandomState, default=0
+        A graph that cannot be used is an error, or has the result NaN; in `fit` it is then left out.
+    random_state : int, numpy Generator or RandomState, optional
 
     Attributes
     ----------
@@ -125,10 +121,10 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from grnf import GRNF, Graph
     >>> from grnf.datasets import make_sbm
     >>> usual, _ = make_sbm(300, random_state=0)
-    >>> detector = GRNFOutlierDetector(GRNF(64, random_state=0)).fit(usual[:200])
+    >>> detector = GRNFOutlierDetector(GRNF(64, random_state=0), random_state=0).fit(usual[:200])
     >>> star = Graph(12, [(0, leaf) for leaf in range(1, 12)])
-    >>> found = detector.judge([star, *usual[200:]])
-    >>> found.ids[0], bool(found.p_values[0] < 0.01), detector.predict([star])
+    >>> report = detector.detect([star, *usual[200:]])
+    >>> report.ids[0], bool(report.pvalues[0] < 0.01), detector.predict([star])
     ('0', True, array([-1]))
     """
 
@@ -152,7 +148,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         shrinkage: float = 1e-2,
         held_out: float = 0.5,
         on_error: str = "raise",
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.transformer = transformer
         self.detector = detector
@@ -165,19 +161,22 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, ids: Sequence[str] | None = None) -> Self:  # noqa: ARG002
-        """Learn what is normal.
+        """Fit the detector to a collection.
 
         Parameters
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
         y : ignored
         ids : sequence of str, optional
-            What the graphs are called, for `judge`.
+            Names of the graphs, for `detect`.
         """
+        return self._fit(X, ids, draw_seed(self._settings()["random_state"]))
+
+    def _fit(self, X: Any, ids: Sequence[str] | None, seed: int) -> Self:
         settings = self._settings()
-        seed = draw_seed(self.random_state)
-        given = self._first_vectors(X, ids, seed)
-        self.transformer_, self.errors_, Z = given.transformer, given.errors, given.vectors
+        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
+        collection = self._vectors(X, transformer, ids)
+        self.transformer_, self.errors_, Z = collection.transformer, collection.errors, collection.vectors
         order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
@@ -186,18 +185,23 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self._map = space_map(settings["space"], Z[shown], settings["shrinkage"])
         self.n_features_in_ = Z.shape[1]
         self.detector_ = self._fitted_detector(self._map(Z[shown]))
-        unit = float(np.median(np.abs(self._strange(Z[shown]))))
+        unit = float(np.median(np.abs(self._raw_scores(Z[shown]))))
         self._unit = unit if np.isfinite(unit) and unit > 0 else 1.0
         self.held_out_scores_ = np.sort(self._scores(Z[held_out]))
-        self.offset_ = self._offset(Z)
-        normal = -self._scores(Z) >= self.offset_
-        self._normal = _brute(self._map(Z[normal]))
-        self._normal_ids = given.take(normal).ids
+        scores = self._scores(Z)
+        if self.contamination == "auto":
+            above = int(FLAGGED * (1 + len(held_out))) - 1  # so many held-out scores may be as large
+            self.offset_ = -float(self.held_out_scores_[-1 - max(above, 0)])
+        else:
+            self.offset_ = float(np.percentile(-scores, 100.0 * float(self.contamination)))
+        inliers = -scores >= self.offset_
+        self._inliers = _brute(self._map(Z[inliers]))
+        self._inlier_ids = collection.take(inliers).ids
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return how normal graphs are: the larger, the more; NaN for bad ones if `on_error` is "nan"."""
-        return -self._judged(X, self._scores)
+        """Return scores: small is anomalous; NaN for bad graphs if `on_error` is "nan"."""
+        return -self._for_each(X, self._scores)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return `score_samples` minus `offset_`: negative for outliers."""
@@ -207,18 +211,18 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Return -1 for outliers and 1 for others; NaN for bad ones if `on_error` is "nan"."""
         decision = self.decision_function(X)
         bad = np.isnan(decision)
-        found = np.where(decision < 0, -1, 1)
-        return np.where(bad, np.nan, found) if bad.any() else found
+        labels = np.where(decision < 0, -1, 1)
+        return np.where(bad, np.nan, labels) if bad.any() else labels
 
-    def p_values(self, X: Any) -> FloatArray:
-        """Return (1 + #{held-out scores at least as strange}) / (1 + graphs held out) for each graph."""
-        return self._judged(X, self._p_values)
+    def pvalues(self, X: Any) -> FloatArray:
+        """Return (1 + #{held-out scores at least as large}) / (1 + graphs held out) for each graph."""
+        return self._for_each(X, lambda Z: conformal_pvalues(self.held_out_scores_, self._scores(Z)))
 
-    def judge(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> Judgement:
-        """Return scores, p-values, outliers at a false discovery rate, and the nearest normal graphs.
+    def detect(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> OutlierReport:
+        """Return scores, p-values, outliers at a false discovery rate, and the nearest inliers.
 
-        Of the graphs that are called outliers, a share of at most `fdr` is normal, on average (Benjamini and
-        Hochberg).
+        Of the graphs that are called outliers, a share of at most `fdr` are inliers, on average (Benjamini
+        and Hochberg).
 
         Parameters
         ----------
@@ -227,42 +231,39 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         ids : sequence of str, optional
         """
         checked(fdr, "fdr", Real(1))
-        given = self._vectors(X, ids)
-        return _judgement(given, self._rows(given.vectors), fdr)
+        collection = self._new_vectors(X, ids)
+        return _report(collection, *self._results(collection.vectors), fdr)
 
-    def fit_judge(
+    def fit_detect(
         self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None, n_folds: int = 5
-    ) -> Judgement:
-        """Judge the graphs of one collection: each by a detector that was fitted without it.
+    ) -> OutlierReport:
+        """Find the outliers of one collection: each graph is scored by a detector fitted without it.
 
-        The detector is fitted on all of them too. p-values hold, but outliers among the held-out graphs make
-        them larger, so that many hide each other: give a clean reference where there is one. With
-        `contamination` as a number, that share of the graphs is flagged, the strangest, in place of what the
-        false discovery rate allows.
+        The detector is fitted on all of them too. p-values are valid, but outliers among the held-out graphs
+        make them larger, so that many mask each other: give a clean reference if there is one. With
+        `contamination` as a number, that share of the graphs is flagged, those with the largest scores,
+        instead of those that the false discovery rate allows.
         """
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
-        seed = draw_seed(self.random_state)
-        given = self._first_vectors(X, ids, seed)
-        self.fit(given)
-        if len(given) < n_folds:
-            raise GraphError(f"{len(given)} graphs that can be used, and {n_folds} folds: take fewer folds")
-        folds = page_generator(seed, 1, stream=4).permutation(len(given)) % n_folds
-        found = np.full((len(given), 3), np.nan)
-        nearest: list[str | None] = [None] * len(given)
+        seed = draw_seed(self._settings()["random_state"])
+        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
+        collection = self._vectors(X, transformer, ids)
+        self._fit(collection, None, seed)
+        if len(collection) < n_folds:
+            raise GraphError(f"{len(collection)} graphs in {n_folds} folds: take fewer folds")
+        folds = page_generator(seed, 1, stream=4).permutation(len(collection)) % n_folds
+        numbers = np.full((len(collection), 3), np.nan)
+        nearest = np.full(len(collection), None, dtype=object)
         for fold in range(n_folds):
-            inside = np.flatnonzero(folds == fold)
-            alone = clone(self).set_params(transformer=None).fit(given.take(folds != fold))
-            found[inside], near = alone._rows(given.vectors[inside])
-            for place, name in zip(inside.tolist(), near, strict=True):
-                nearest[place] = name
-        judgement = _judgement(given, (found, nearest), fdr)
+            inside = folds == fold
+            other = clone(self).set_params(transformer=None)._fit(collection.take(~inside), None, seed)
+            numbers[inside], nearest[inside] = other._results(collection.vectors[inside])
+        report = _report(collection, numbers, nearest.tolist(), fdr)
         if self.contamination == "auto":
-            return judgement
-        line = np.percentile(found[:, 0], 100 * (1 - float(self.contamination)))
-        return replace(judgement, outliers=judgement.scores > line)  # NaN is not
-
-    # ---- within
+            return report
+        threshold = np.percentile(numbers[:, 0], 100 * (1 - float(self.contamination)))
+        return replace(report, outliers=report.scores > threshold)  # false for NaN
 
     def _settings(self) -> dict[str, Any]:
         settings = checked_parameters(self, self._rules)
@@ -280,8 +281,9 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.detector, str):
             if len(rows) <= self.n_neighbors:
                 raise GraphError(
-                    f"{len(rows)} graphs show what is normal (the others are held out), and n_neighbors="
-                    f"{self.n_neighbors} needs more. Give more graphs, or a smaller n_neighbors or held_out"
+                    f"the reference has {len(rows)} graphs (the others are held out), and n_neighbors="
+                    f"{self.n_neighbors} needs more",
+                    cure="Give more graphs, or a smaller n_neighbors or held_out",
                 )
             self._longest = float(np.linalg.norm(rows, axis=1).max())
             return _brute(rows)
@@ -292,7 +294,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return fitted
 
-    def _strange(self, Z: FloatArray) -> FloatArray:
+    def _raw_scores(self, Z: FloatArray) -> FloatArray:
         rows = self._map(Z)
         if isinstance(self.detector, str):
             return _mean_distance(self.detector_, rows, self.n_neighbors, self._longest)
@@ -300,50 +302,40 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return -np.asarray(getattr(self.detector_, method)(rows), dtype=np.float64)
 
     def _scores(self, Z: FloatArray) -> FloatArray:
-        return rounded_scores(self._strange(Z), self._unit) * self._unit
+        return rounded_scores(self._raw_scores(Z), self._unit) * self._unit
 
-    def _p_values(self, Z: FloatArray) -> FloatArray:
-        return conformal_p_values(self.held_out_scores_, self._scores(Z))
+    def _vectors(self, X: Any, transformer: Any, ids: Sequence[str] | None) -> Collection:
+        """Return vectors in double precision."""
+        collection = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
+        return replace(collection, vectors=np.asarray(collection.vectors, dtype=np.float64))
 
-    def _offset(self, Z: FloatArray) -> float:
-        """Return the score below which graphs are outliers."""
-        if self.contamination != "auto":
-            return float(np.percentile(-self._scores(Z), 100.0 * float(self.contamination)))
-        held_out = self.held_out_scores_
-        above = int(USUAL * (1 + len(held_out))) - 1  # so many held-out scores may be as strange
-        return -float(held_out[-1 - max(above, 0)])
-
-    def _first_vectors(self, X: Any, ids: Sequence[str] | None, seed: int) -> Collection:
-        """Return the vectors of the graphs of `fit`, in double precision."""
-        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
-        given = vectors_of(X, transformer, on_error=self.on_error, ids=ids)
-        return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
-
-    def _vectors(self, X: Any, ids: Sequence[str] | None = None) -> Collection:
+    def _new_vectors(self, X: Any, ids: Sequence[str] | None = None) -> Collection:
         check_is_fitted(self, "offset_")
-        given = vectors_of(X, self.transformer_, on_error=self.on_error, ids=ids)
-        if len(given) and given.vectors.shape[1] != self.n_features_in_:
+        collection = self._vectors(X, self.transformer_, ids)
+        if len(collection) and collection.vectors.shape[1] != self.n_features_in_:
             raise GraphError(
-                f"X has vectors of length {given.vectors.shape[1]}, and the detector was fitted on length "
-                f"{self.n_features_in_}: all must come from one transformer"
+                f"X has vectors of length {collection.vectors.shape[1]}, and the detector was fitted on "
+                f"length {self.n_features_in_}",
+                cure="Make all vectors with the same transformer",
             )
-        return replace(given, vectors=np.asarray(given.vectors, dtype=np.float64))
+        return collection
 
-    def _judged(self, X: Any, answer: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return an answer for each graph, NaN for bad ones."""
-        given = self._vectors(X)
-        found = np.full(given.n_rows, np.nan)
-        if len(given):
-            found[given.rows] = answer(given.vectors)
-        return found
+    def _for_each(self, X: Any, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return a value for each graph, NaN for bad ones."""
+        collection = self._new_vectors(X)
+        values = np.full(collection.n_rows, np.nan)
+        if len(collection):
+            values[collection.rows] = function(collection.vectors)
+        return values
 
-    def _rows(self, Z: FloatArray) -> tuple[FloatArray, list[str | None]]:
-        """Return scores, p-values and distances to the nearest normal graphs, and what these are called."""
+    def _results(self, Z: FloatArray) -> tuple[FloatArray, list[str | None]]:
+        """Return scores, p-values and distances to the nearest inliers, and the names of these."""
+        if not len(Z):
+            return np.zeros((0, 3)), []
         scores = self._scores(Z)
-        near = list(_nearest(self._normal, self._map(Z), 1))
-        far = np.concatenate([np.zeros(0), *(distances[:, 0] for distances, _ in near)])
-        found = np.column_stack([scores, conformal_p_values(self.held_out_scores_, scores), far])
-        return found, [self._normal_ids[place] for _, places in near for place in places[:, 0]]
+        far, near = self._inliers.kneighbors(np.asarray(self._map(Z), dtype=np.float64), 1)
+        numbers = np.column_stack([scores, conformal_pvalues(self.held_out_scores_, scores), far[:, 0]])
+        return numbers, [self._inlier_ids[row] for row in near[:, 0]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -351,43 +343,33 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _judgement(given: Collection, found: tuple[FloatArray, list[str | None]], fdr: float) -> Judgement:
-    """Return rows for all graphs, bad ones too."""
-    numbers, nearest = found
-    full = np.full((given.n_rows, 4), np.nan)
-    full[given.rows, :3] = numbers
-    if len(given):
-        # holds for conformal p-values that share held-out scores (Bates and others, 2023)
-        full[given.rows, 3] = false_discovery_control(numbers[:, 1])
+def _report(
+    collection: Collection, numbers: FloatArray, nearest: list[str | None], fdr: float
+) -> OutlierReport:
+    """Return rows for all graphs, bad ones included."""
+    full = np.full((collection.n_rows, 4), np.nan)
+    full[collection.rows, :3] = numbers
+    if len(collection):
+        # valid for conformal p-values that share held-out scores (Bates and others, 2023)
+        full[collection.rows, 3] = false_discovery_control(numbers[:, 1])
     flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
-    names: list[str | None] = [None] * given.n_rows
-    for place, name in zip(given.rows.tolist(), nearest, strict=True):
-        names[place] = name
+    names = np.full(collection.n_rows, None, dtype=object)
+    names[collection.rows] = nearest
     scores, p, far, adjusted = full.T
-    return Judgement(given.all_ids, scores, p, adjusted, flagged, names, far, given.errors)
+    return OutlierReport(
+        collection.all_ids, scores, p, adjusted, flagged, names.tolist(), far, collection.errors
+    )
 
 
 def _brute(rows: FloatArray) -> NearestNeighbors:
     return NearestNeighbors(algorithm="brute").fit(np.asarray(rows, dtype=np.float64))
 
 
-def _nearest(index: NearestNeighbors, rows: FloatArray, k: int) -> Iterator[tuple[FloatArray, IntArray]]:
-    """Yield distances and places of the k nearest of some rows at a time."""
-    for start in range(0, len(rows), ROWS):
-        yield index.kneighbors(np.asarray(rows[start : start + ROWS], dtype=np.float64), k)
-
-
 def _mean_distance(index: NearestNeighbors, rows: FloatArray, k: int, longest: float) -> FloatArray:
     """Return the mean distance to the k nearest; a row that is equal does not count.
 
     `longest` is the largest length of the rows of the index.
-
-    Examples
-    --------
-    >>> _mean_distance(_brute(np.array([[0.0], [1.0], [5.0]])), np.array([[0.0], [2.0]]), 2, 5.0)
-    array([3. , 1.5])
     """
-    near = (far for far, _ in _nearest(index, rows, k + 1))
-    distances = np.concatenate([np.zeros((0, k + 1)), *near])
+    distances, _ = index.kneighbors(np.asarray(rows, dtype=np.float64), k + 1)
     equal = distances[:, :1] <= EQUAL * (np.linalg.norm(rows, axis=1, keepdims=True) + longest)
     return np.asarray(np.where(equal, distances[:, 1:], distances[:, :-1]).mean(axis=1))

@@ -1,4 +1,4 @@
-"""Samples as one pool: vectors of all graphs in each feature view, and the rows that a test compares.
+"""Samples as one pool: vectors of all graphs in each feature view, and the distances that a test compares.
 
 The first one or two principal axes of vectors of graphs (size, density) hold most of the variance, and hide
 differences along the others. Whitened, all of the first p axes count equally. Axes are learned from all
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +22,18 @@ from grnf.io import AttributeEncoder
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.typing import FloatArray
 
-__all__ = ["AXES", "PooledRows", "joined", "pooled_rows", "pooled_views", "rounding_variance"]
+__all__ = [
+    "AXES",
+    "PooledRows",
+    "SquaredDistances",
+    "distances",
+    "pooled_rows",
+    "pooled_views",
+    "rounding_variance",
+]
 
 AXES = (8, 16, 32, 64)
-"""Numbers of axes that a test looks at."""
+"""Default numbers of whitened axes."""
 
 ROUNDING = 64
 """Axes along which vectors vary by less than so many units in the last place vary by rounding alone."""
@@ -35,66 +44,50 @@ def pooled_views(
 ) -> tuple[list[Collection], dict[str, FloatArray]]:
     """Return the samples as collections, and the vectors of all of them by the names of their views.
 
-    Parameters
-    ----------
-    samples : sequence of collections of graphs, of arrays of vectors, or of dicts from view to vectors
-    names : sequence of str
-        What errors call the samples.
-    descriptor : GraphDescriptor
-        Makes the vectors of graphs; it is fitted on all of them.
-    ids : sequence of sequences of str, optional
-        Names of the graphs of each sample.
-
-    Examples
-    --------
-    >>> found, views = pooled_views([np.zeros((2, 3)), np.ones((4, 3))], ["X", "Y"], GraphDescriptor())
-    >>> [len(sample) for sample in found], {name: Z.shape for name, Z in views.items()}
-    ([2, 4], {'vectors': (6, 3)})
+    Samples are graphs, arrays of vectors, or dicts from view to vectors. Errors call them by `names`. The
+    descriptor makes the vectors of graphs, and is fitted on all of them.
     """
-    called = [None] * len(samples) if ids is None else ids
-    read = [_sample(*each) for each in zip(samples, names, called, strict=True)]
-    found, views = [sample for sample, _ in read], [own for _, own in read]
-    for sample, own in read:
+    given = zip(samples, names, [None] * len(samples) if ids is None else ids, strict=True)
+    pairs = [_sample(*each) for each in given]
+    collections, views = [sample for sample, _ in pairs], [own for _, own in pairs]
+    cure = "Pass graphs for all samples, or vectors made by the same transformer"
+    for sample, own in pairs:
         if list(own) != list(views[0]):
-            raise GraphError(
-                f"{found[0].name} holds {_kind(views[0])} and {sample.name} {_kind(own)}: both must be "
-                "graphs, or vectors that one transformer made"
-            )
+            reason = f"{collections[0].name} holds {_kind(views[0])} and {sample.name} {_kind(own)}"
+            raise GraphError(reason, cure=cure)
     if not views[0]:
-        found = _encoded(found)
-        return found, descriptor.fit_transform_views(joined([sample.batch for sample in found]))
+        collections = _encoded(collections)
+        return collections, descriptor.fit_transform_views(joined([sample.batch for sample in collections]))
     pooled = {}
     for view, first in views[0].items():
-        for sample, own in read:
+        for sample, own in pairs:
             if own[view].shape[1] != first.shape[1]:
-                raise GraphError(
-                    f"{found[0].name} has vectors of length {first.shape[1]} and {sample.name} of length "
-                    f"{own[view].shape[1]}: all must come from one transformer"
-                )
+                reason = f"{collections[0].name} has vectors of length {first.shape[1]} and {sample.name} of "
+                raise GraphError(f"{reason}length {own[view].shape[1]}", cure=cure)
         pooled[view] = np.concatenate([own[view] for own in views])
-    return found, pooled
+    return collections, pooled
 
 
 def _sample(X: Any, name: str, ids: Sequence[str] | None) -> tuple[Collection, dict[str, FloatArray]]:
     """Return a sample, and its vectors by view; no views for graphs."""
     if not isinstance(X, Mapping):
-        found = collect(X, name=name, ids=ids)
-        if not found.has_vectors:
-            return found, {}
-        found = vectors_of(found)
-        return found, {"vectors": found.vectors}
+        sample = collect(X, name=name, ids=ids)
+        if not sample.has_vectors:
+            return sample, {}
+        sample = vectors_of(sample)
+        return sample, {"vectors": sample.vectors}
     views = {}
     for view, Z in X.items():
         Z = np.asarray(Z)
         Z = Z if Z.dtype.kind == "f" else Z.astype(np.float64)
-        found = vectors_of(Z, name=name, ids=ids)
-        views[str(view)] = found.vectors
+        sample = vectors_of(Z, name=name, ids=ids)
+        views[str(view)] = sample.vectors
         n = len(next(iter(views.values())))
         if len(Z) != n:
             raise GraphError(f"{len(Z)} vectors in view {view!r}, {n} in the first one", where=name)
     if not views:
         raise GraphError(f"{name} has no views: at least one array of vectors is needed")
-    return found, views
+    return sample, views
 
 
 def _kind(views: Mapping[str, FloatArray]) -> str:
@@ -109,25 +102,26 @@ def _encoded(samples: Sequence[Collection]) -> list[Collection]:
         fit_encode(sample, AttributeEncoder(handle_unknown="open", handle_missing="error"))
         for sample in samples
     ]
-    encoders, found = [encoder for encoder, _ in pairs], [encoded for _, encoded in pairs]
-    silent = False  # a sample without edges (nodes) shows nothing about their columns
-    for place in range(1, len(samples)):
+    encoders, encoded = [encoder for encoder, _ in pairs], [own for _, own in pairs]
+    unknown = False  # a sample without edges (nodes) has no columns of them
+    for number in range(1, len(samples)):
         for item in ("node", "edge"):
-            one, two = (getattr(encoders[i], f"{item}_schema_") for i in (0, place))
+            one, two = (getattr(encoders[i], f"{item}_schema_") for i in (0, number))
             if dict(one.columns) == dict(two.columns):
                 continue
-            if all(len(getattr(found[i].batch, f"{item}_attr")) for i in (0, place)):
-                raise GraphError(
-                    f"attributes of {item}s differ: {samples[0].name} has {one}, {samples[place].name} has "
-                    f"{two}; both need the same columns of the same kind (leave out those that only one has)"
+            if all(len(getattr(encoded[i].batch, f"{item}_attr")) for i in (0, number)):
+                reason = (
+                    f"attributes of {item}s differ: {samples[0].name} has {one}, {samples[number].name} has "
                 )
-            silent = True
-    if silent:
+                cure = "Give both the same columns of the same kind, and leave out those that only one has"
+                raise GraphError(f"{reason}{two}", cure=cure)
+            unknown = True
+    if unknown:
         most = max(encoders, key=lambda e: len(e.node_schema_.columns) + len(e.edge_schema_.columns))
-        found = [encode(sample, most) for sample in samples]
+        encoded = [encode(sample, most) for sample in samples]
     else:
-        _check_channels(found)
-    return [replace(sample, batch=own.batch) for sample, own in zip(samples, found, strict=True)]
+        _check_channels(encoded)
+    return [replace(sample, batch=own.batch) for sample, own in zip(samples, encoded, strict=True)]
 
 
 def _check_channels(samples: Sequence[Collection]) -> None:
@@ -135,23 +129,17 @@ def _check_channels(samples: Sequence[Collection]) -> None:
     for item in ("node", "edge"):
         keys = [getattr(sample.batch, f"{item}_keys") for sample in samples]
         columns = [getattr(sample.batch, f"{item}_codes").values.shape[1] for sample in samples]
-        for place, sample in enumerate(samples):
-            if columns[place] != columns[0] or not np.array_equal(keys[place], keys[0]):
-                raise GraphError(
+        for number, sample in enumerate(samples):
+            if columns[number] != columns[0] or not np.array_equal(keys[number], keys[0]):
+                reason = (
                     f"attributes of {item}s differ: {samples[0].name} and {sample.name} were encoded with "
-                    "different columns; read both in one way, or pass the graphs before encoding"
                 )
+                cure = "Read both in the same way, or pass the graphs before encoding"
+                raise GraphError(f"{reason}different columns", cure=cure)
 
 
 def joined(batches: Sequence[GraphBatch]) -> GraphBatch:
-    """Return the graphs of batches of equal columns as one batch.
-
-    Examples
-    --------
-    >>> from grnf import Graph
-    >>> joined([GraphBatch.from_graphs([Graph(2, [(0, 1)])]), GraphBatch.from_graphs([Graph(3, [])])])
-    GraphBatch(2 graphs, 5 nodes, 1 edges, node_width=0, edge_width=0)
-    """
+    """Return the graphs of batches with the same columns as one batch."""
     codes = []
     for item in ("node", "edge"):
         own: list[Codes] = [getattr(batch, f"{item}_codes") for batch in batches]
@@ -172,42 +160,26 @@ def joined(batches: Sequence[GraphBatch]) -> GraphBatch:
 
 @dataclass(frozen=True, eq=False)
 class PooledRows:
-    """Coordinates of a pooled sample along its principal axes, in order of variance.
+    """Coordinates (N, r) of a pooled sample along its principal axes, in order of variance.
 
-    Parameters
-    ----------
-    coordinates : array, shape (N, r)
-        Their distances are those of the vectors, up to rounding.
-    whitened : array, shape (N, p)
-        The first of them, divided by their standard deviations.
-    numbers : tuple of int
-        How many whitened axes to look at, ascending: p is the last.
-    as_it_is : bool
-        Whether to look at the coordinates too.
+    `whitened` (N, p) are the first of them, divided by their standard deviations. `numbers` of whitened axes
+    are tested, ascending up to p, and the coordinates too if `plain`.
     """
 
     coordinates: FloatArray
     whitened: FloatArray
     numbers: tuple[int, ...]
-    as_it_is: bool = True
+    plain: bool = True
 
 
 def pooled_rows(Z: FloatArray, numbers: Sequence[int] = AXES, axes_only: bool = False) -> PooledRows:
     """Return the rows of a pooled sample Z.
 
     With nearly as many axes as graphs all graphs would be equally far from each other, so at most a third
-    as many are looked at.
-
-    Examples
-    --------
-    >>> Z = np.arange(60.0).reshape(12, 5) ** 2
-    >>> rows = pooled_rows(Z)
-    >>> rows.numbers, rows.whitened.std(axis=0).round(6)
-    ((2,), array([1., 1.]))
+    as many axes are used.
     """
     coordinates, variances = _principal(np.asarray(Z))
     most = min(len(variances), max(len(Z) // 3, 1))
-    # a number beyond what there is stands for all there are
     kept = sorted({min(int(number), most) for number in numbers} if most else set())
     p = kept[-1] if kept else 0
     whitened = coordinates[:, :p] / np.sqrt(variances[:p])
@@ -223,12 +195,13 @@ def _principal(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     if N <= M:
         vectors -= vectors.mean(axis=0)
         variances, sides = np.linalg.eigh(vectors @ vectors.T / N)
-        variances, sides = variances[::-1], sides[:, ::-1]
-        rank = _rank(variances, least, N)
-        return sides[:, :rank] * np.sqrt(N * variances[:rank]), variances[:rank]
-    mean, variances, axes = principal_axes(vectors)
-    rank = _rank(variances, least, M)
-    return (vectors - mean) @ axes[:, :rank], variances[:rank]
+        variances, axes = variances[::-1], sides[:, ::-1]
+    else:
+        mean, variances, axes = principal_axes(vectors)
+    floor = max(least, min(N, M) * float(np.finfo(np.float64).eps) * float(variances[0]))
+    rank = int((variances > floor).sum())
+    variances, axes = variances[:rank], axes[:, :rank]
+    return (axes * np.sqrt(N * variances) if N <= M else (vectors - mean) @ axes), variances
 
 
 def rounding_variance(vectors: FloatArray, unit: float) -> float:
@@ -236,6 +209,45 @@ def rounding_variance(vectors: FloatArray, unit: float) -> float:
     return (ROUNDING * unit) ** 2 * float(np.einsum("ij,ij->", vectors, vectors)) / len(vectors)
 
 
-def _rank(variances: FloatArray, least: float, size: int) -> int:
-    floor = max(least, size * float(np.finfo(np.float64).eps) * float(variances[0]))
-    return int((variances > floor).sum())
+class _Factors(NamedTuple):
+    """Squared distances between rows of X and of Y: left @ right, if at least `least`, else 0."""
+
+    left: FloatArray
+    right: FloatArray
+    least: float
+
+    @classmethod
+    def of(cls, X: FloatArray, Y: FloatArray) -> _Factors:
+        """Return (-2 x, |x|^2, 1) and (y, 1, |y|^2), whose product is |x - y|^2."""
+        center = Y.mean(axis=0) if len(Y) else 0.0  # numbers far from 0 are rounded more
+        X, Y = X - center, Y - center
+        x, y = (np.einsum("ij,ij->i", Z, Z) for Z in (X, Y))
+        left = np.column_stack([-2 * X, x, np.ones(len(X))])
+        right = np.vstack([Y.T, np.ones(len(Y)), y])
+        # equal rows are 0 apart, not the root of a rounding error
+        return cls(left, right, 1e-13 * float(x.max(initial=0) + y.max(initial=0)))
+
+    def tile(self, some: slice, others: slice) -> FloatArray:
+        squares = self.left[some] @ self.right[:, others]
+        squares *= squares >= self.least
+        return squares
+
+
+class SquaredDistances:
+    """Squared distances of a pooled sample: of the plain vectors, and along the first whitened axes."""
+
+    def __init__(self, rows: PooledRows) -> None:
+        self.plain = [_Factors.of(rows.coordinates, rows.coordinates)] if rows.plain else []
+        cuts = zip((0, *rows.numbers), rows.numbers, strict=False)
+        axes = [rows.whitened[:, before:number] for before, number in cuts]
+        self.added = [_Factors.of(some, some) for some in axes]
+
+    def tile(self, some: slice, others: slice) -> list[FloatArray]:
+        """Return those of some rows to others, one matrix for each space."""
+        added = (factors.tile(some, others) for factors in self.added)
+        return [factors.tile(some, others) for factors in self.plain] + list(accumulate(added, np.add))
+
+
+def distances(X: FloatArray, Y: FloatArray) -> FloatArray:
+    """Return the Euclidean distances between rows."""
+    return np.asarray(np.sqrt(_Factors.of(X, Y).tile(slice(None), slice(None))))

@@ -1,0 +1,54 @@
+"""Tables of results as CSV, JSON or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from grnf._utils.files import atomic_write
+
+__all__ = ["write_table", "write_text_table"]
+
+SUFFIXES = (".csv", ".json", ".parquet")
+NUMBERS = ("distance", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
+TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
+TYPES["outlier"] = "bool"
+"""Types of columns in Parquet files, other than text."""
+
+
+def write_table(path: str | os.PathLike[str], columns: list[str], records: Iterable[dict[str, Any]]) -> None:
+    """Write records as .csv, .json or .parquet, all or nothing."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
+    if suffix == ".parquet":
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError("Parquet needs pyarrow: pip install 'grnf[io]'") from None
+        schema = pa.schema([(name, TYPES.get(name, "string")) for name in columns])
+        with atomic_write(path, "wb") as file:
+            pq.write_table(pa.Table.from_pylist(list(records), schema=schema), file)
+        return
+    with atomic_write(path) as file:
+        write_text_table(file, columns, records, as_json=suffix == ".json")
+
+
+def write_text_table(
+    file: IO[str], columns: list[str], records: Iterable[dict[str, Any]], as_json: bool
+) -> None:
+    """Write records to an open file, as CSV or as a JSON list with one object per line."""
+    if as_json:
+        lines = ",\n".join(map(json.dumps, records))
+        file.write(f"[\n{lines}\n]\n" if lines else "[]\n")
+        return
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(columns)
+    for record in records:
+        values = [record[name] for name in columns]
+        table.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in values])
