@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.io import read_graphs, read_tu
-from grnf.io.files.tu import _whole_numbers
+from grnf.io.files.tu_files import _whole_numbers
 from tu_sets import SHAPES, write_set
 
 FILES = {
@@ -74,12 +74,12 @@ def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
     [
         ({"A": "1, 2\n2, 9\n"}, "DS_A.txt, line 2: no such node"),
         ({"A": "1, 2\n2, 3\n"}, "DS_A.txt, line 2: an edge between two graphs"),
-        ({"A": "1, x\n"}, "DS_A.txt: "),
-        ({"A": "1, 2, 3\n"}, "2 columns expected, 3 found"),
+        ({"A": "1, x\n"}, "DS_A.txt, line 1: must be 2 whole numbers, got b'1, x'"),
+        ({"A": "1, 2, 3\n"}, "DS_A.txt, line 1: must be 2 whole numbers, got b'1, 2, 3'"),
         ({"A": None}, "DS_A.txt is missing"),
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
         ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
-        ({"node_labels": "1\n"}, "1 lines of node attributes for 5 nodes"),
+        ({"node_labels": "1\n"}, r"DS_node_labels.txt: must have one line per node \(5\), got 1"),
         ({"graph_indicator": None}, "is not a TU dataset"),
     ],
 )
@@ -165,7 +165,10 @@ def test_facts_of_real_sets(shared, name):
 @given(text=st.text("12,\n -3", max_size=12))
 def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
     block = text.encode() + b"\n"
-    table = _whole_numbers(block)
+    try:
+        table = _whole_numbers(block)
+    except ValueError:  # an empty field
+        return
     if table is not None:
         assert table.tolist() == [[int(field) for field in line.split(",")] for line in text.split("\n")]
 
@@ -173,7 +176,7 @@ def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
 @given(
     table=st.integers(1, 4).flatmap(
         lambda width: st.lists(
-            st.lists(st.integers(-(2**61), 2**61), min_size=width, max_size=width), min_size=1, max_size=5
+            st.lists(st.integers(0, 2**61), min_size=width, max_size=width), min_size=1, max_size=5
         )
     ),
     comma=st.sampled_from([",", ", "]),

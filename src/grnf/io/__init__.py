@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from grnf.io.encode import AttributeEncoder
     from grnf.io.files.formats import FORMATS, Format
     from grnf.io.files.reading import guess_format, read_blocks, read_graphs
-    from grnf.io.files.tu import read_tu
+    from grnf.io.files.tu_files import read_tu
     from grnf.io.files.writing import write_graphs
     from grnf.io.from_tables import graphs_from_tables
     from grnf.io.objects import iter_raw, to_raw
@@ -26,7 +26,7 @@ _HOMES = {
     "FORMATS": "files.formats", "AttributeEncoder": "encode", "BadGraph": "raw", "Format": "files.formats",
     "RawBatch": "raw", "RawColumn": "raw", "RawGraph": "raw", "read_blocks": "files.reading",
     "graphs_from_tables": "from_tables", "guess_format": "files.reading",
-    "iter_raw": "objects", "read_graphs": "files.reading", "read_tu": "files.tu", "to_raw": "objects",
+    "iter_raw": "objects", "read_graphs": "files.reading", "read_tu": "files.tu_files", "to_raw": "objects",
     "write_graphs": "files.writing",
 }  # fmt: skip
 

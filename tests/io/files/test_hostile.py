@@ -63,7 +63,7 @@ def test_archives_that_lie_about_sizes(tmp_path):
 def test_other_packings_and_passwords(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_LZMA) as file:
         file.writestr(INDICATOR, "1\n")
-    with pytest.raises(GraphError, match="use deflate or store"):
+    with pytest.raises(GraphError, match="deflate or store"):
         read_tu(tmp_path / "a.zip")
     path = archive(tmp_path / "b.zip", {INDICATOR: "1\n"})
     data = bytearray(path.read_bytes())

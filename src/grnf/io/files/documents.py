@@ -15,8 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File, decoded
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.values import check_names, graph_of_rows, part_widths, plain_rows, scalar_y, vector_widths
 from grnf.io.raw import BadGraph, RawGraph
 

@@ -1,4 +1,4 @@
-"""A file to read graphs from: its bytes and lines, unpacked, in UTF-8, within limits; files to write to."""
+"""Files that are not trusted: bytes, lines and records within limits, in UTF-8; and files to write to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
 from grnf._utils.files import atomic_write, is_pipe, room_for
 from grnf.errors import DiskFullError, GraphError
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = ["File", "aside", "decoded", "deliver", "open_sink"]
+__all__ = [
+    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "open_sink",
+    "to_the_end",
+]  # fmt: skip
+
+T = TypeVar("T")
+OnError = Literal["raise", "yield"]
+Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
+"""Some graphs of a file: column by column, or if that cannot be one by one."""
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -272,6 +281,68 @@ def decoded(data: bytes, where: str | None = None) -> str:
             where=where,
             cure=f"Name the encoding, for example encoding='{likely}' (--encoding {likely})",
         ) from None
+
+
+def each_record(
+    records: Iterable[tuple[str, str | None, T | GraphError]],
+    build: Callable[[T], RawGraph],
+    on_error: OnError,
+    first: int = 0,
+) -> Iterator[RawGraph | BadGraph]:
+    """Build a graph from each record (where it stands, its id or None, its content or what is wrong with it).
+
+    `first` is the number of the first one.
+
+    Examples
+    --------
+    >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
+    >>> from grnf.graphs import Graph
+    >>> list(each_record([("line 1", None, -1)], build, "yield"))
+    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1; got -1')]
+    """
+    for index, (where, graph_id, content) in enumerate(records, first):
+        result: RawGraph | BadGraph
+        try:
+            if isinstance(content, GraphError):
+                raise content
+            result = build(content)
+        except GraphError as error:
+            located = error.located(where=where)
+            if on_error == "raise":
+                raise located from None
+            result = BadGraph(graph_id, index, str(located))
+        yield result
+
+
+def line_records(file: File, limit: int) -> Iterator[tuple[str, None, bytes | GraphError]]:
+    """Yield the lines of a file that are not blank as records."""
+    for number, line in file.lines_or_errors(limit):
+        content = line if isinstance(line, GraphError) else line.strip()
+        if content:
+            yield f"{file}, line {number}", None, content
+
+
+def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
+    """Yield graphs, and if reading breaks off one last `BadGraph` with the reason.
+
+    Examples
+    --------
+    >>> def cut():
+    ...     yield RawGraph(1, [])
+    ...     raise GraphError("truncated", where="a.json")
+    >>> list(to_the_end(cut()))[1].reason
+    'a.json: truncated. No graph after number 0 can be read'
+    """
+    count = 0
+    try:
+        for graph in graphs:
+            yield graph
+            count += 1
+    except GraphError as error:
+        lost = f"No graph after number {count - 1} can be read" if count else "No graph can be read"
+        cure = lost if error.cure is None else f"{lost}. {error.cure}"
+        located = GraphError(error.reason, index=error.index, where=error.where, cure=cure)
+        yield BadGraph(None, count, str(located))
 
 
 @contextmanager

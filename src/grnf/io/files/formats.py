@@ -21,6 +21,7 @@ from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import changed_in_tables, read_edge_table, write_edge_table
 from grnf.io.files.excel import EXCEL_SUFFIXES
+from grnf.io.files.file import Block
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
@@ -36,10 +37,8 @@ from grnf.io.files.molecules import (
 )
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
 from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
-from grnf.io.files.records import Block
 from grnf.io.files.sdf import SDF_SUFFIXES
-from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
-from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
+from grnf.io.files.tu_files import fits_tu, read_tu_blocks, read_tu_graphs, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "table_of_formats"]

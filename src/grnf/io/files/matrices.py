@@ -15,12 +15,10 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import Member, open_archive
-from grnf.io.files.file import File
-from grnf.io.files.limits import LARGEST_GRAPH
+from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.limits import LARGEST_GRAPH, Member, open_archive
 from grnf.io.files.npy_stream import ArrayStream
 from grnf.io.files.number_table import read_number_table
-from grnf.io.files.records import OnError, each_record
 from grnf.io.files.scipy_files import MARKET, read_market, read_matlab
 from grnf.io.files.values import scalar_y
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse

@@ -13,13 +13,12 @@ from typing import Any, TypeAlias, cast
 
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.file import File
+from grnf.io.files.file import Block, File, OnError, to_the_end
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
-from grnf.io.files.records import Block, OnError, to_the_end
 from grnf.io.files.tables import SMILES_NAMES, Table, named_smiles, table_of
-from grnf.io.files.tu import is_tu_folder
+from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
