@@ -93,13 +93,13 @@ def write_npy_header(shape, descr="<i8"):
 @pytest.mark.parametrize("shape", [(10**12,), (10**12, 10**12), (-5,), (2**62,)])
 def test_array_headers_that_lie(tmp_path, shape):
     (tmp_path / "a.npy").write_bytes(write_npy_header(shape, "<U10") + b"x" * 100)
-    with pytest.raises(GraphError, match=r"the header speaks of|negative lengths|damaged"):
+    with pytest.raises(GraphError, match=r"truncated|negative lengths|damaged"):
         list(read_graphs(tmp_path / "a.npy"))
     write_graphs(tmp_path / "a.npz", [Graph(1, [])])
     with zipfile.ZipFile(tmp_path / "a.npz") as old, zipfile.ZipFile(tmp_path / "b.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, write_npy_header(shape) if name == "num_nodes.npy" else old.read(name))
-    with pytest.raises(GraphError, match=r"the header speaks of|negative lengths|damaged"):
+    with pytest.raises(GraphError, match=r"truncated|negative lengths|damaged"):
         list(read_graphs(tmp_path / "b.npz"))
 
 
@@ -113,7 +113,7 @@ def test_npz_whose_numbers_do_not_fit(tmp_path, change):
     for name, value in change.items():
         arrays[name] = np.full(1, value)
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|speak of)"):
+    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|as the graphs claim)"):
         list(read_graphs(tmp_path / "a.npz"))
 
 

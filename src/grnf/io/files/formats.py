@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
 from grnf.io.files.documents import (
     read_gexf,
     read_gml,
@@ -36,6 +35,7 @@ from grnf.io.files.molecules import (
     write_smiles_lines,
 )
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
+from grnf.io.files.npz import read_npz, read_npz_blocks, write_npz
 from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES
 from grnf.io.files.tu_files import fits_tu, read_tu_blocks, read_tu_graphs, write_tu, write_tu_folder

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, line_records
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
-from grnf.io.files.npy_stream import ArrayStream
+from grnf.io.files.npz import ArrayStream
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
 
