@@ -306,7 +306,12 @@ TU_SET = {
         ("A", "1, 2\n2, 1\n3, 4\n4, 5\n5, 5\n", "gbg", "A.txt, line 4: an edge between two graphs"),
         ("A", "1, 2\n2, 1\n3, 4\nx, 3\n5, 5\n", "gbg", "A.txt, line 4: must be 2 whole numbers, got"),
         ("A", "1, 2\n2, 1\n3, 4\n4, 3, 3\n5, 5\n", "gbg", "A.txt, line 4: must be 2 whole numbers, got"),
-        ("node_labels", "0\n1\n0\n\N{SNOWMAN}\n0\n", "gbg", "node_labels.txt, line 4: must be 1 whole numbers"),
+        (
+            "node_labels",
+            "0\n1\n0\n\N{SNOWMAN}\n0\n",
+            "gbg",
+            "node_labels.txt, line 4: must be 1 whole",
+        ),
         ("edge_labels", "0\n0\n0\nx\n0\n", "gbg", "line 4: must be 1 whole numbers"),
         ("graph_labels", "1\nx\n3\n", "gbg", "graph_labels.txt, line 2: must be 1 whole numbers"),
         ("graph_labels", "1\n99999999999999999999\n3\n", "gbg", "graph_labels.txt, line 2"),
