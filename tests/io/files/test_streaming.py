@@ -340,4 +340,4 @@ def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(data[: len(data) // 2])
     found = read_both(tmp_path / "a.jsonl.gz")
     assert kinds(found[:3]) == "ggg"
-    assert "cut off" in found[-1].reason
+    assert "truncated" in found[-1].reason

@@ -28,7 +28,7 @@ __all__ = [
 T = TypeVar("T")
 OnError = Literal["raise", "yield"]
 Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
-"""Some graphs of a file: column by column, or if that cannot be one by one."""
+"""Some graphs of a file: column by column, or one by one."""
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -88,9 +88,9 @@ class File:
         self.rows: tuple[int, int] | None = None
         """First row and number of rows to read of a Parquet file; None for all."""
         self.head_lines = self.lines_passed_over = 0
-        """Lines at the beginning that are numbered as they stand, and lines left out after them."""
+        """Lines of the header of a range, and lines between them and the range."""
         self.sniffed: Any = None
-        """The table that this file is, once somebody has looked; see `grnf.io.files.tables.table_of`."""
+        """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
         if decimal not in (".", ","):
             raise GraphError(f"the decimal mark must be '.' or ',', got {decimal!r}")
 
@@ -147,7 +147,7 @@ class File:
                 else:
                     yield self._recoded(file) if recode else file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise GraphError(f"damaged or cut off: {error}", where=str(self)) from None
+            raise GraphError(f"damaged or truncated: {error}", where=str(self)) from None
 
     def _recoded(self, stream: IO[bytes]) -> IO[bytes]:
         """Return a text as UTF-8."""
@@ -259,7 +259,7 @@ class _Recoded(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Let the stream below stay open: who opened it closes it."""
+        """Leave the stream below open."""
         if not self.closed:
             self.text.detach()
         super().close()
@@ -289,7 +289,7 @@ def each_record(
     on_error: OnError,
     first: int = 0,
 ) -> Iterator[RawGraph | BadGraph]:
-    """Build a graph from each record (where it stands, its id or None, its content or what is wrong with it).
+    """Build a graph from each record: its position, its id or None, its content or an error.
 
     `first` is the number of the first one.
 
@@ -362,7 +362,7 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a place for a file of this name in a folder of its own, on the disk where it is to go."""
+    """Give a path for a file of this name in a temporary folder on the disk of its target."""
     target = Path("stdout") if path == "-" else Path(path)
     name = "standard output" if path == "-" else str(path)
     place = Path(tempfile.gettempdir()) if path == "-" else target.parent
@@ -374,7 +374,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def deliver(made: Path, path: str | os.PathLike[str]) -> None:
-    """Move what was written in a folder of its own to its place, the file of that name last."""
+    """Move what was written in the temporary folder to its target, the file of that name last."""
     others = [file for file in made.parent.iterdir() if file != made]
     if path == "-":
         if others or made.is_dir():

@@ -66,7 +66,7 @@ class Format:
     suffixes : tuple of str
         How its files end, in lower case. Text formats are also read and written with .gz after that.
     reader : callable
-        reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`. If it has the
+        reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`. With the
         keyword on_error, "yield" gives a `BadGraph` for a bad graph and continues after it.
     writer : callable, optional
         writer(file, graphs) writes graphs to a binary file.

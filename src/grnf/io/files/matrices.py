@@ -44,7 +44,7 @@ LEAST_BYTES = 2
 LONGEST_WAIT = 600
 """Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
-"""What an array beside a stack is called that has a value for each graph."""
+"""Names of an array with a target for each graph of a stack."""
 SPARSE = {"indices", "indptr", "row", "col", "offsets", "data", "shape", "format", "_is_array"}
 """Members of a file that scipy.sparse.save_npz has written."""
 
@@ -60,7 +60,7 @@ def read_matrices(
     ----------
     source : File
     array : str, optional
-        The array of matrices, where a file has several; by default the only stack, or all square arrays.
+        The array of matrices, if a file has several; by default the only stack, or all square arrays.
     y : str, optional
         The array with a target for each graph of the stack; by default the one called y, label(s) or
         target(s), if there is one of that length.
@@ -85,7 +85,7 @@ def read_matrices(
 
 
 def holds_matrices(source: File) -> bool:
-    """Whether a .npy file holds numbers, or a .npz file other arrays than those that we write."""
+    """Whether a .npy file holds numbers, or a .npz file is not in the format of `write_graphs`."""
     with source.open_seekable() as file:
         if file.read(2) == ZIP:
             with open_archive(file, str(source)) as archive:
@@ -157,7 +157,7 @@ def _check_numbers(dtype: Any, where: str) -> None:
 
 
 def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:
-    """Return along which axis of a stack its graphs stand, None for one matrix."""
+    """Return the axis of a stack along which its graphs are, None for one matrix."""
     if len(shape) == 2 and shape[0] == shape[1]:
         return None
     if len(shape) == 3:
@@ -170,7 +170,7 @@ def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | Non
 
 
 def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], Any]:
-    """Return what gives the target of each graph of a stack, from the arrays beside it."""
+    """Return a function that gives the target of each graph of a stack, from the other arrays."""
     for name, values in others.items():
         flat = np.ravel(values)
         if len(flat) != count and name not in TARGETS:
@@ -181,7 +181,7 @@ def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], An
 
 
 def _role(shape: tuple[int, ...], kind: str) -> str | None:
-    """Tell what an array in a file may be."""
+    """Return what an array in a file may be: a matrix, a stack, or None."""
     if kind not in "biuf":
         return None
     if len(shape) == 2 and shape[0] == shape[1] > 1:
@@ -210,7 +210,7 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) ->
     return stacks or matrices
 
 
-def _beside(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
+def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
     """Return the names of arrays that may hold targets."""
     if y is None:
         return TARGETS
@@ -227,7 +227,7 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
             return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
-        asked = _beside(names, y, source)
+        asked = _target_names(names, y, source)
         for name in names:
             with suppress(GraphError), _member(archive, name, source) as stream:  # objects, names of subjects
                 roles[name] = _role(stream.shape, stream.dtype.kind)
@@ -268,7 +268,7 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
         raise error.located(where=str(source)) from None
     cells = {name: _matrices(values) for name, values in arrays.items()}
     roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
-    asked = _beside(arrays, y, source)
+    asked = _target_names(arrays, y, source)
     others = {name: arrays[name] for name in arrays if name in asked and roles[name] is None}
     for name in _chosen(roles, array, source):
         where = f"{source}, array {name!r}"
@@ -280,7 +280,7 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
 
 
 def _shape(values: Any) -> tuple[tuple[int, ...], str]:
-    """Return shape and kind of numbers of an array or sparse matrix; of other things what is no matrix."""
+    """Return the shape of an array or sparse matrix and the kind of its entries."""
     return (values.shape, values.dtype.kind) if hasattr(values, "dtype") else ((), "O")
 
 
