@@ -147,22 +147,10 @@ def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[Raw
 
     def records() -> Iterator[tuple[str, str | None, RawGraph | GraphError]]:
         for first, batch, faults in _parts(source, on_error):
-            columns = [
-                {name: column.array(slice(None)) for name, column in own.items()}
-                for own in (batch.node_columns, batch.edge_columns)
-            ]
             for index in range(len(batch)):
-                nodes, edges = (slice(ptr[index], ptr[index + 1]) for ptr in (batch.node_ptr, batch.edge_ptr))
-                own = (
-                    {name: values[rows] for name, values in table.items()}
-                    for table, rows in zip(columns, (nodes, edges), strict=True)
-                )
-                size = int(nodes.stop - nodes.start)
-                directed, y = bool(batch.directed[index]), batch.y[index]
                 number = str(first + index + 1)
-                graph = RawGraph(size, batch.edges[edges], *own, directed, number, y)
-                fault = faults.get(index)
-                yield f"{source}, graph {number}", number, graph if fault is None else GraphError(fault)
+                graph = GraphError(faults[index]) if index in faults else batch[index]
+                yield f"{source}, graph {number}", number, graph
 
     def checked(graph: RawGraph) -> RawGraph:
         own = graph.node_columns, graph.edge_columns
@@ -480,8 +468,11 @@ class _Files:
         if not self.has(suffix):
             raise GraphError(f"{self.name(suffix)} is missing")
         member = self.members[f"{self.prefix}{suffix}.txt"]
-        stream: Any = member.open("rb") if self.archive is None else None
-        stream = stream or Member(self.archive, member, str(self.source))
+        stream: Any
+        if self.archive is None:
+            stream = member.open("rb")
+        else:
+            stream = Member(self.archive, member, str(self.source))
         self.stack.callback(stream.close)
         dtype = np.dtype(np.float64 if suffix.endswith("attributes") else np.int64)
         return _Rows(stream, self.name(suffix), dtype, on_error, width)
