@@ -98,16 +98,21 @@ _Part: TypeAlias = tuple[File, Format | None, dict[str, Any], str | None]
 
 
 def _parts(path: Inputs, format: str | None, options: Mapping[str, Any]) -> Iterator[_Part]:
-    """Yield the parts of inputs; graphs without a name are called by the title, if there is one."""
-    paths = input_paths(path) if is_several(path) else [cast("Path", path)]
-    for each, title in zip(paths, titles(paths) if is_several(path) else [None], strict=True):
-        file, own = file_of(each, format, options)
-        if file.is_pipe and format is None and not file.path.suffix:
-            raise GraphError(f"{file} is a pipe whose name has no suffix", cure="Name its format by format=")
-        entry = None if file.is_pipe else format_of(file)
-        if entry is not None:
-            _check_options(entry, own)
-        yield file, entry, own, title
+    """Return the parts of inputs; graphs without a name are called by the title, if there is one."""
+    if not is_several(path):
+        return iter([_part(cast("Path", path), format, options, None)])
+    paths = input_paths(path)
+    return (_part(each, format, options, own) for each, own in zip(paths, titles(paths), strict=True))
+
+
+def _part(path: Path, format: str | None, options: Mapping[str, Any], title: str | None) -> _Part:
+    file, own = file_of(path, format, options)
+    if file.is_pipe and format is None and not file.path.suffix:
+        raise GraphError(f"{file} is a pipe whose name has no suffix", cure="Name its format by format=")
+    entry = None if file.is_pipe else format_of(file)
+    if entry is not None:
+        _check_options(entry, own)
+    return file, entry, own, title
 
 
 def _graphs_of_part(part: _Part, on_error: OnError) -> Iterator[RawGraph | BadGraph]:

@@ -468,11 +468,8 @@ class _Files:
         if not self.has(suffix):
             raise GraphError(f"{self.name(suffix)} is missing")
         member = self.members[f"{self.prefix}{suffix}.txt"]
-        stream: Any
-        if self.archive is None:
-            stream = member.open("rb")
-        else:
-            stream = Member(self.archive, member, str(self.source))
+        archive, name = self.archive, str(self.source)
+        stream: Any = member.open("rb") if archive is None else Member(archive, member, name)
         self.stack.callback(stream.close)
         dtype = np.dtype(np.float64 if suffix.endswith("attributes") else np.int64)
         return _Rows(stream, self.name(suffix), dtype, on_error, width)
