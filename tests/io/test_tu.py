@@ -1,3 +1,4 @@
+import tracemalloc
 import zipfile
 from collections import Counter
 
@@ -7,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
-from grnf.io import read_graphs, read_tu
-from grnf.io.files.tu import _whole_numbers
+from grnf.io import read_blocks, read_graphs, read_tu
+from grnf.io.files.tu_files import _whole_numbers
 from tu_sets import SHAPES, write_set
 
 FILES = {
@@ -74,12 +75,12 @@ def test_reads_a_zip_with_odd_member_names(folder, tmp_path):
     [
         ({"A": "1, 2\n2, 9\n"}, "DS_A.txt, line 2: no such node"),
         ({"A": "1, 2\n2, 3\n"}, "DS_A.txt, line 2: an edge between two graphs"),
-        ({"A": "1, x\n"}, "DS_A.txt: "),
-        ({"A": "1, 2, 3\n"}, "2 columns expected, 3 found"),
+        ({"A": "1, x\n"}, "DS_A.txt, line 1: must be 2 whole numbers, got b'1, x'"),
+        ({"A": "1, 2, 3\n"}, "DS_A.txt, line 1: must be 2 whole numbers, got b'1, 2, 3'"),
         ({"A": None}, "DS_A.txt is missing"),
         ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "must ascend"),
         ({"graph_labels": "1\n"}, "1 graph labels for 4 graphs"),
-        ({"node_labels": "1\n"}, "1 lines of node attributes for 5 nodes"),
+        ({"node_labels": "1\n"}, r"DS_node_labels.txt: must have one line per node \(5\), got 1"),
         ({"graph_indicator": None}, "is not a TU dataset"),
     ],
 )
@@ -145,7 +146,9 @@ def test_shapes_have_the_oddities_of_real_sets(tmp_path):
     assert len(graph.edge_columns["label"]) == len(graph.edges)
 
 
-@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "COLLAB" else name for name in FACTS]
+)
 def test_facts_of_real_sets(shared, name):
     path = shared / "data" / "tu" / f"{name}.zip"
     data = read_tu(path)
@@ -165,7 +168,10 @@ def test_facts_of_real_sets(shared, name):
 @given(text=st.text("12,\n -3", max_size=12))
 def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
     block = text.encode() + b"\n"
-    table = _whole_numbers(block)
+    try:
+        table = _whole_numbers(block)
+    except ValueError:  # an empty field
+        return
     if table is not None:
         assert table.tolist() == [[int(field) for field in line.split(",")] for line in text.split("\n")]
 
@@ -173,7 +179,7 @@ def test_fast_lines_of_whole_numbers_are_what_int_reads(text):
 @given(
     table=st.integers(1, 4).flatmap(
         lambda width: st.lists(
-            st.lists(st.integers(-(2**61), 2**61), min_size=width, max_size=width), min_size=1, max_size=5
+            st.lists(st.integers(0, 2**61), min_size=width, max_size=width), min_size=1, max_size=5
         )
     ),
     comma=st.sampled_from([",", ", "]),
@@ -184,11 +190,10 @@ def test_usual_lines_take_the_fast_way(table, comma, end):
     assert _whole_numbers(text.encode()).tolist() == table
 
 
-def test_many_labels_are_categories(folder):
-    """41,325 labels as one-hot columns would take 62.8 GiB."""
-    count = 2000
+def labelled(folder, count):
+    """Write one graph of isolated loops, each node with a label of its own."""
     nodes = range(1, count + 1)
-    path = folder(
+    return folder(
         A="".join(f"{node}, {node}\n" for node in nodes),
         graph_indicator="1\n" * count,
         graph_labels="1\n",
@@ -196,13 +201,28 @@ def test_many_labels_are_categories(folder):
         node_attributes=None,
         edge_labels=None,
     )
-    graphs = read_tu(path).graphs
-    assert graphs.node_width == 0
-    assert graphs.node_codes.values.shape == (count, 1)
-    assert len(graphs.node_codes.keys) == count
-    from grnf import GRNF
 
-    one, other = GRNF(8, random_state=0), GRNF(8, random_state=0)
-    np.testing.assert_allclose(
-        one.fit_transform(graphs), other.fit_transform(list(read_graphs(path))), rtol=1e-5
+
+def test_many_labels_are_categories(folder):
+    """41,325 labels as one-hot columns would take 12.7 GiB here."""
+    path = labelled(folder, 41_325)
+    tracemalloc.start()
+    try:
+        graphs = read_tu(path).graphs
+        assert sum(len(block) for block in read_blocks(path)) == 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000
+    assert graphs.node_width == 0
+    assert graphs.node_codes.values.shape == (41_325, 1)
+    assert len(graphs.node_codes.keys) == 41_325
+
+
+def test_many_labels_give_the_vectors_of_open_categories(folder):
+    path = labelled(folder, 300)
+    Z, again = (
+        GRNF(8, random_state=0).fit_transform(each)
+        for each in (read_tu(path).graphs, list(read_graphs(path)))
     )
+    np.testing.assert_allclose(Z, again, rtol=1e-5)

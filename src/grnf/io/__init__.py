@@ -1,4 +1,4 @@
-"""Doors: one converter or reader for each form that graphs come in, and writers for files."""
+"""Readers and writers of files, and converters of objects and tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grnf.io.encode import AttributeEncoder
-    from grnf.io.files.formats import FORMATS, Format
+    from grnf.io.files.formats import FORMATS, Format, register_format
     from grnf.io.files.reading import guess_format, read_blocks, read_graphs
-    from grnf.io.files.tu import read_tu
+    from grnf.io.files.tu_files import read_tu
     from grnf.io.files.writing import write_graphs
     from grnf.io.from_tables import graphs_from_tables
     from grnf.io.objects import iter_raw, to_raw
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS", "AttributeEncoder", "BadGraph", "Format", "RawBatch", "RawColumn", "RawGraph",
-    "graphs_from_tables", "guess_format", "iter_raw", "read_blocks", "read_graphs", "read_tu", "to_raw",
-    "write_graphs",
+    "graphs_from_tables", "guess_format", "iter_raw", "read_blocks", "read_graphs", "read_tu",
+    "register_format", "to_raw", "write_graphs",
 ]  # fmt: skip
 
 # Names are loaded when they are first used, so that `from grnf import GRNF` need not wait for file readers.
@@ -26,7 +26,8 @@ _HOMES = {
     "FORMATS": "files.formats", "AttributeEncoder": "encode", "BadGraph": "raw", "Format": "files.formats",
     "RawBatch": "raw", "RawColumn": "raw", "RawGraph": "raw", "read_blocks": "files.reading",
     "graphs_from_tables": "from_tables", "guess_format": "files.reading",
-    "iter_raw": "objects", "read_graphs": "files.reading", "read_tu": "files.tu", "to_raw": "objects",
+    "iter_raw": "objects", "read_graphs": "files.reading", "read_tu": "files.tu_files", "to_raw": "objects",
+    "register_format": "files.formats",
     "write_graphs": "files.writing",
 }  # fmt: skip
 

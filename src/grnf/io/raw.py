@@ -11,6 +11,7 @@ import numbers
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -224,9 +225,14 @@ class RawColumn:
             return as_column(values.tolist())
         if self.categories is None:
             return values
-        names = np.empty(len(self.categories) + 1, dtype=object)
-        names[:-1] = list(self.categories)
-        return np.asarray(names[values])
+        return np.asarray(self._names[values])
+
+    @cached_property
+    def _names(self) -> npt.NDArray[Any]:
+        """The categories, and None for the code -1."""
+        names = np.empty(len(self.categories or ()) + 1, dtype=object)
+        names[:-1] = list(self.categories or ())
+        return names
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from grnf.errors import GraphError
 from grnf.io.files.file import File
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.reading import Inputs, blocks_of, file_of, format_of, input_paths, is_several, read_blocks
-from grnf.io.files.tu import is_tu_folder
+from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import RawBatch, sized
 
 __all__ = ["RunInputs"]

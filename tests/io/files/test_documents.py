@@ -105,7 +105,7 @@ BAD = [
     ("g.graphml", "", r"is empty \(0 bytes\)"),
     ("g.graphml", "<html/>", "no <graph> in this file"),
     ("g.graphml", "<a>" * 100, "invalid XML"),
-    ("g.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "node 'a' stands twice"),
+    ("g.graphml", "<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "node 'a' is repeated"),
     ("g.graphml", "<graphml><graph><edge source='a' target='b'/></graph></graphml>", "there is no node 'a'"),
     ("g.graphml", "<graphml><graph><node/></graph></graphml>", "a <node> has no id"),
     ("g.graphml", "<graphml><graph><node id='a'><data key='k'>1</data></node></graph></graphml>", "no key k"),
@@ -143,7 +143,7 @@ BAD = [
     (
         "g.json",
         '{"multigraph": false, "nodes": [{"id": 0}], "links": [' + TWICE + "]}",
-        "stands twice",
+        "is repeated",
     ),
     ("g.json", "[" * 100_000, "nested too deeply"),
     ("g.json", '{"nodes": ', "invalid JSON"),

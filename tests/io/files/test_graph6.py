@@ -82,15 +82,15 @@ def test_headers_blank_lines_and_mixtures(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"B", "1 characters must follow the number of nodes, 0 do"),
-        (b"Bww", "1 characters must follow the number of nodes, 2 do"),
+        (b"B", "expected 1 characters, found 0"),
+        (b"Bww", "expected 1 characters, found 2"),
         (b"B w", "character 1 is b' '"),
-        (b"~", "cut off within the number of nodes"),
+        (b"~", "truncated within the number of nodes"),
         (b"~~~~~~~~", "68719476735 nodes in one graph"),
         (b":~~~~~~~~", "68719476735 nodes in one graph"),
         (b";Bw", "incremental sparse6"),
         (b":", "empty line"),
-        (b"~~?A????", "1073741824|characters must follow"),
+        (b"~~?A????", "1073741824|truncated"),
         ("Bä".encode(), "character 1"),
     ],
 )

@@ -63,7 +63,7 @@ def test_archives_that_lie_about_sizes(tmp_path):
 def test_other_packings_and_passwords(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_LZMA) as file:
         file.writestr(INDICATOR, "1\n")
-    with pytest.raises(GraphError, match="use deflate or store"):
+    with pytest.raises(GraphError, match="deflate or store"):
         read_tu(tmp_path / "a.zip")
     path = archive(tmp_path / "b.zip", {INDICATOR: "1\n"})
     data = bytearray(path.read_bytes())
@@ -93,13 +93,13 @@ def write_npy_header(shape, descr="<i8"):
 @pytest.mark.parametrize("shape", [(10**12,), (10**12, 10**12), (-5,), (2**62,)])
 def test_array_headers_that_lie(tmp_path, shape):
     (tmp_path / "a.npy").write_bytes(write_npy_header(shape, "<U10") + b"x" * 100)
-    with pytest.raises(GraphError, match=r"the header speaks of|negative lengths|damaged"):
+    with pytest.raises(GraphError, match=r"truncated|negative lengths|damaged"):
         list(read_graphs(tmp_path / "a.npy"))
     write_graphs(tmp_path / "a.npz", [Graph(1, [])])
     with zipfile.ZipFile(tmp_path / "a.npz") as old, zipfile.ZipFile(tmp_path / "b.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, write_npy_header(shape) if name == "num_nodes.npy" else old.read(name))
-    with pytest.raises(GraphError, match=r"the header speaks of|negative lengths|damaged"):
+    with pytest.raises(GraphError, match=r"truncated|negative lengths|damaged"):
         list(read_graphs(tmp_path / "b.npz"))
 
 
@@ -113,7 +113,7 @@ def test_npz_whose_numbers_do_not_fit(tmp_path, change):
     for name, value in change.items():
         arrays[name] = np.full(1, value)
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|speak of)"):
+    with pytest.raises(GraphError, match=r"a.npz(:|, graph 0:) .*(beyond|negative|as the graphs claim)"):
         list(read_graphs(tmp_path / "a.npz"))
 
 
@@ -150,7 +150,7 @@ def test_truncated_and_damaged_gzip(tmp_path):
     data = gzip.compress(b"Bw\n" * 10_000)
     for damage in (data[:-10], data[:20], b"no gzip", data[:10] + b"\xff" * 20):
         path.write_bytes(damage)
-        with pytest.raises(GraphError, match="damaged or cut off"):
+        with pytest.raises(GraphError, match="damaged or truncated"):
             list(read_graphs(path))
 
 
@@ -183,26 +183,26 @@ def test_entries_of_no_bytes(tmp_path):
         list(read_graphs(tmp_path / "a.npy"))
 
 
-def test_an_edge_list_of_a_gigabyte_with_one_bad_line_near_its_end(tmp_path):
-    """The error names the line, and only edges are held, not the gigabyte of text."""
+def test_a_long_edge_list_with_one_bad_line_near_its_end(tmp_path):
+    """The error names the line, and only edges are held, not the text."""
     import tracemalloc
 
     path = tmp_path / "large.edgelist"
     block = b"".join(b"%04999d %04999d\n" % (i, i + 1) for i in range(100))
     with path.open("wb") as file:
-        for _ in range(1000):
+        for _ in range(100):
             file.write(block)
         file.write(b"1 2 3 4\n" + block)
-    assert path.stat().st_size > 10**9
+    assert path.stat().st_size > 10**8
     tracemalloc.start()
     try:
-        with pytest.raises(GraphError, match=r"large.edgelist, line 100001: .*got 4 fields"):
+        with pytest.raises(GraphError, match=r"large.edgelist, line 10001: .*got 4 fields"):
             list(read_graphs(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
         path.unlink()  # pytest keeps what tests leave behind
-    assert peak < 50_000_000
+    assert peak < 5_000_000
 
 
 def test_a_long_file_is_read_in_little_memory(tmp_path):

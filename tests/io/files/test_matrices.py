@@ -13,9 +13,9 @@ import scipy.sparse as sp
 
 from grnf import GraphError
 from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
-from grnf.io.files import scipy_files
+from grnf.io.files import matrices
 from grnf.io.files.file import File
-from grnf.io.files.scipy_files import read_matlab
+from grnf.io.files.matrices import read_matlab
 from optional import require
 from raw_graphs import assert_same
 
@@ -166,7 +166,7 @@ def test_damaged_files_are_graphs_or_errors_of_ours(tmp_path):
 
 def test_a_crash_in_a_process_of_its_own_is_an_error(tmp_path):
     with pytest.raises(GraphError, match="crashed"):
-        scipy_files._called(os._exit, 3, isolated=True)
+        matrices._called(os._exit, 3, isolated=True)
     A = networks()
     path = saved(tmp_path / "a.mat", scipy.io.savemat, {"A": A.transpose(1, 2, 0)})
     assert len(list(read_graphs(File(path, isolated=True)))) == len(A)  # another one is started
@@ -246,7 +246,7 @@ BAD = {
     "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: 'x' is not a number"),
     "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*put 0"),
     "nothing": ("a.csv", lambda p: p.write_text("\n"), "no numbers"),
-    "cut off": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "cut off"),
+    "truncated": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "truncated"),
     "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "truncated"),
     "no market": (
         "a.mtx",

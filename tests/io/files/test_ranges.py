@@ -99,7 +99,7 @@ def test_several_inputs(tmp_path):
     assert len(set(found)) == 4
     with pytest.raises(GraphError, match="no file matches"):
         read_graphs(tmp_path / "*.gml")
-    with pytest.raises(GraphError, match="is there 2 times"):
+    with pytest.raises(GraphError, match="must be given once, got it 2 times"):
         read_graphs([tmp_path / "a.g6", tmp_path / "a.g6"])
 
 

@@ -127,7 +127,7 @@ def test_values_of_gexf(tmp_path):
 @pytest.mark.parametrize(
     ("inner", "message"),
     [
-        ("<nodes><node id='a'/><node id='a'/></nodes>", "node 'a' stands twice"),
+        ("<nodes><node id='a'/><node id='a'/></nodes>", "node 'a' is repeated"),
         ("<edges><edge source='a' target='a'/></edges>", "there is no node 'a'"),
         ("<nodes><node id='a'/></nodes><edges><edge source='a' target='a' type='mutual'/></edges>", "mutual"),
         (

@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,19 @@ import numpy as np
 import pytest
 
 from grnf import Graph, GraphError
-from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
+from grnf.io import (
+    FORMATS,
+    BadGraph,
+    Format,
+    RawGraph,
+    guess_format,
+    read_blocks,
+    read_graphs,
+    register_format,
+    write_graphs,
+)
+from grnf.io.files import formats
+from grnf.io.files.file import each_record, line_records
 from grnf.io.files.formats import table_of_formats
 from optional import require
 from raw_graphs import assert_same
@@ -34,6 +47,47 @@ def test_the_table_of_formats_stands_in_the_documentation():
     text = (Path(__file__).parents[3] / "docs" / "guides" / "files.md").read_text()
     for row in table_of_formats():
         assert f"| {' | '.join(row)} |\n" in text
+
+
+def read_stars(file, *, on_error="raise"):
+    def star(line):
+        return RawGraph(int(line) + 1, np.array([[0, leaf + 1] for leaf in range(int(line))]))
+
+    return each_record(line_records(file, 100), star, on_error)
+
+
+STARS = Format("stars", "leaves per line", (".stars",), read_stars, lost="all")
+
+
+@pytest.fixture
+def restored():
+    yield
+    del FORMATS["stars"]
+
+
+@pytest.mark.usefixtures("restored")
+def test_registered_formats(tmp_path):
+    register_format(STARS)
+    (tmp_path / "a.stars").write_text("2\n3\n")
+    assert [graph.n_nodes for graph in read_graphs(tmp_path / "a.stars")] == [3, 4]
+    assert [len(block) for block in read_blocks(tmp_path, format="stars")] == [2]
+    assert ("stars", ".stars", "grnf", "yes", "no", "") in table_of_formats()
+    with pytest.raises(GraphError, match="a format called 'stars' exists"):
+        register_format(STARS)
+    with pytest.raises(GraphError, match=r"begin with a point, got \['stars'\]"):
+        register_format(replace(STARS, name="other", suffixes=("stars",)))
+
+
+@pytest.mark.usefixtures("restored")
+def test_formats_of_installed_packages(monkeypatch):
+    points = [
+        SimpleNamespace(name="stars", load=lambda: STARS),
+        SimpleNamespace(name="broken", load=lambda: 1 / 0),
+    ]
+    monkeypatch.setattr(formats, "entry_points", lambda group: points if group == "grnf.formats" else [])
+    with pytest.warns(UserWarning, match="format 'broken' was not registered: division by zero"):
+        formats._register_installed()
+    assert "stars" in FORMATS
 
 
 @pytest.mark.parametrize("name", ["file", "file.docx", "file.gz", "file.npz.gz", "file.zip.gz", "-"])

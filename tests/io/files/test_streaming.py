@@ -10,7 +10,7 @@ import pytest
 
 from grnf import GraphError
 from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
-from grnf.io.files import tu
+from grnf.io.files import tu_files
 from optional import require
 from raw_graphs import assert_same
 
@@ -26,7 +26,7 @@ def ring(index, directed=False):
     return RawGraph(N, edges, *columns, directed, f"graph {index}", 1)
 
 
-def tu_files(count, shuffled=False):
+def tu_texts(count, shuffled=False):
     nodes = np.arange(count * N)
     graph = nodes // N
     after = graph * N + (nodes + 1) % N
@@ -58,7 +58,7 @@ def edge_table(count, shuffled=False):
 def write(name, path, count):
     """Write a file of many graphs; return its size, unpacked."""
     if name == "tu":
-        zipped(path, tu_files(count), zipfile.ZIP_STORED)
+        zipped(path, tu_texts(count), zipfile.ZIP_STORED)
     elif name in ("smiles", "smi"):
         path.write_text("smiles\n" * (name == "smiles") + ("C" * 50 + "O\n") * count)
     elif name == "sdf":
@@ -115,7 +115,7 @@ def test_graphml_declares_a_column_once(tmp_path):
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path, shuffled):
-    for name, text in tu_files(1300, shuffled).items():
+    for name, text in tu_texts(1300, shuffled).items():
         (tmp_path / f"DS_{name}.txt").write_text(text)
     tracemalloc.start()
     try:
@@ -129,11 +129,11 @@ def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path, shuffled):
 @pytest.mark.parametrize("at_once", [1, 1000, 2**16])
 def test_arcs_in_any_order(tmp_path, monkeypatch, at_once):
     """Parts, runs and merging change nothing: the same graphs come from a shuffled list of arcs."""
-    monkeypatch.setattr(tu, "AT_ONCE", at_once)
-    wanted = list(read_graphs(zipped(tmp_path / "a.zip", tu_files(12))))
-    monkeypatch.setattr(tu, "RUN", 777)
-    monkeypatch.setattr(tu, "CHUNK", 999)
-    path = zipped(tmp_path / "b.zip", tu_files(12, shuffled=True))
+    monkeypatch.setattr(tu_files, "PART", at_once)
+    wanted = list(read_graphs(zipped(tmp_path / "a.zip", tu_texts(12))))
+    monkeypatch.setattr(tu_files, "RUN", 777)
+    monkeypatch.setattr(tu_files, "CHUNK", 999)
+    path = zipped(tmp_path / "b.zip", tu_texts(12, shuffled=True))
     found = list(read_graphs(path))
     for one, other in zip(found, wanted, strict=True):
         assert_same(one, other)
@@ -142,7 +142,7 @@ def test_arcs_in_any_order(tmp_path, monkeypatch, at_once):
 
 
 def test_one_arc_without_its_reverse_makes_all_graphs_directed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tu, "AT_ONCE", 1)
+    monkeypatch.setattr(tu_files, "PART", 1)
     files = {"graph_indicator": "1\n1\n2\n2\n", "A": "1, 2\n2, 1\n3, 4\n"}
     graphs = list(read_graphs(zipped(tmp_path / "a.zip", files)))
     assert [graph.directed for graph in graphs] == [True, True]
@@ -304,21 +304,26 @@ TU_SET = {
     [
         ("A", "1, 2\n2, 1\n3, 4\n9, 3\n5, 5\n", "gbg", "A.txt, line 4: no such node"),
         ("A", "1, 2\n2, 1\n3, 4\n4, 5\n5, 5\n", "gbg", "A.txt, line 4: an edge between two graphs"),
-        ("A", "1, 2\n2, 1\n3, 4\nx, 3\n5, 5\n", "gbg", "A.txt, line 4: these are no numbers"),
-        ("A", "1, 2\n2, 1\n3, 4\n4, 3, 3\n5, 5\n", "gbg", "A.txt, line 4: these are no numbers"),
-        ("node_labels", "0\n1\n0\n\N{SNOWMAN}\n0\n", "gbg", "node_labels.txt, line 4: these are no numbers"),
-        ("edge_labels", "0\n0\n0\nx\n0\n", "gbg", "line 4: these are no numbers"),
-        ("graph_labels", "1\nx\n3\n", "gbg", "graph_labels.txt, line 2: these are no numbers"),
+        ("A", "1, 2\n2, 1\n3, 4\nx, 3\n5, 5\n", "gbg", "A.txt, line 4: must be 2 whole numbers, got"),
+        ("A", "1, 2\n2, 1\n3, 4\n4, 3, 3\n5, 5\n", "gbg", "A.txt, line 4: must be 2 whole numbers, got"),
+        (
+            "node_labels",
+            "0\n1\n0\n\N{SNOWMAN}\n0\n",
+            "gbg",
+            "node_labels.txt, line 4: must be 1 whole",
+        ),
+        ("edge_labels", "0\n0\n0\nx\n0\n", "gbg", "line 4: must be 1 whole numbers"),
+        ("graph_labels", "1\nx\n3\n", "gbg", "graph_labels.txt, line 2: must be 1 whole numbers"),
         ("graph_labels", "1\n99999999999999999999\n3\n", "gbg", "graph_labels.txt, line 2"),
-        ("node_labels", "0\n", "b", "1 lines of node attributes for 5 nodes"),
-        ("edge_labels", "0\n", "b", "1 lines of edge attributes for 5 edges"),
-        ("edge_labels", "0\n" * 6, "b", "6 lines of edge attributes for 5 edges"),
-        ("graph_indicator", "1\n1\n2\nx\n3\n", "b", "graph_indicator.txt: "),
+        ("node_labels", "0\n", "b", "must have one line per node (5), got 1"),
+        ("edge_labels", "0\n", "b", "must have one line per edge (5), got 1"),
+        ("edge_labels", "0\n" * 6, "b", "must have one line per edge (5), got 6"),
+        ("graph_indicator", "1\n1\n2\nx\n3\n", "b", "graph_indicator.txt, line 4: must be 1 whole"),
     ],
 )
 @pytest.mark.parametrize("at_once", [1, 2**16])
-def test_faults_in_tu_sets(tmp_path, monkeypatch, file, text, wanted, reason, at_once):
-    monkeypatch.setattr(tu, "AT_ONCE", at_once)
+def test_faults_in_tu_datasets(tmp_path, monkeypatch, file, text, wanted, reason, at_once):
+    monkeypatch.setattr(tu_files, "PART", at_once)
     found = read_both(zipped(tmp_path / "a.zip", {**TU_SET, file: text}))
     assert kinds(found) == wanted
     (bad,) = [graph for graph in found if isinstance(graph, BadGraph)]
@@ -335,4 +340,4 @@ def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(data[: len(data) // 2])
     found = read_both(tmp_path / "a.jsonl.gz")
     assert kinds(found[:3]) == "ggg"
-    assert "cut off" in found[-1].reason
+    assert "truncated" in found[-1].reason

@@ -15,8 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File, decoded
-from grnf.io.files.records import OnError, each_record
+from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.values import check_names, graph_of_rows, part_widths, plain_rows, scalar_y, vector_widths
 from grnf.io.raw import BadGraph, RawGraph
 
@@ -29,10 +28,10 @@ GRAPHML_HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 GEXF_HEAD = '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">'
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 VECTORS = "vectors"
-"""Graph attribute with the widths of the columns that were split for want of vectors."""
+"""Graph attribute with the widths of the vectors that were split into columns."""
 
 DRAWING = {"viz", "pid", "parents", "spells", "slices"}
-"""What networkx adds to nodes of GEXF that is no attribute."""
+"""What networkx adds to nodes of GEXF that is not an attribute."""
 
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WIDTH = re.compile(r"\.vector(\d{1,9})\Z")
@@ -117,13 +116,13 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
 
 
 def _check_ids(graph: Element) -> None:
-    """Refuse nodes that are not told apart, and edges whose ends are not there; networkx adds such nodes."""
+    """Refuse repeated nodes, and edges to nodes that do not exist, which networkx would add."""
     space = graph.tag.rpartition("}")[0] + "}"
     ids = [node.get("id") for node in graph.iter(f"{space}node")]
     known = set(ids)
     if None in known or len(known) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
-        raise GraphError("a <node> has no id" if None in known else f"node {twice!r} stands twice")
+        raise GraphError("a <node> has no id" if None in known else f"node {twice!r} is repeated")
     for edge in graph.iter(f"{space}edge"):
         for end in (edge.get("source"), edge.get("target")):
             if end not in known:
@@ -221,7 +220,7 @@ def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | 
 
 
 def _gml_graphs(text: str, where: str) -> list[str]:
-    """Return what stands between the brackets of each "graph [" of a file, the closing one included."""
+    """Return the text between the brackets of each "graph [" of a file, the closing one included."""
     found, depth, start = [], 0, None
     for token in GML_TOKEN.finditer(text):
         if token[0] == "[":
@@ -253,10 +252,7 @@ def _xml_text(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
     if FORBIDDEN.search(text):
         raise GraphError(f"{text[:40]!r} has a character that XML cannot carry", cure="Write JSON or Parquet")
-    for letter, escape in (("\n", "&#10;"), ("\r", "&#13;"), ("\t", "&#9;")):
-        text = html.escape(text) if letter == "\n" else text
-        text = text.replace(letter, escape)
-    return text
+    return html.escape(text).translate({10: "&#10;", 13: "&#13;", 9: "&#9;"})
 
 
 def _xml_type(values: list[Any], name: str) -> str:

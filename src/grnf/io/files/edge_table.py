@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File, open_sink
+from grnf.io.files.file import File, OnError, each_record, open_sink
 from grnf.io.files.parquet import guest
-from grnf.io.files.records import OnError, each_record
 from grnf.io.files.tables import Row, cell, find_column, is_parquet, table_of
 from grnf.io.files.values import check_names, graph_of_rows, plain_rows
 from grnf.io.raw import BadGraph, RawGraph

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import Member, open_archive
-from grnf.io.files.limits import MOST_CELLS
+from grnf.io.files.limits import MOST_CELLS, Member, open_archive
 
 __all__ = ["EXCEL_SUFFIXES", "OLD", "PACKED", "open_sheet"]
 

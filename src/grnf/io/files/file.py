@@ -1,4 +1,4 @@
-"""A file to read graphs from: its bytes and lines, unpacked, in UTF-8, within limits; files to write to."""
+"""Files that are not trusted: bytes, lines and records within limits, in UTF-8; and files to write to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, TypeAlias, TypeVar, cast
 
 from grnf._utils.files import atomic_write, is_pipe, room_for
 from grnf.errors import DiskFullError, GraphError
 from grnf.io.files.excel import EXCEL_SUFFIXES, open_sheet
 from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = ["File", "aside", "decoded", "deliver", "open_sink"]
+__all__ = [
+    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "open_sink",
+    "to_the_end",
+]  # fmt: skip
+
+T = TypeVar("T")
+OnError = Literal["raise", "yield"]
+Block: TypeAlias = RawBatch | list[RawGraph | BadGraph]
+"""Some graphs of a file: column by column, or one by one."""
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -79,9 +88,9 @@ class File:
         self.rows: tuple[int, int] | None = None
         """First row and number of rows to read of a Parquet file; None for all."""
         self.head_lines = self.lines_passed_over = 0
-        """Lines at the beginning that are numbered as they stand, and lines left out after them."""
+        """Lines of the header of a range, and lines between them and the range."""
         self.sniffed: Any = None
-        """The table that this file is, once somebody has looked; see `grnf.io.files.tables.table_of`."""
+        """The table of this file once it is known; see `grnf.io.files.tables.table_of`."""
         if decimal not in (".", ","):
             raise GraphError(f"the decimal mark must be '.' or ',', got {decimal!r}")
 
@@ -138,7 +147,7 @@ class File:
                 else:
                     yield self._recoded(file) if recode else file
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise GraphError(f"damaged or cut off: {error}", where=str(self)) from None
+            raise GraphError(f"damaged or truncated: {error}", where=str(self)) from None
 
     def _recoded(self, stream: IO[bytes]) -> IO[bytes]:
         """Return a text as UTF-8."""
@@ -250,7 +259,7 @@ class _Recoded(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Let the stream below stay open: who opened it closes it."""
+        """Leave the stream below open."""
         if not self.closed:
             self.text.detach()
         super().close()
@@ -274,6 +283,68 @@ def decoded(data: bytes, where: str | None = None) -> str:
         ) from None
 
 
+def each_record(
+    records: Iterable[tuple[str, str | None, T | GraphError]],
+    build: Callable[[T], RawGraph],
+    on_error: OnError,
+    first: int = 0,
+) -> Iterator[RawGraph | BadGraph]:
+    """Build a graph from each record: its position, its id or None, its content or an error.
+
+    `first` is the number of the first one.
+
+    Examples
+    --------
+    >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
+    >>> from grnf.graphs import Graph
+    >>> list(each_record([("line 1", None, -1)], build, "yield"))
+    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1; got -1')]
+    """
+    for index, (where, graph_id, content) in enumerate(records, first):
+        result: RawGraph | BadGraph
+        try:
+            if isinstance(content, GraphError):
+                raise content
+            result = build(content)
+        except GraphError as error:
+            located = error.located(where=where)
+            if on_error == "raise":
+                raise located from None
+            result = BadGraph(graph_id, index, str(located))
+        yield result
+
+
+def line_records(file: File, limit: int) -> Iterator[tuple[str, None, bytes | GraphError]]:
+    """Yield the lines of a file that are not blank as records."""
+    for number, line in file.lines_or_errors(limit):
+        content = line if isinstance(line, GraphError) else line.strip()
+        if content:
+            yield f"{file}, line {number}", None, content
+
+
+def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
+    """Yield graphs, and if reading breaks off one last `BadGraph` with the reason.
+
+    Examples
+    --------
+    >>> def cut():
+    ...     yield RawGraph(1, [])
+    ...     raise GraphError("truncated", where="a.json")
+    >>> list(to_the_end(cut()))[1].reason
+    'a.json: truncated. No graph after number 0 can be read'
+    """
+    count = 0
+    try:
+        for graph in graphs:
+            yield graph
+            count += 1
+    except GraphError as error:
+        lost = f"No graph after number {count - 1} can be read" if count else "No graph can be read"
+        cure = lost if error.cure is None else f"{lost}. {error.cure}"
+        located = GraphError(error.reason, index=error.index, where=error.where, cure=cure)
+        yield BadGraph(None, count, str(located))
+
+
 @contextmanager
 def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file to write bytes to, all or nothing; "-" is standard output, .gz compresses."""
@@ -291,7 +362,7 @@ def open_sink(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a place for a file of this name in a folder of its own, on the disk where it is to go."""
+    """Give a path for a file of this name in a temporary folder on the disk of its target."""
     target = Path("stdout") if path == "-" else Path(path)
     name = "standard output" if path == "-" else str(path)
     place = Path(tempfile.gettempdir()) if path == "-" else target.parent
@@ -303,7 +374,7 @@ def aside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def deliver(made: Path, path: str | os.PathLike[str]) -> None:
-    """Move what was written in a folder of its own to its place, the file of that name last."""
+    """Move what was written in the temporary folder to its target, the file of that name last."""
     others = [file for file in made.parent.iterdir() if file != made]
     if path == "-":
         if others or made.is_dir():

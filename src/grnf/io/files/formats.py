@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
-from grnf.io.files.arrays import read_npz, read_npz_blocks, write_npz
+from grnf.errors import GraphError
 from grnf.io.files.documents import (
     read_gexf,
     read_gml,
@@ -21,6 +23,7 @@ from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import changed_in_tables, read_edge_table, write_edge_table
 from grnf.io.files.excel import EXCEL_SUFFIXES
+from grnf.io.files.file import Block
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
@@ -35,35 +38,38 @@ from grnf.io.files.molecules import (
     write_smiles_lines,
 )
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
+from grnf.io.files.npz import read_npz, read_npz_blocks, write_npz
 from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
-from grnf.io.files.records import Block
 from grnf.io.files.sdf import SDF_SUFFIXES
-from grnf.io.files.tu import read_tu_blocks, read_tu_graphs
-from grnf.io.files.tu_write import fits_tu, write_tu, write_tu_folder
+from grnf.io.files.tu_files import fits_tu, read_tu_blocks, read_tu_graphs, write_tu, write_tu_folder
 from grnf.io.raw import BadGraph, RawGraph
 
-__all__ = ["FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "table_of_formats"]
+__all__ = [
+    "FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "register_format", "table_of_formats",
+]  # fmt: skip
 
 EVERYTHING = frozenset({"attributes", "directed", "y", "graph_id"})
-STRUCTURE: frozenset[str] = frozenset()
 TABLES = ("csv", "tsv")
-"""Names for tables of either kind, which are told apart by their columns."""
+"""Names for tables of SMILES or of edges, which their columns distinguish."""
 MOLECULES = ("smiles", "sdf")
-"""Tables of molecules: what holds for columns of one holds for those of the other."""
+"""Formats of molecules with columns."""
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", *EXCEL_SUFFIXES)
 
 
 @dataclass(frozen=True)
 class Format:
-    """One file format.
+    """One file format: a row of the table of formats.
 
     Parameters
     ----------
     name, description : str
     suffixes : tuple of str
-        How its files end. Text formats are also read and written with .gz after that.
-    reader, writer : callable or None
-        reader(file, **options) yields graphs, writer(file, graphs) writes them.
+        How its files end, in lower case. Text formats are also read and written with .gz after that.
+    reader : callable
+        reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`. With the
+        keyword on_error, "yield" gives a `BadGraph` for a bad graph and continues after it.
+    writer : callable, optional
+        writer(file, graphs) writes graphs to a binary file.
     library : str
         What reads its files.
     lost : str
@@ -71,21 +77,21 @@ class Format:
     streaming : bool
         Whether memory does not grow with the file.
     carries : frozenset of str
-        What its writer keeps next to the edges: "attributes" or only the edge column "weight", "directed",
-        "y", "graph_id".
+        What its writer keeps in addition to the edges: "attributes" or only the edge column "weight",
+        "directed", "y", "graph_id".
     text : bool
     one_graph : bool
         Whether a file holds one graph.
     may_be_empty : bool
-        Whether a file of 0 bytes is a valid one.
+        Whether a file of 0 bytes is valid.
     fits : callable, optional
-        fits(name, values) tells whether its writer keeps a column, if it keeps some.
+        fits(name, values) is whether its writer keeps a column, if it keeps some.
     path_writer : callable, optional
         path_writer(path, graphs) writes several files, or a folder if the path has none of the suffixes.
     changes : callable, optional
-        changes(graph) names what comes back as something else from among all that is kept.
+        changes(graph) names columns that come back as something else.
     reorder : callable, optional
-        reorder(graph) numbers the nodes as its writer does, if that is not the order that they have.
+        reorder(graph) numbers the nodes as its writer does, if that is another order.
     blocks : callable, optional
         blocks(file, on_error=...) yields the graphs column by column, some at a time.
     cut : "rows", "lines" or "table", optional
@@ -101,7 +107,7 @@ class Format:
     library: str = "grnf"
     lost: str = "nothing"
     streaming: bool = True
-    carries: frozenset[str] = STRUCTURE
+    carries: frozenset[str] = frozenset()
     text: bool = True
     one_graph: bool = False
     may_be_empty: bool = False
@@ -129,7 +135,7 @@ class Format:
 
     @property
     def options(self) -> dict[str, bool]:
-        """What its reader can be told, and whether that is true or false."""
+        """Options of its reader, and whether they are true or false."""
         return {
             name: str(parameter.annotation).startswith("bool")
             for name, parameter in inspect.signature(self.reader).parameters.items()
@@ -343,6 +349,41 @@ FORMATS: dict[str, Format] = _table(
     ),
 )
 """All formats, by name."""
+
+
+def register_format(format: Format) -> None:
+    """Add a format to `FORMATS`, so that functions and commands read (and write) its files.
+
+    Suffixes of formats that are there already keep their meaning: files with such a suffix are read by a new
+    format if it is named (`format=`).
+
+    Examples
+    --------
+    >>> def read_stars(file):
+    ...     for _, line in file.lines(limit=100):
+    ...         yield RawGraph(int(line) + 1, [(0, leaf) for leaf in range(1, int(line) + 1)])
+    >>> register_format(Format("stars", "a number of leaves per line", (".stars",), read_stars))
+    >>> FORMATS.pop("stars").can_write
+    False
+    """
+    if format.name in FORMATS:
+        raise GraphError(f"a format called {format.name!r} exists", cure="Give it another name")
+    wrong = [suffix for suffix in format.suffixes if not suffix.startswith(".") or suffix != suffix.lower()]
+    if wrong:
+        raise GraphError(f"suffixes must be lower case and begin with a point, got {wrong}")
+    FORMATS[format.name] = format
+
+
+def _register_installed() -> None:
+    """Add the formats that installed packages offer as entry points of the group "grnf.formats"."""
+    for point in entry_points(group="grnf.formats"):
+        try:
+            register_format(point.load())
+        except Exception as error:  # whatever another package raises
+            warnings.warn(f"format {point.name!r} was not registered: {error}", stacklevel=2)
+
+
+_register_installed()
 
 
 def table_of_formats() -> list[tuple[str, str, str, str, str, str]]:

@@ -13,21 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File
+from grnf.io.files.file import File, OnError, each_record, line_records
 from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
-from grnf.io.files.npy_stream import ArrayStream
-from grnf.io.files.records import OnError, each_record, line_records
+from grnf.io.files.npz import ArrayStream
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
 
 __all__ = [
-    "parse_graph6",
-    "read_graph6",
-    "read_graph6_array",
-    "write_digraph6",
-    "write_graph6",
-    "write_sparse6",
-]
+    "parse_graph6", "read_graph6", "read_graph6_array", "write_digraph6", "write_graph6", "write_sparse6",
+]  # fmt: skip
 
 CHUNK = 2**20
 """Characters that are taken apart at a time, eight bytes for each."""
@@ -49,7 +43,7 @@ def parse_graph6(line: bytes) -> RawGraph:
         line = line.removeprefix(header)
     first = line[:1]
     if first == b";":
-        raise GraphError("incremental sparse6 (lines that start with ';') is not read; write plain sparse6")
+        raise GraphError("incremental sparse6 (lines that start with ';') is not read", cure="Write sparse6")
     body = line[1:] if first in (b":", b"&") else line
     n_nodes, values = _size(_six_bits(body))
     if first == b":":
@@ -76,7 +70,7 @@ def _size(values: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.uint8]]:
     """Take the number of nodes off the front: 1, 4 or 8 characters."""
     start, stop = (0, 1) if values[0] != 63 else (1, 4) if len(values) < 2 or values[1] != 63 else (2, 8)
     if len(values) < stop:
-        raise GraphError("cut off within the number of nodes")
+        raise GraphError("truncated within the number of nodes")
     n_nodes = 0
     for value in values[start:stop].tolist():
         n_nodes = n_nodes * 64 + value
@@ -93,7 +87,7 @@ def _ones(values: npt.NDArray[np.uint8], count: int) -> IntArray:
     """Return where the ones are among `count` bits, which must fill the characters that there are."""
     wanted = -(-count // 6)
     if len(values) != wanted:
-        raise GraphError(f"{wanted} characters must follow the number of nodes, {len(values)} do: cut off?")
+        raise GraphError(f"truncated graph6 record (expected {wanted} characters, found {len(values)})")
     parts = [
         6 * start + np.flatnonzero(_bits(values[start : start + CHUNK])) for start in range(0, wanted, CHUNK)
     ]
@@ -141,7 +135,9 @@ def read_graph6_array(source: File, *, on_error: OnError = "raise") -> Iterator[
         file.seek(0)
         array = ArrayStream(file, size, str(source))
         if array.dtype.kind not in "SU":
-            raise GraphError(f"{source} must hold an array of graph6 texts or bytes, got {array.dtype}")
+            raise GraphError(
+                f"must be an array of graph6 texts or bytes, got {array.dtype}", where=str(source)
+            )
         records = ((f"{source}, entry {index}", None, line) for index, line in enumerate(_entries(array)))
         yield from each_record(records, parse_graph6, on_error)
 
@@ -158,7 +154,7 @@ def _entries(array: ArrayStream) -> Iterator[bytes]:
 
 
 def _as_bytes(texts: npt.NDArray[Any]) -> npt.NDArray[np.bytes_]:
-    """Return texts as bytes; what is no character of graph6 stays none, even if it is no character at all."""
+    """Return texts as bytes; a character beyond 255 becomes 255, which graph6 does not use either."""
     width = texts.dtype.itemsize // 4
     if texts.dtype.kind == "S" or not width:
         return texts.astype("S")

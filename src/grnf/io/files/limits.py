@@ -1,22 +1,26 @@
-"""What a file may ask for. Every bound stands here, with its reason; beyond it a reader says so and stops."""
+"""Limits on what a file may ask for, each with its reason, and zip archives that keep to them.
+
+Archives are read as streams and never unpacked to disk.
+"""
 
 from __future__ import annotations
 
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import IO, Protocol
+
+from grnf.errors import GraphError
 from grnf.io.raw import LARGEST_GRAPH
 
 __all__ = [
-    "DEEPEST_NESTING",
-    "LARGEST_DOCUMENT",
-    "LARGEST_GRAPH",
-    "LARGEST_RATIO",
-    "LONGEST_LINE",
-    "LONGEST_RECORD",
-    "LONGEST_SMILES",
-    "MOST_CELLS",
-    "MOST_EMPTY_GRAPHS",
-    "MOST_PRODUCTS",
-    "SMALL_MEMBER",
-]
+    "DEEPEST_NESTING", "LARGEST_DOCUMENT", "LARGEST_GRAPH", "LARGEST_RATIO", "LONGEST_LINE", "LONGEST_RECORD",
+    "LONGEST_SMILES", "MOST_CELLS", "MOST_EMPTY_GRAPHS", "MOST_PRODUCTS", "SMALL_MEMBER", "Member",
+    "Readable", "new_member", "open_archive",
+]  # fmt: skip
 
 LONGEST_LINE = 2**20
 """Bytes of one line of a table or an edge list: a row of a few columns, never a million of them."""
@@ -43,7 +47,83 @@ MOST_CELLS = 10**8
 """Rows times columns of a sheet in a workbook: calamine allocates all of them, empty ones too."""
 
 MOST_EMPTY_GRAPHS = 10**6
-"""Graphs without nodes that a TU set may have: its largest graph number says how many graphs there are."""
+"""Graphs without nodes of a TU dataset, whose largest graph number is its number of graphs."""
 
 MOST_PRODUCTS = 10**6
-"""Edges of one graph that a few letters stand for: DOT joins all nodes of a subgraph to all of another."""
+"""Edges of a DOT graph between subgraphs: a few characters join all nodes of one to all of another."""
+
+DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error)
+
+
+def open_archive(file: IO[bytes], name: str) -> zipfile.ZipFile:
+    """Open a zip file whose members are plain files with harmless names and sizes."""
+    try:
+        archive = zipfile.ZipFile(file)
+    except DAMAGE as error:
+        raise GraphError(f"damaged zip file: {error}", where=name) from None
+    size = file.seek(0, 2)
+    for member in archive.infolist():
+        _check_member(member, name)
+        if member.header_offset + member.compress_size > size:
+            raise GraphError(f"{member.filename!r} is damaged: it ends behind the archive", where=name)
+    return archive
+
+
+def _check_member(member: zipfile.ZipInfo, name: str) -> None:
+    where = f"{name}: {member.filename!r}"
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or not path.parts or ":" in path.parts[0]:
+        raise GraphError("points outside the archive", where=where, cure="Pack the files with plain names")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise GraphError("is a symbolic link", where=where, cure="Pack the file itself")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise GraphError(
+            f"is packed by method {member.compress_type}", where=where, cure="Use deflate or store"
+        )
+    if member.file_size > max(SMALL_MEMBER, LARGEST_RATIO * member.compress_size):
+        raise GraphError(
+            f"unpacks from {member.compress_size} to {member.file_size} bytes, which looks like a zip bomb",
+            where=where,
+            cure="Unpack it yourself if you trust it",
+        )
+
+
+@contextmanager
+def new_member(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
+    """Open a file of an archive to write to; its date is fixed, so that equal graphs make equal archives."""
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(entry, "w", force_zip64=True) as member:
+        yield member
+
+
+class Readable(Protocol):
+    """Anything that gives bytes."""
+
+    def read(self, count: int = -1, /) -> bytes:
+        """Return the next bytes, fewer only at the end."""
+
+
+class Member:
+    """One file of an archive, read from front to back; several can be open at a time."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: str, name: str) -> None:
+        self.where = f"{name}: {member!r}"
+        try:
+            self.size = archive.getinfo(member).file_size
+            self.stream = archive.open(member)
+        except DAMAGE as error:
+            raise GraphError(f"damaged: {error}", where=self.where) from None
+        except RuntimeError:
+            raise GraphError("is encrypted", where=self.where, cure="Unpack it first") from None
+
+    def read(self, count: int = -1) -> bytes:
+        """Return the next bytes, fewer only at the end."""
+        try:
+            return self.stream.read(count)
+        except DAMAGE as error:
+            raise GraphError(f"damaged: {error}", where=self.where) from None
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.stream.close()

@@ -1,27 +1,31 @@
 """Adjacency matrices, as measured networks come: numpy, MATLAB, Matrix Market, tables of numbers.
 
 A file holds one matrix or many: a stack of shape (graphs, n, n), or (n, n, graphs) as MATLAB has them; or
-square arrays of any sizes, called by their names. What entries mean is said in `grnf.io.from_arrays`.
+square arrays of any sizes, called by their names. `grnf.io.from_arrays` defines what entries mean.
+
+MATLAB files (versions 5 to 7) and Matrix Market files are read by scipy once the sizes that they claim were
+checked. Damage can end the process within `scipy.io.loadmat` and `mmread`. With `isolated=True` they run in a
+process of their own, so that a crash is an error about the file.
 """
 
 from __future__ import annotations
 
+import io
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import IO, Any, TypeAlias
+from functools import cache
+from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import Member, open_archive
-from grnf.io.files.file import File
-from grnf.io.files.limits import LARGEST_GRAPH
-from grnf.io.files.npy_stream import ArrayStream
+from grnf.io.files.file import File, OnError, each_record
+from grnf.io.files.limits import LARGEST_GRAPH, LARGEST_RATIO, SMALL_MEMBER, Member, open_archive
+from grnf.io.files.npz import ArrayStream
 from grnf.io.files.number_table import read_number_table
-from grnf.io.files.records import OnError, each_record
-from grnf.io.files.scipy_files import MARKET, read_market, read_matlab
 from grnf.io.files.values import scalar_y
 from grnf.io.from_arrays import raw_from_dense, raw_from_sparse
 from grnf.io.raw import BadGraph, RawGraph
@@ -30,8 +34,17 @@ __all__ = ["holds_matrices", "read_matrices"]
 
 NUMPY, ZIP = b"\x93NUMPY", b"PK"
 MATLAB, HDF = b"MATLAB 5.0", (b"MATLAB 7.3", b"\x89HDF")
+MARKET = b"%%MatrixMarket"
+HEAD, PACKED = 128, 15
+"""Bytes before the first variable of a MATLAB file, and the type of a packed one."""
+SEVERAL = {b"coordinate": 3, b"array": 2}
+"""Sizes that a Matrix Market file gives: rows, columns, and entries if only those that are not 0 follow."""
+LEAST_BYTES = 2
+"""Of an entry: a digit and a blank."""
+LONGEST_WAIT = 600
+"""Seconds for a file in a process of its own."""
 TARGETS = ("y", "Y", "label", "labels", "target", "targets")
-"""What an array beside a stack is called that has a value for each graph."""
+"""Names of an array with a target for each graph of a stack."""
 SPARSE = {"indices", "indptr", "row", "col", "offsets", "data", "shape", "format", "_is_array"}
 """Members of a file that scipy.sparse.save_npz has written."""
 
@@ -47,7 +60,7 @@ def read_matrices(
     ----------
     source : File
     array : str, optional
-        The array of matrices, where a file has several; by default the only stack, or all square arrays.
+        The array of matrices, if a file has several; by default the only stack, or all square arrays.
     y : str, optional
         The array with a target for each graph of the stack; by default the one called y, label(s) or
         target(s), if there is one of that length.
@@ -72,7 +85,7 @@ def read_matrices(
 
 
 def holds_matrices(source: File) -> bool:
-    """Whether a .npy file holds numbers, or a .npz file other arrays than those that we write."""
+    """Whether a .npy file holds numbers, or a .npz file is not in the format of `write_graphs`."""
     with source.open_seekable() as file:
         if file.read(2) == ZIP:
             with open_archive(file, str(source)) as archive:
@@ -144,7 +157,7 @@ def _check_numbers(dtype: Any, where: str) -> None:
 
 
 def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | None:
-    """Return along which axis of a stack its graphs stand, None for one matrix."""
+    """Return the axis of a stack along which its graphs are, None for one matrix."""
     if len(shape) == 2 and shape[0] == shape[1]:
         return None
     if len(shape) == 3:
@@ -157,7 +170,7 @@ def _axis_of_graphs(shape: tuple[int, ...], where: str, last: bool) -> int | Non
 
 
 def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], Any]:
-    """Return what gives the target of each graph of a stack, from the arrays beside it."""
+    """Return a function that gives the target of each graph of a stack, from the other arrays."""
     for name, values in others.items():
         flat = np.ravel(values)
         if len(flat) != count and name not in TARGETS:
@@ -168,7 +181,7 @@ def _targets(others: Mapping[str, Any], count: int | None) -> Callable[[int], An
 
 
 def _role(shape: tuple[int, ...], kind: str) -> str | None:
-    """Tell what an array in a file may be."""
+    """Return what an array in a file may be: a matrix, a stack, or None."""
     if kind not in "biuf":
         return None
     if len(shape) == 2 and shape[0] == shape[1] > 1:
@@ -197,7 +210,7 @@ def _chosen(roles: Mapping[str, str | None], array: str | None, source: File) ->
     return stacks or matrices
 
 
-def _beside(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
+def _target_names(names: Collection[str], y: str | None, source: File) -> tuple[str, ...]:
     """Return the names of arrays that may hold targets."""
     if y is None:
         return TARGETS
@@ -214,7 +227,7 @@ def _of_archive(file: IO[bytes], source: File, array: str | None, y: str | None)
             return
         roles: dict[str, str | None] = dict.fromkeys(names)
         others = {}
-        asked = _beside(names, y, source)
+        asked = _target_names(names, y, source)
         for name in names:
             with suppress(GraphError), _member(archive, name, source) as stream:  # objects, names of subjects
                 roles[name] = _role(stream.shape, stream.dtype.kind)
@@ -255,7 +268,7 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
         raise error.located(where=str(source)) from None
     cells = {name: _matrices(values) for name, values in arrays.items()}
     roles = {name: "stack" if cells[name] else _role(*_shape(values)) for name, values in arrays.items()}
-    asked = _beside(arrays, y, source)
+    asked = _target_names(arrays, y, source)
     others = {name: arrays[name] for name in arrays if name in asked and roles[name] is None}
     for name in _chosen(roles, array, source):
         where = f"{source}, array {name!r}"
@@ -267,7 +280,7 @@ def _of_matlab(source: File, head: bytes, array: str | None, y: str | None) -> I
 
 
 def _shape(values: Any) -> tuple[tuple[int, ...], str]:
-    """Return shape and kind of numbers of an array or sparse matrix; of other things what is no matrix."""
+    """Return the shape of an array or sparse matrix and the kind of its entries."""
     return (values.shape, values.dtype.kind) if hasattr(values, "dtype") else ((), "O")
 
 
@@ -275,3 +288,134 @@ def _matrices(values: Any) -> list[Any]:
     """Return the matrices of a cell array; none if it is something else."""
     cells = values if isinstance(values, list) else []
     return cells if all(_role(*_shape(cell)) == "matrix" for cell in cells) else []
+
+
+# ---- files that scipy reads
+
+
+def read_matlab(data: bytes, isolated: bool) -> dict[str, Any]:
+    """Return the variables by name: arrays, sparse matrices, lists for cells; None for other kinds.
+
+    Cells that hold one number or text each become an array of these.
+    """
+    _check_matlab(data)
+    return _called(_load_matlab, data, isolated)  # type: ignore[no-any-return]
+
+
+def read_market(data: bytes, isolated: bool) -> Any:
+    """Return the matrix of a Matrix Market file."""
+    _check_market(data)
+    return _called(_load_market, data, isolated)
+
+
+def _called(load: Callable[[bytes], Any], data: bytes, isolated: bool) -> Any:
+    """Call scipy, in another process if it is to be isolated: damage may crash it, or never let it end."""
+    if not isolated:
+        return load(data)
+    from concurrent.futures.process import BrokenProcessPool
+
+    child = _child()
+    try:
+        return child.submit(load, data).result(LONGEST_WAIT)
+    except BrokenProcessPool:
+        problem = "damaged: the library that reads it crashed"
+    except TimeoutError:
+        problem = f"damaged: the library that reads it did not end within {LONGEST_WAIT} seconds"
+    for process in list((child._processes or {}).values()):
+        process.kill()
+    _child.cache_clear()
+    raise GraphError(problem)
+
+
+@cache
+def _child() -> Any:
+    """Return a process that reads files; it is started once, and after a crash again."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(1, get_context("spawn"))
+
+
+def _load_matlab(data: bytes) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    try:
+        found = loadmat(cast("Any", io.BytesIO(data)))
+        return {name: _variable(value) for name, value in found.items() if not name.startswith("__")}
+    except Exception as error:  # whatever a damaged file makes of it
+        raise GraphError(f"damaged MATLAB file: {error or type(error).__name__}") from None
+
+
+def _load_market(data: bytes) -> Any:
+    from scipy.io import mmread
+
+    try:
+        found = mmread(io.BytesIO(data), spmatrix=False)
+    except Exception as error:
+        raise GraphError(f"damaged Matrix Market file: {error or type(error).__name__}") from None
+    if found.dtype.kind not in "biuf":
+        raise GraphError(f"expected a matrix of real numbers, got {found.dtype}")
+    return found
+
+
+def _variable(value: Any) -> Any:
+    if hasattr(value, "tocoo"):
+        if hasattr(value, "check_format"):
+            value.check_format(full_check=True)  # positions outside of the matrix would be written to
+        return value.tocoo() if value.dtype.kind in "biuf" else None
+    if value.dtype.kind == "O":
+        cells = [_variable(cell) for cell in value.ravel(order="F") if isinstance(cell, np.ndarray)]
+        if cells and all(isinstance(cell, np.ndarray) and cell.size == 1 for cell in cells):
+            return np.array([cell.item() for cell in cells])
+        return cells
+    if value.dtype.kind == "U":
+        return np.char.rstrip(value)
+    return value if value.dtype.kind in "biuf" else None
+
+
+def _check_matlab(data: bytes) -> None:
+    """Refuse variables that end behind the file, and such that unpack to far more than is there."""
+    order: Any = "little" if data[HEAD - 2 : HEAD] == b"IM" else "big"
+    place = HEAD
+    while place + 8 <= len(data):
+        kind, length = (int.from_bytes(data[at : at + 4], order) for at in (place, place + 4))
+        place += 8
+        if length > len(data) - place:
+            raise GraphError(f"truncated: a variable has {length} bytes, and {len(data) - place} follow")
+        if kind == PACKED:
+            _check_packed(data[place : place + length])
+        place += length
+
+
+def _check_packed(data: bytes) -> None:
+    unpack, count, most = zlib.decompressobj(), 0, max(SMALL_MEMBER, LARGEST_RATIO * len(data))
+    try:
+        while data and count <= most:
+            count += len(unpack.decompress(data, SMALL_MEMBER))
+            data = unpack.unconsumed_tail
+    except zlib.error as error:
+        raise GraphError(f"damaged: {error}") from None
+    if count > most:
+        raise GraphError(
+            f"a variable unpacks to more than {most} bytes, which looks like a bomb",
+            cure="Save it unpacked if you trust it",
+        )
+
+
+def _check_market(data: bytes) -> None:
+    """Compare the sizes that a file claims with its length, and with what a graph may have."""
+    head, _, rest = data.partition(b"\n")
+    words = head.lower().split()
+    if len(words) != 5 or words[1] != b"matrix" or words[2] not in SEVERAL:
+        raise GraphError(f"expected the header of a matrix, got {head[:80]!r}")
+    line = next((text for text in io.BytesIO(rest) if text.strip() and not text.startswith(b"%")), b"")
+    sizes = [int(word) for word in line.split() if word.isdigit() and len(word) < 20]
+    if len(sizes) != SEVERAL[words[2]] or len(line.split()) != len(sizes):
+        raise GraphError(f"expected {SEVERAL[words[2]]} sizes after the header, got {line[:80]!r}")
+    if sizes[0] != sizes[1]:
+        raise GraphError(f"an adjacency matrix must be square, got shape ({sizes[0]}, {sizes[1]})")
+    if sizes[0] > LARGEST_GRAPH:
+        raise GraphError(f"{sizes[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+    count = sizes[2] if len(sizes) == 3 else sizes[0] * (sizes[0] - 1) // 2
+    if count * LEAST_BYTES > len(rest) + 1:
+        raise GraphError(f"truncated: {count} entries claimed in {len(rest)} bytes")

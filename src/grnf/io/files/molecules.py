@@ -20,9 +20,8 @@ import numpy as np
 from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import Waiting, write_rows
-from grnf.io.files.file import File, decoded
+from grnf.io.files.file import Block, File, OnError, decoded, each_record
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.records import Block, OnError, each_record
 from grnf.io.files.tables import SMILES_NAMES, cell, find_column, table_of
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw

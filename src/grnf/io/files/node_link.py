@@ -3,8 +3,8 @@
     {"directed": false, "multigraph": false, "graph": {"id": "g1", "y": 0},
      "nodes": [{"id": 0, "element": "C"}, ...], "edges": [{"source": 0, "target": 1, "weight": 2.0}, ...]}
 
-Edges stand under "edges" or "links"; "id", "name" and "y" may stand outside "graph" too. Files with one graph
-a line may hold rows of Hugging Face sets too.
+Edges are under "edges" or "links". "id", "name" and "y" may be outside "graph" too. Files with one graph per
+line may hold rows of Hugging Face datasets too.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File, decoded
+from grnf.io.files.file import File, OnError, decoded, each_record, line_records
 from grnf.io.files.limits import LARGEST_DOCUMENT, LONGEST_RECORD
-from grnf.io.files.records import OnError, each_record, line_records
 from grnf.io.files.rows import graph_of_row
 from grnf.io.files.values import check_names, graph_of_rows, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
@@ -31,8 +30,10 @@ DEEPEST = 2000
 """Brackets that may be open; those within texts are counted too."""
 STEPS = np.zeros(256, np.int8)
 STEPS[np.frombuffer(b"[{", np.uint8)], STEPS[np.frombuffer(b"]}", np.uint8)] = 1, -1
+DAMAGE = (ArithmeticError, RecursionError, ValueError)
+"""What ijson raises for huge exponents, deep nesting and bad UTF-8."""
 STRUCTURAL = ("graphs", "nodes", "edges", "links", "edge_index")
-"""Names of the document by which a list of graphs and a graph are told apart, whichever comes first."""
+"""Names by which a document is a list of graphs or a graph, whichever comes first."""
 
 
 def read_json(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -42,7 +43,7 @@ def read_json(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph |
 
 
 def _documents(file: File) -> Iterator[tuple[str, Any]]:
-    """Yield where each graph stands, and its object: of a list, of a list "graphs", or the only one."""
+    """Yield the position of each graph and its object: of a list, of a list "graphs", or the only one."""
     try:
         import ijson
     except ImportError:
@@ -61,12 +62,7 @@ def _documents(file: File) -> Iterator[tuple[str, Any]]:
                     index, stream.count = index + 1, 0
             except GraphError as error:
                 raise error.located(where=f"{file}, graph {index}") from None
-            except (
-                ijson.JSONError,
-                ArithmeticError,
-                RecursionError,
-                ValueError,
-            ):  # bad UTF-8, huge exponents
+            except (ijson.JSONError, *DAMAGE):
                 raise GraphError(
                     "invalid JSON, or the file is truncated", where=f"{file}, graph {index}"
                 ) from None
@@ -94,13 +90,13 @@ def _prefix(file: File, ijson: Any) -> str | None:
                 depth += (event in ("start_map", "start_array")) - (event in ("end_map", "end_array"))
         except GraphError as error:
             raise error.located(where=str(file)) from None
-        except (ijson.JSONError, ArithmeticError, RecursionError, ValueError):  # the reader names the fault
+        except (ijson.JSONError, *DAMAGE):  # the reader names the fault
             return None
     return None
 
 
 class _Limited:
-    """A stream of which only so many bytes are read for one graph, and brackets are not open without end."""
+    """A stream with limits on the bytes of one graph and on the depth of brackets."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.count, self.first, self.depth = stream, 0, True, 0
@@ -171,7 +167,9 @@ def _graph(document: Any) -> RawGraph:
         y=_graph_values(document).get("y"),
     )
     if not multigraph and _has_repeats(graph):
-        raise GraphError("an edge stands twice and 'multigraph' is false; set it to true to add them up")
+        raise GraphError(
+            "an edge is repeated and 'multigraph' is false", cure="Set it to true to sum them up"
+        )
     return graph
 
 

@@ -11,8 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File
-from grnf.io.files.records import Block, OnError, each_record
+from grnf.io.files.file import Block, File, OnError, each_record
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.raw import BadGraph, RawGraph

@@ -17,11 +17,10 @@ from typing import IO, Any, cast
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.file import File
+from grnf.io.files.file import Block, File, OnError
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.molecules import is_smi_header
 from grnf.io.files.reading import FILE_OPTIONS, blocks_of, file_of, format_of
-from grnf.io.files.records import Block, OnError
 from grnf.io.files.tables import is_parquet, table_of
 from grnf.typing import BoolArray, IntArray
 

@@ -13,37 +13,24 @@ from typing import Any, TypeAlias, cast
 
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.file import File
+from grnf.io.files.file import Block, File, OnError, to_the_end
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
-from grnf.io.files.records import Block, OnError, to_the_end
 from grnf.io.files.tables import SMILES_NAMES, Table, named_smiles, table_of
-from grnf.io.files.tu import is_tu_folder
+from grnf.io.files.tu_files import is_tu_folder
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
-    "FILE_OPTIONS",
-    "Inputs",
-    "blocks_of",
-    "file_of",
-    "format_by_name",
-    "format_of",
-    "guess_format",
-    "input_paths",
-    "is_several",
-    "named_block",
-    "read_blocks",
-    "read_graphs",
-    "stem_and_suffix",
-    "titles",
-]
+    "FILE_OPTIONS", "Inputs", "blocks_of", "file_of", "format_by_name", "format_of", "guess_format",
+    "input_paths", "is_several", "named_block", "read_blocks", "read_graphs", "stem_and_suffix", "titles",
+]  # fmt: skip
 
 Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob, or several of them."""
 
 FILE_OPTIONS = ("encoding", "header", "decimal", "isolated")
-"""Options that say how a file is read, whatever its format is; see `File`."""
+"""Options of files of any format; see `File`."""
 
 
 def read_graphs(
@@ -82,23 +69,14 @@ def read_graphs(
     """
     if on_error not in ("raise", "yield"):
         raise ValueError(f"on_error must be 'raise' or 'yield'; got {on_error!r}")
-    if is_several(path):
-        return _read_several(input_paths(path), format, on_error, options)
-    file, options = file_of(path, format, options)
-    if file.is_pipe:
-        if format is None and not file.path.suffix:
-            raise GraphError(f"{file} is a pipe whose name has no suffix; name its format by format=")
-        return _read_pipe(file, on_error, options)
-    entry = format_of(file)
-    if file.is_folder and not (entry.name == "tu" and is_tu_folder(file.path)):
-        return _each_file(file, entry, on_error, options)
-    return _read_entry(file, entry, on_error, options)
+    parts = _parts(path, format, options)
+    return _named_graphs(parts, on_error) if is_several(path) else _graphs_of_part(next(parts), on_error)
 
 
 def file_of(
     path: Inputs, format: str | None = None, options: Mapping[str, Any] | None = None
 ) -> tuple[File, dict[str, Any]]:
-    """Return a file with what the options say about it, and the options that are for its reader."""
+    """Return a file with the options that concern every file, and the options of its reader."""
     options = dict(options or {})
     about = {name: options.pop(name) for name in FILE_OPTIONS if name in options}
     if isinstance(path, File):
@@ -115,15 +93,42 @@ def file_of(
     return file, options
 
 
-def _read_several(
-    paths: list[Path], format: str | None, on_error: OnError, options: dict[str, Any]
-) -> Iterator[RawGraph | BadGraph]:
-    index = 0
-    for path, title in zip(paths, titles(paths), strict=True):
-        read = read_graphs(path, format=format, on_error=on_error, **options)
-        for graph in _named_graphs(read, title, index):
-            yield graph
-            index += 1
+_Part: TypeAlias = tuple[File, Format | None, dict[str, Any], str | None]
+"""A file with its format (None: a pipe, to be copied first), options for its reader, and its title."""
+
+
+def _parts(path: Inputs, format: str | None, options: Mapping[str, Any]) -> Iterator[_Part]:
+    """Return the parts of inputs; graphs without a name are called by the title, if there is one."""
+    if not is_several(path):
+        return iter([_part(cast("Path", path), format, options, None)])
+    paths = input_paths(path)
+    return (_part(each, format, options, own) for each, own in zip(paths, titles(paths), strict=True))
+
+
+def _part(path: Path, format: str | None, options: Mapping[str, Any], title: str | None) -> _Part:
+    file, own = file_of(path, format, options)
+    if file.is_pipe and format is None and not file.path.suffix:
+        raise GraphError(f"{file} is a pipe whose name has no suffix", cure="Name its format by format=")
+    entry = None if file.is_pipe else format_of(file)
+    if entry is not None:
+        _check_options(entry, own)
+    return file, entry, own, title
+
+
+def _graphs_of_part(part: _Part, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+    file, entry, options, _ = part
+    if entry is None:
+        return _read_pipe(file, on_error, options)
+    if not file.is_folder or (entry.name == "tu" and is_tu_folder(file.path)):
+        return _read_entry(file, entry, on_error, options)
+    files = [path for path in _files(file.path) if stem_and_suffix(path)[1] in entry.suffixes]
+    if not files:
+        raise GraphError(f"{file} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
+    parts: list[_Part] = [
+        (file.at(path, name=str(path)), entry, options, own)
+        for path, own in zip(files, titles(files), strict=True)
+    ]
+    return _named_graphs(parts, on_error)
 
 
 def _read_pipe(file: File, on_error: OnError, options: dict[str, Any]) -> Iterator[RawGraph | BadGraph]:
@@ -131,33 +136,30 @@ def _read_pipe(file: File, on_error: OnError, options: dict[str, Any]) -> Iterat
         yield from _read_entry(copy, format_of(copy), on_error, options)
 
 
-def _each_file(
-    folder: File, entry: Format, on_error: OnError, options: dict[str, Any]
-) -> Iterator[RawGraph | BadGraph]:
-    """Read file after file; a graph without an id of its own is called after its file."""
-    files = [file for file in _files(folder.path) if stem_and_suffix(file)[1] in entry.suffixes]
-    if not files:
-        raise GraphError(f"{folder} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
+def _named_graphs(parts: Iterable[_Part], on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of several files, each with a name; the index of bad ones counts over all files."""
+    index = 0
+    for part in parts:
+        for place, graph in enumerate(_graphs_of_part(part, on_error)):
+            name = _name_in_file(str(part[3]), place) if graph.graph_id is None else graph.graph_id
+            if isinstance(graph, BadGraph):
+                graph = replace(graph, graph_id=name, index=index)
+            yield graph if graph.graph_id is not None else replace(graph, graph_id=name)
+            index += 1
 
-    def read() -> Iterator[RawGraph | BadGraph]:
-        index = 0
-        for path, title in zip(files, titles(files), strict=True):
-            file = folder.at(path, name=str(path))
-            for graph in _named_graphs(_read_entry(file, entry, on_error, options), title, index):
-                yield graph
-                index += 1
 
-    return read()
+def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in entry.options:
+            known = ", ".join(entry.options) or "none"
+            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
 
 
 def _read_entry(
     file: File, entry: Format, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of one file of a known format."""
-    for name in options:
-        if name not in entry.options:
-            known = ", ".join(entry.options) or "none"
-            raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
+    _check_options(entry, options)
     if entry.record_wise:
         options = {**options, "on_error": on_error}
     file.format = entry.name
@@ -207,20 +209,15 @@ def read_blocks(
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
     settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": n_jobs}
-    if is_several(path):
-        paths = input_paths(path)
-        for each, title in zip(paths, titles(paths), strict=True):
-            place = 0
-            for block in read_blocks(each, format=format, **settings, **options):
-                yield named_block(block, title, place)
-                place += len(block)
-        return
-    file, own = file_of(path, format, options)
-    entry = None if file.is_pipe else format_of(file)
-    if entry is None or (file.is_folder and entry.name != "tu"):
-        yield from _lists(read_graphs(file, on_error=on_error, **own), block_size)
-    else:
-        yield from blocks_of(file, entry, options=own, **settings)
+    for file, entry, own, title in _parts(path, format, options):
+        place = 0
+        if entry is None or (file.is_folder and entry.name != "tu"):
+            blocks = _lists(_graphs_of_part((file, entry, own, title), on_error), block_size)
+        else:
+            blocks = blocks_of(file, entry, options=own, **settings)
+        for block in blocks:
+            yield block if title is None else named_block(block, title, place)
+            place += len(block)
 
 
 def blocks_of(
@@ -258,7 +255,7 @@ def _lists(graphs: Iterator[RawGraph | BadGraph], size: int) -> Iterator[Block]:
 
 
 def format_of(file: File) -> Format:
-    """Return the format of a file by its name, or else as its content shows it."""
+    """Return the format of a file by its name, or else by its content."""
     if file.format is not None and file.format not in TABLES:
         return format_by_name(file.format)
     if file.is_stdin:
@@ -276,7 +273,7 @@ def format_by_name(name: str) -> Format:
 
 
 def guess_format(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file or folder by its suffix; tables are told apart by their columns.
+    """Return the format of a file or folder by its suffix, and of a table by its columns.
 
     Examples
     --------
@@ -306,16 +303,16 @@ def _guess_file(file: File) -> str:
     if not exists or file.is_empty:
         return name
     try:
-        if name == "edge-list":  # a suffix such as .txt may stand for a table
+        if name == "edge-list":  # a table may have a suffix such as .txt
             known = _named_table(table_of(file))
             return known or ("matrices" if is_number_table(file, least=4) else name)
         return "matrices" if name in ("npz", "graph6-npy") and holds_matrices(file) else name
-    except GraphError:  # the reader says what is wrong with it
+    except GraphError:  # the reader raises it again
         return name
 
 
 def by_suffix(path: Path) -> str:
-    """Return the first format whose files end so."""
+    """Return the first format that has the suffix of a file."""
     suffix = stem_and_suffix(path)[1]
     for entry in FORMATS.values():
         if suffix in entry.suffixes and (entry.text or path.suffix.lower() != ".gz"):
@@ -338,7 +335,7 @@ def _guess_folder(folder: Path) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder; a link that leads nowhere is not left out in silence."""
+    """Return the files of a folder, links that lead nowhere included."""
     entries = (file for file in folder.iterdir() if not file.name.startswith("."))
     files = (file for file in entries if file.is_file() or (file.is_symlink() and not file.is_dir()))
     return sorted(file for file in files if not is_node_table(file))
@@ -364,7 +361,7 @@ def _guess_table(file: File) -> str:
 
 
 def _named_table(table: Table) -> str | None:
-    """Return the format of a table if the names of its columns tell."""
+    """Return the format of a table by the names of its columns, or None."""
     names = {name.strip().lower() for name in table.columns}
     if table.kind == "parquet" and "edge_index" in names:
         return "parquet"
@@ -377,7 +374,7 @@ def _named_table(table: Table) -> str | None:
 
 
 def is_several(inputs: Inputs) -> bool:
-    """Whether this stands for more than one file or folder: a list, or a glob and no file of that name.
+    """Whether inputs are several files or folders: a list, or a glob that is not the name of a file.
 
     Examples
     --------
@@ -419,7 +416,7 @@ def input_paths(inputs: Inputs) -> list[Path]:
         raise GraphError("no file, folder or glob was given")
     path, times = Counter(found).most_common(1)[0]
     if times > 1:
-        raise GraphError(f"{path} is there {times} times among the inputs; its graphs would be counted twice")
+        raise GraphError(f"{path} must be given once, got it {times} times")
     return found
 
 
@@ -436,26 +433,8 @@ def titles(paths: Sequence[Path]) -> list[str]:
 
 
 def _name_in_file(title: str, place: int) -> str:
-    """Return the name of a graph that has none: that of its file, from the second on with its place.
-
-    Examples
-    --------
-    >>> _name_in_file("x", 0), _name_in_file("x", 7)
-    ('x', 'x:7')
-    """
+    """Return the name of a graph that has none: that of its file, from the second on with its place."""
     return f"{title}:{place}" if place else title
-
-
-def _named_graphs(
-    graphs: Iterable[RawGraph | BadGraph], title: str, index: int = 0
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of one of several files, each with a name; `index` counts over all files."""
-    for place, graph in enumerate(graphs):
-        name = _name_in_file(title, place) if graph.graph_id is None else graph.graph_id
-        if isinstance(graph, BadGraph):
-            yield replace(graph, graph_id=name, index=index + place)
-        else:
-            yield graph if graph.graph_id is not None else replace(graph, graph_id=name)
 
 
 def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> RawBatch | list[Any]:

@@ -1,11 +1,13 @@
-"""Our npz: all graphs as concatenated arrays, with numpy alone. The twin of our Parquet, and as lossless.
+"""Arrays of numpy files: .npy arrays read as streams, and the npz format of grnf, all graphs concatenated.
 
-Every text (ids, categories, descriptions of columns) stands once in a common vocabulary, `text` with the ends
-`text_ends`; arrays of codes point into it, -1 where there is none. No pickle is read or written.
+The npz format is as lossless as the Parquet format. Every text (ids, categories, descriptions of columns)
+is stored once in a common vocabulary, `text` with the ends `text_ends`. Arrays of codes point into it, -1 for
+no text. No pickle is read or written.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import zipfile
@@ -16,17 +18,16 @@ from functools import lru_cache
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.files.archives import Member, new_member, open_archive
-from grnf.io.files.file import File
-from grnf.io.files.npy_stream import ArrayStream
-from grnf.io.files.records import Block, OnError, each_record
+from grnf.io.files.file import Block, File, OnError, each_record
+from grnf.io.files.limits import Member, new_member, open_archive
 from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
 from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = ["read_npz", "read_npz_blocks", "write_npz"]
+__all__ = ["ArrayStream", "read_npz", "read_npz_blocks", "write_npz"]
 
 COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "edge_texts", "y_size")
 FLAGS = ("directed", "graph_id", "grnf_columns")
@@ -39,7 +40,58 @@ BLOCK, NUMBERS = 1024, 2**17
 """Graphs, and entries of all arrays, that are in memory at a time."""
 
 IN_MEMORY = 2**20
-"""Bytes of a temporary file below which there is none."""
+"""Bytes of an array that is written, beyond which it is on disk."""
+
+BYTES = 2**18
+"""Bytes of an array that are read at a time, if fewer are asked for."""
+
+
+class ArrayStream:
+    """The entries of an array in the order of the file.
+
+    Parameters
+    ----------
+    file : binary stream
+        At the beginning of the header.
+    size : int
+        Bytes of the file, header included.
+    name : str
+        For messages.
+    """
+
+    def __init__(self, file: Any, size: int, name: str) -> None:
+        formats = np.lib.format
+        try:
+            first = formats.read_magic(file) == (1, 0)
+            read_header = formats.read_array_header_1_0 if first else formats.read_array_header_2_0
+            self.shape, self.fortran_order, self.dtype = read_header(file)
+        except GraphError:
+            raise
+        except Exception as error:  # the header is Python code, and numpy lets many kinds of errors through
+            raise GraphError(f"not a .npy array, or damaged: {error}", where=name) from None
+        if self.dtype.hasobject or any(length < 0 for length in self.shape):
+            raise GraphError("must be a plain array, got Python objects or negative lengths", where=name)
+        self.length = math.prod(self.shape)
+        if self.length and not self.dtype.itemsize:
+            raise GraphError(f"damaged: {self.length} entries of no bytes ({self.dtype.str})", where=name)
+        claimed = self.length * self.dtype.itemsize
+        if claimed > size or self.length > size:
+            raise GraphError(f"truncated: the header claims {claimed} bytes, the file has {size}", where=name)
+        self.file, self.name, self.left = file, name, self.length
+        self.buffer: npt.NDArray[Any] = np.empty(0, dtype=self.dtype)
+
+    def take(self, count: int) -> npt.NDArray[Any]:
+        """Return the next entries as one row."""
+        if count > len(self.buffer):
+            missing = count - len(self.buffer)
+            fetched = min(max(missing, BYTES // max(self.dtype.itemsize, 1)), self.left)
+            data = self.file.read(fetched * self.dtype.itemsize)
+            if fetched < missing or len(data) < fetched * self.dtype.itemsize:
+                raise GraphError("truncated array", where=self.name)
+            self.left -= fetched
+            self.buffer = np.concatenate([self.buffer, np.frombuffer(data, dtype=self.dtype, count=fetched)])
+        taken, self.buffer = self.buffer[:count], self.buffer[count:]
+        return taken
 
 
 def write_npz(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
@@ -90,7 +142,7 @@ def _arrays(row: dict[str, Any], codes: dict[str, int]) -> dict[str, Any]:
 
 
 class _Spool:
-    """An array in the making, on disk where it is long."""
+    """An array that is being written, on disk if it is long."""
 
     def __init__(self, name: str, stack: ExitStack) -> None:
         self.name = name
@@ -138,7 +190,7 @@ def _chunks(source: File) -> Iterator[_Chunk]:
         members = set(archive.namelist())
         for key in ("grnf_format", *COUNTS, *FLAGS, *LONG, "text", "text_ends"):
             if f"{key}.npy" not in members:
-                raise GraphError(f"{name} has no array {key!r}: it was not written by grnf.io.write_graphs")
+                raise GraphError(f"no array {key!r}: not written by grnf.io.write_graphs", where=name)
 
         def opened(key: str) -> ArrayStream:
             member = Member(archive, f"{key}.npy", name)
@@ -152,10 +204,10 @@ def _chunks(source: File) -> Iterator[_Chunk]:
 
         version = opened("grnf_format").take(1)[0]
         if version != 1:
-            raise GraphError(f"{name} has format {version}; this version reads 1: update grnf")
+            raise GraphError(f"format must be 1, got {version}", where=name, cure="Update grnf")
         streams = {key: opened(key) for key in (*COUNTS, *FLAGS, *LONG)}
         _check_lengths(streams, {key: opened(key) for key in COUNTS}, name)
-        texts = _Texts(opened("text"), opened("text_ends"), name, stack)
+        texts = _Texts(opened("text"), opened("text_ends"), name)
         first, n_graphs = 0, streams["num_nodes"].length
         while first < n_graphs:
             counts = {key: streams[key].take(min(AT_ONCE, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
@@ -252,7 +304,7 @@ def _check_lengths(streams: dict[str, ArrayStream], counts: dict[str, ArrayStrea
     for key, total in totals.items():
         if total != streams[key].length:
             raise GraphError(
-                f"{key} has {streams[key].length} entries, the graphs speak of {total}", where=name
+                f"{key} must have {total} entries as the graphs claim, got {streams[key].length}", where=name
             )
 
 
@@ -270,46 +322,31 @@ def _sizes(counts: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Texts:
-    """The vocabulary of a file: on disk where it is long, with what was used lately in memory."""
+    """The vocabulary of a file."""
 
-    def __init__(self, text: ArrayStream, ends: ArrayStream, name: str, stack: ExitStack) -> None:
-        self.name = name
-        self.count = ends.length
-        self.text = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
-        self.ends = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115
-        for start in range(0, text.length, IN_MEMORY):
-            self.text.write(text.take(min(IN_MEMORY, text.length - start)).tobytes())
-        last = 0
-        self.ends.write(np.zeros(1, dtype=np.int64).tobytes())
-        for start in range(0, ends.length, AT_ONCE):
-            block = ends.take(min(AT_ONCE, ends.length - start)).astype(np.int64)
-            if (np.diff(block, prepend=last) < 0).any():
-                raise GraphError("text_ends does not fit to text", where=name)
-            last = int(block[-1])
-            self.ends.write(block.tobytes())
-        if last != text.length:
+    def __init__(self, text: ArrayStream, ends: ArrayStream, name: str) -> None:
+        self.text = text.take(text.length).tobytes()
+        self.ends = np.append(0, ends.take(ends.length).astype(np.int64))
+        if (np.diff(self.ends) < 0).any() or self.ends[-1] != len(self.text):
             raise GraphError("text_ends does not fit to text", where=name)
-        self.known = lru_cache(maxsize=2**15)(self._find)
+        self.known = lru_cache(maxsize=2**15)(self._decoded)
 
     def get(self, code: int) -> str | None:
-        """Return the text of a code, or None where there is none."""
-        return self.known(code) if 0 <= code < self.count else None
+        """Return the text of a code, or None if there is none."""
+        return self.known(code) if 0 <= code < len(self.ends) - 1 else None
 
     def lookup(self, code: int, field: str) -> str | None:
-        """Like `get`, but codes must be in order."""
-        if not -1 <= code < self.count:
+        """Return the text of a code, which must be in range or -1."""
+        if not -1 <= code < len(self.ends) - 1:
             raise GraphError(f"{field} points beyond the texts")
         return self.get(code)
 
-    def _find(self, code: int) -> str:
-        self.ends.seek(8 * code)
-        start, stop = np.frombuffer(self.ends.read(16), dtype=np.int64).tolist()
-        self.text.seek(start)
-        return self.text.read(stop - start).decode("utf-8", "surrogatepass")
+    def _decoded(self, code: int) -> str:
+        return self.text[self.ends[code] : self.ends[code + 1]].decode("utf-8", "surrogatepass")
 
 
 def _with_texts(row: dict[str, Any], texts: _Texts) -> dict[str, Any]:
-    """Return a row as `graph_of_row` wants it."""
+    """Return a row as `graph_of_row` takes it."""
     n_nodes, n_edges = row["num_nodes"], row["num_edges"]
 
     def columns(key: str, count: int, size: int) -> list[list[str | None]]:
