@@ -57,7 +57,7 @@ def batch_from_smiles(smiles: Sequence[str]) -> RawBatch:
     """
     bad: dict[int, str] = {}
     with quiet_rdkit(smiles[0] if smiles else "") as chem:
-        mols: list[Any] = [chem.MolFromSmiles(text) if text.strip() else None for text in smiles]
+        mols = [_parsed(chem, text) if text.strip() else None for text in smiles]
         for place, text in enumerate(smiles):
             if mols[place] is None:
                 try:
@@ -118,10 +118,17 @@ def molecule_of_smiles(smiles: str) -> Any:
     with quiet_rdkit(smiles) as chem:
         if not smiles.strip():
             raise GraphError("an empty string is not a molecule")
-        mol = chem.MolFromSmiles(smiles)
+        mol = _parsed(chem, smiles)
         if mol is None:
             raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
     return mol
+
+
+def _parsed(chem: Any, smiles: str) -> Any:
+    try:
+        return chem.MolFromSmiles(smiles)
+    except (RuntimeError, ValueError):  # thrown by the C++ code of RDKit
+        return None
 
 
 def smiles_of_mol_block(block: str) -> str:
@@ -245,7 +252,10 @@ def _whole(value: Any, name: str, node: int) -> int:
 
 def _problem(chem: Any, smiles: str) -> str:
     """Say why RDKit refuses a string."""
-    mol = chem.MolFromSmiles(smiles, sanitize=False)
+    try:
+        mol = chem.MolFromSmiles(smiles, sanitize=False)
+    except (RuntimeError, ValueError) as error:
+        return f"RDKit fails: {error}"
     if mol is None:
         return "its syntax is wrong"
     problems = chem.DetectChemistryProblems(mol)

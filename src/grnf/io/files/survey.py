@@ -152,10 +152,11 @@ class Column:
 def survey(table: Table) -> dict[str, Column]:
     """Return what each column of a table holds, all rows but those that cannot be read."""
     columns = {name: Column(name) for name in table.columns}
-    for row in table.rows():
-        if not row.problem:
-            for name, value in row.values.items():
-                columns[name].add(value)
+    for rows in table.blocks():
+        for name, values in rows.columns.items():
+            for row, value in enumerate(values):
+                if row not in rows.problems:
+                    columns[name].add(value)
     return columns
 
 

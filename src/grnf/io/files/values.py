@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from grnf.io.raw import RawGraph, as_column, checked_raw
 
 __all__ = [
     "check_names",
+    "graph_of_columns",
     "graph_of_rows",
     "number",
     "part_widths",
     "plain_rows",
     "scalar_y",
     "typed_column",
-    "typed_columns",
     "vector_widths",
 ]
 
@@ -55,32 +55,67 @@ def graph_of_rows(
     >>> graph_of_rows([("a", {"color": "red"}), ("b", {})], [("a", "b", {"weight": 2.0})])
     RawGraph(n_nodes=2, n_edges=1, node_columns=['color'], edge_columns=['weight'], undirected)
     """
+    return graph_of_columns(
+        [name for name, _ in nodes],
+        _columns_of([values for _, values in nodes]),
+        [(source, target) for source, target, _ in edges],
+        _columns_of([values for *_, values in edges]),
+        directed=directed,
+        graph_id=graph_id,
+        y=y,
+        new_nodes=new_nodes,
+        widths=widths,
+    )
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of rows that name their values, in order of first appearance."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def graph_of_columns(
+    names: Sequence[Hashable],
+    node_columns: Mapping[str, list[Any]],
+    ends: Iterable[tuple[Hashable, Hashable]],
+    edge_columns: Mapping[str, list[Any]],
+    *,
+    directed: bool,
+    graph_id: str | None = None,
+    y: Any = None,
+    new_nodes: bool = False,
+    widths: Mapping[str, Mapping[str, int]] | None = None,
+) -> RawGraph:
+    """Return the graph of named nodes and edges between names; other parameters as in `graph_of_rows`."""
     numbers: dict[Hashable, int] = {}
-    for name, _ in nodes:
+    for name in names:
         if name in numbers:
             raise GraphError(f"node {name!r} stands twice; ids must differ")
         numbers[name] = len(numbers)
-    node_rows = [values for _, values in nodes]
-    ends = np.empty((len(edges), 2), dtype=np.int64)
-    for row, (source, target, _) in enumerate(edges):
-        for side, name in enumerate((source, target)):
-            number = numbers.get(name)
-            if number is None:
+    pairs = []
+    for row, (source, target) in enumerate(ends):
+        for name in (source, target):
+            if name not in numbers:
                 if not new_nodes:
                     raise GraphError(f"edge {row} ({source!r}, {target!r}): there is no node {name!r}")
-                number = numbers[name] = len(numbers)
-                node_rows.append({})
-            ends[row, side] = number
+                numbers[name] = len(numbers)
+        pairs.append((numbers[source], numbers[target]))
+    added = [None] * (len(numbers) - len(names))
+    nodes = {name: [*values, *added] for name, values in node_columns.items()}
     own = widths or {}
     return checked_raw(
         len(numbers),
-        ends,
-        _with_vectors(typed_columns(node_rows, "node"), own.get("node", {})),
-        _with_vectors(typed_columns([values for *_, values in edges], "edge"), own.get("edge", {})),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        _with_vectors(_typed(nodes, "node"), own.get("node", {})),
+        _with_vectors(_typed(edge_columns, "edge"), own.get("edge", {})),
         directed,
         graph_id,
         y,
     )
+
+
+def _typed(columns: Mapping[str, list[Any]], item: str) -> dict[str, npt.NDArray[Any]]:
+    return {name: typed_column(values, f"{item} column {name!r}") for name, values in columns.items()}
 
 
 def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
@@ -143,18 +178,6 @@ def _category(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     return json.dumps(value, sort_keys=True, default=str)
-
-
-def typed_columns(rows: Sequence[Mapping[str, Any]], item: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of rows that name their values, in order of first appearance.
-
-    Examples
-    --------
-    >>> typed_columns([{"a": 1}, {"a": 2, "b": "x"}], "node")
-    {'a': array([1, 2]), 'b': array([None, 'x'], dtype=object)}
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: typed_column([row.get(name) for row in rows], f"{item} column {name!r}") for name in names}
 
 
 def plain_rows(
