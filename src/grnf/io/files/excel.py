@@ -22,7 +22,7 @@ __all__ = ["EXCEL_SUFFIXES", "OLD", "PACKED", "open_sheet"]
 
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 PACKED, OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-"""How workbooks begin; and those of old versions, and with a password."""
+"""First bytes of workbooks, and of those of old versions or with a password."""
 PLACE = re.compile(rb"[\s]r=[\"']([A-Z]{0,9})([0-9]{1,9})[\"']")
 IN_MEMORY, CHUNK = 2**20, 2**20
 

@@ -31,6 +31,7 @@ from grnf.io.files.tables import (
     each_batch,
     each_graph,
     find_column,
+    rows_of_records,
     table_of,
 )
 from grnf.io.files.values import scalar_y
@@ -216,31 +217,24 @@ def is_smi_header(line: bytes) -> bool:
 
 def _line_rows(file: File) -> Iterator[Rows]:
     """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
-    lines = file.lines_or_errors(LONGEST_LINE)
-    while some := list(islice(lines, BLOCK)):
-        places: list[int] = []
-        columns: dict[str, list[Any]] = {ID: [], TARGET: [], "smiles": []}
-        problems: dict[int, str] = {}
-        for number, line in some:
-            smiles = name = None
-            try:
-                if isinstance(line, GraphError):
-                    raise line
-                if not line.strip() or (number == 1 and is_smi_header(line)):
-                    continue
-                smiles, *rest = decoded(line).split(None, 1) or [""]
-                name = EXTENSION.sub("", rest[0], count=1).strip() if rest else None
-            except GraphError as error:
-                problems[len(places)] = str(error)
-            places.append(number)
-            for column, value in zip(columns.values(), (name or None, None, smiles), strict=True):
-                column.append(value)
-        yield Rows(f"{file}, line", places, columns, problems)
+    records = _line_records(file)
+    while some := list(islice(records, BLOCK)):
+        yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
 
 
-def _graph_of_smiles(smiles: Any) -> RawGraph:
-    """Return the graph of a SMILES string from a file."""
-    return raw_from_smiles(_checked_smiles(smiles))
+def _line_records(file: File) -> Iterator[tuple[int, list[str | None], str]]:
+    for number, line in file.lines_or_errors(LONGEST_LINE):
+        try:
+            if isinstance(line, GraphError):
+                raise line
+            if not line.strip() or (number == 1 and is_smi_header(line)):
+                continue
+            smiles, *rest = decoded(line).split(None, 1) or [""]
+        except GraphError as error:
+            yield number, [None] * 3, str(error)
+        else:
+            name = EXTENSION.sub("", rest[0]).strip() if rest else None
+            yield number, [name or None, None, smiles], ""
 
 
 def _checked_smiles(smiles: Any) -> str:
@@ -276,7 +270,7 @@ def in_smiles_order(graph: RawGraph) -> RawGraph:
 
 def changed_in_smiles(graph: RawGraph) -> list[str]:
     """Name what the molecule of a SMILES has otherwise than its graph, but for the order."""
-    ours, theirs = in_smiles_order(graph), _graph_of_smiles(smiles_from_raw(graph)[0])
+    ours, theirs = in_smiles_order(graph), raw_from_smiles(smiles_from_raw(graph)[0])
     changed = [
         name
         for name, values in ours.node_columns.items()
@@ -319,7 +313,7 @@ def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
 def _smiles(graph: RawGraph, index: int) -> str:
     try:
         smiles = smiles_from_raw(graph)[0]
-        if _graph_of_smiles(smiles).n_nodes != graph.n_nodes:
+        if raw_from_smiles(smiles).n_nodes != graph.n_nodes:
             raise GraphError("hydrogen atoms that are nodes would be read as part of their neighbors")
     except GraphError as error:
         raise error.located(index=index) from None

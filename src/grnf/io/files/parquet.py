@@ -1,4 +1,4 @@
-"""Parquet with one row per graph: our own files, and graph data sets in the form of Hugging Face."""
+"""Parquet with one row per graph: files of `write_graphs` and Hugging Face graph datasets."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
 ROWS_AT_ONCE, MOST_ROWS_AT_ONCE, BYTES_AT_ONCE = 256, 1024, 2**24
-"""Rows that are read at a time: more where they are small."""
+"""Rows that are read at a time: more if they are small."""
 
 BUFFER = 2**20
-"""Bytes that are read of a column at a time; without it, all that a row group has of it."""
+"""Bytes of a column that are read at a time instead of a whole row group."""
 
 GRAPHS_PER_GROUP = 10_000
 NUMBERS_PER_GROUP = 10**7
@@ -184,7 +184,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
 
 
 def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
-    """Yield record batches of some columns, of the rows that are wanted; damage is named."""
+    """Yield record batches of some columns and of the selected rows."""
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
         fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
@@ -212,7 +212,7 @@ def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[i
 
 
 def guest() -> Any:
-    """Return the module pyarrow.parquet, or say how to get it."""
+    """Return the module pyarrow.parquet, or raise an error that tells how to install it."""
     try:
         from pyarrow import parquet
     except ImportError:

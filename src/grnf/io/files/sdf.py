@@ -1,7 +1,7 @@
 """SD files as tables: a row for each molecule, its SMILES, its title as graph_id, and its data fields.
 
-So whatever is possible with a table of SMILES (targets, names, columns to keep) is possible here. A record
-ends with $$$$; fields that a molecule lacks are missing values. A MOL file is one record.
+Options of SMILES tables (targets, ids, columns to keep) work here too. A record ends with $$$$; fields that
+a molecule lacks are missing values. A MOL file is one record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["SDF_SUFFIXES", "sdf_columns", "sdf_records"]
 SDF_SUFFIXES = (".sdf", ".sd", ".mol")
 SMILES, NAME = "smiles", "graph_id"
 OWN = "field "
-"""Before the name of a field that is called smiles, beside the SMILES of the structure."""
+"""Prefix of a field called smiles, since that column is the SMILES of the structure."""
 
 END_OF_RECORD, END_OF_STRUCTURE = b"$$$$", "M  END"
 FIELD = re.compile(r"<([^<>]+)>")
@@ -57,7 +57,7 @@ def sdf_records(file: File, names: Sequence[str]) -> Iterator[tuple[str, list[An
 
 
 def _records(file: File) -> Iterator[_Record]:
-    """Cut a file into records; blank lines after the last are none."""
+    """Cut a file into records; blank lines after the last are ignored."""
     begin, size, lines, problem = 1, 0, list[bytes](), ""
     number = 0
     for number, line in file.lines_or_errors(LONGEST_LINE):

@@ -32,6 +32,7 @@ __all__ = [
     "find_column",
     "is_parquet",
     "named_smiles",
+    "rows_of_records",
     "table_of",
     "usual_column",
 ]
@@ -140,7 +141,7 @@ class Table:
         self.columns = [str(place + 1) for place in range(len(first))]
         if self.has_header:
             self.columns = [field.strip() for field in first]
-        self.head = self._rows(records[self.has_header :], self.columns)
+        self.head = rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
 
     def smiles_column(self, given: str | None = None) -> str:
         """Return the column of SMILES: the given one, or found by its name or by what it holds."""
@@ -182,31 +183,15 @@ class Table:
         if self.kind == "parquet":
             yield from self._parquet_blocks(names)
             return
+        unit, given = "record", names
+        records: Iterator[tuple[Any, list[Any], str]] = sdf_records(self.file, names)
         if self.kind == "text":
             self.check_names()
+            unit, given = "line", self.columns
             records = islice(self._text_records(), int(self.has_header), None)
-        else:
-            records = sdf_records(self.file, names)
         while some := list(islice(records, size)):
-            yield self._rows(some, names)
-
-    def _rows(self, records: Iterable[tuple[Any, list[Any], str]], names: list[str]) -> Rows:
-        """Put records (place, fields, problem) together; empty lines are left out."""
-        given = self.columns if self.kind == "text" else names
-        places, rows, problems = [], [], {}
-        for place, fields, problem in records:
-            if not fields and not problem:
-                continue
-            if len(fields) != len(given):
-                problem = problem or f"{len(fields)} fields for the {len(given)} columns of the header"
-                fields = [*fields[: len(given)], *[None] * (len(given) - len(fields))]
-            if problem:
-                problems[len(rows)] = problem
-            places.append(place)
-            rows.append(fields)
-        columns = dict(zip(given, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(given, ())
-        unit = "line" if self.kind == "text" else "record"
-        return Rows(f"{self.file}, {unit}", places, {name: columns[name] for name in names}, problems)
+            rows = rows_of_records(f"{self.file}, {unit}", some, given)
+            yield replace(rows, columns={name: rows.columns[name] for name in names})
 
     def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
         """Yield line, fields and problem of each row; the first line tells the delimiter."""
@@ -255,6 +240,23 @@ class Table:
                     raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
                 yield Rows(f"{self.file}, row", places, columns, {})
                 first += batch.num_rows
+
+
+def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
+    """Put records (place, fields, problem) together as columns; empty lines are left out."""
+    places, rows, problems = [], [], {}
+    for place, fields, problem in records:
+        if not fields and not problem:
+            continue
+        if len(fields) != len(names):
+            problem = problem or f"{len(fields)} fields for the {len(names)} columns of the header"
+            fields = [*fields[: len(names)], *[None] * (len(names) - len(fields))]
+        if problem:
+            problems[len(rows)] = problem
+        places.append(place)
+        rows.append(fields)
+    columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(names)
+    return Rows(title, places, dict(zip(names, columns, strict=True)), problems)
 
 
 def table_of(file: File) -> Table:

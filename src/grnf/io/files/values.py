@@ -1,4 +1,4 @@
-"""From the rows of nodes and edges of a text format to a graph with columns, and back."""
+"""Conversion of rows or columns of nodes and edges to graphs, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MOST_ABSENT = 16
-"""A vector comes back if at least one in so many of its parts is there; more would be made of nothing."""
+"""A vector is restored if at least one in so many of its parts is present."""
 
 
 def graph_of_rows(
@@ -48,7 +48,7 @@ def graph_of_rows(
     new_nodes : bool, default=False
         Whether edges may name nodes that are not listed.
     widths : mapping, optional
-        Widths of the "node" and "edge" columns that were split for want of vectors.
+        Widths of the "node" and "edge" vectors that were split into columns.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def graph_of_columns(
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
-            raise GraphError(f"node {name!r} stands twice; ids must differ")
+            raise GraphError(f"node {name!r} is listed twice; ids must differ")
         numbers[name] = len(numbers)
     pairs = []
     for row, (source, target) in enumerate(ends):
@@ -185,7 +185,7 @@ def plain_rows(
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Return column names and, for each node or edge, its values that are not missing, as plain Python.
 
-    Where a format has no vectors, column x of width 12 becomes the columns x_00 to x_11.
+    Without `vectors`, column x of width 12 becomes the columns x_00 to x_11.
     """
     flat: dict[str, list[Any]] = {}
     for name, values in columns.items():
@@ -281,7 +281,7 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
 
 
 def number(text: str) -> Any:
-    """Return the number that a text is, or the text; None where it is empty.
+    """Return the number that a text represents, or the text; None if it is empty.
 
     Examples
     --------
