@@ -52,6 +52,8 @@ __all__ = [
     "write_smiles_lines",
 ]
 
+FEWER = 128
+"""Molecules that are converted at a time if graphs are read one by one."""
 EXTENSION = re.compile(r"\A\|[^|]*\|")
 """Coordinates, labels and the like of CXSMILES, after the SMILES."""
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
@@ -83,7 +85,7 @@ def read_smiles(
         More columns that are to go with the molecules, as graph columns of the same names.
     on_error : {"raise", "yield"}
     """
-    return each_graph(_molecules(_table_rows(file, column, y, graph_id, keep)), on_error)
+    return each_graph(_molecules(_table_rows(file, column, y, graph_id, keep, FEWER)), on_error)
 
 
 def read_smiles_blocks(
@@ -104,19 +106,19 @@ def read_smiles_blocks(
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    return each_batch(_molecules(_table_rows(file, column, y, graph_id, keep), n_jobs), on_error)
+    return each_batch(_molecules(_table_rows(file, column, y, graph_id, keep, BLOCK), n_jobs), on_error)
 
 
 def read_smiles_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
-    return each_graph(_molecules(_line_rows(file)), on_error)
+    return each_graph(_molecules(_line_rows(file, FEWER)), on_error)
 
 
 def read_smiles_line_blocks(
     file: File, *, on_error: OnError = "raise", n_jobs: int | None = None
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
-    return each_batch(_molecules(_line_rows(file), n_jobs), on_error)
+    return each_batch(_molecules(_line_rows(file, BLOCK), n_jobs), on_error)
 
 
 def _molecules(blocks: Iterator[Rows], n_jobs: int | None = None) -> Iterator[tuple[Rows, RawBatch]]:
@@ -157,6 +159,7 @@ def _table_rows(
     y: str | Sequence[str] | None,
     graph_id: str | None,
     keep: Sequence[str],
+    size: int,
 ) -> Iterator[Rows]:
     """Yield the rows of a table with ids, targets and "smiles" as columns, and those to keep."""
     if isinstance(keep, str) or "smiles" in keep:
@@ -173,7 +176,7 @@ def _table_rows(
         smiles, id_column = table.smiles_column(column), table.id_column(graph_id)
         id_column = None if id_column == smiles else id_column
         several = y is not None and not isinstance(y, str)
-        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep]):
+        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep], size):
             given, nothing = rows.columns, [None] * len(rows)
             values = [list(map(cell, given[name])) for name in targets]
             columns: dict[str, list[Any]] = {
@@ -215,10 +218,10 @@ def is_smi_header(line: bytes) -> bool:
     return bool(words) and words[0].strip("#").lower() in SMILES_NAMES
 
 
-def _line_rows(file: File) -> Iterator[Rows]:
+def _line_rows(file: File, size: int) -> Iterator[Rows]:
     """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
     records = _line_records(file)
-    while some := list(islice(records, BLOCK)):
+    while some := list(islice(records, size)):
         yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
 
 

@@ -32,6 +32,9 @@ FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_tex
 ROWS_AT_ONCE, MOST_ROWS_AT_ONCE, BYTES_AT_ONCE = 256, 1024, 2**24
 """Rows that are read at a time: more if they are small."""
 
+FEWER = 32
+"""Rows that are converted at a time if graphs are read one by one."""
+
 BUFFER = 2**20
 """Bytes of a column that are read at a time instead of a whole row group."""
 
@@ -43,7 +46,9 @@ NUMBERS_PER_GROUP = 10**7
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
-        yield from _together(batch) or _one_by_one(batch, str(source), first, on_error)
+        for start in range(0, batch.num_rows, FEWER):
+            some = batch.slice(start, FEWER)
+            yield from _together(some) or _one_by_one(some, str(source), first + start, on_error)
 
 
 def read_parquet_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:

@@ -90,7 +90,7 @@ def graph_of_columns(
     numbers: dict[Hashable, int] = {}
     for name in names:
         if name in numbers:
-            raise GraphError(f"node {name!r} is listed twice; ids must differ")
+            raise GraphError(f"node {name!r} stands twice; ids must differ")
         numbers[name] = len(numbers)
     pairs = []
     for row, (source, target) in enumerate(ends):
