@@ -176,13 +176,7 @@ def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
 
 
 def molecule_of_raw(graph: RawGraph) -> Any:
-    """Return the RDKit molecule of a graph whose columns make one, atoms in the order of its nodes.
-
-    Examples
-    --------
-    >>> molecule_of_raw(raw_from_smiles("OC=O")).GetNumAtoms()
-    3
-    """
+    """Return the RDKit molecule of a graph whose columns make one, atoms in the order of its nodes."""
     if not graph.n_nodes:
         raise GraphError("not a molecule: it has no atoms")
     if "symbol" not in graph.node_columns:

@@ -52,7 +52,7 @@ ONLY = ""
 
 
 def node_table(path: Path) -> Path:
-    """Return where the node table of a table of edges stands, if there is one.
+    """Return the path of the node table of a table of edges.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def node_table(path: Path) -> Path:
 
 
 def is_node_table(path: Path) -> bool:
-    """Whether this is the node table of a table of edges beside it."""
+    """Whether this is the node table of a table of edges in the same folder."""
     before, dot, after = path.name.rpartition(".nodes.")
     return bool(dot) and bool(before) and path.with_name(f"{before}.{after}").is_file()
 
@@ -167,11 +167,11 @@ def read_edge_table(
     file : File
     nodes : path, optional
         A table of nodes: the id of the graph, of the node, and attributes. By default the file NAME.nodes.csv
-        beside NAME.csv, if there is one (or .tsv, .parquet, as the table of edges is).
+        next to NAME.csv if it exists (.tsv or .parquet like the table of edges).
     directed : bool, default=False
-        Whether edges have a direction, where no column "directed" says so.
+        Whether edges have a direction, if there is no column "directed".
     graph_id, source_column, target_column, node_column : str, optional
-        Names of columns, where they are not the usual ones.
+        Names of columns that do not have usual names.
     on_error : {"raise", "yield"}
     """
     graph_role = (graph_id, GRAPH_NAMES)
@@ -241,14 +241,7 @@ class _Graph(NamedTuple):
 
 
 class _RowStore:
-    """Rows in a temporary database on disk, which returns them by graph, in the order of first appearance.
-
-    Examples
-    --------
-    >>> with _RowStore() as store:
-    ...     [store.number(name) for name in ("a", "b", "a")]
-    [0, 1, 0]
-    """
+    """Rows in a temporary database on disk, which returns them by graph, in the order of first appearance."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect("", isolation_level=None)
@@ -307,15 +300,7 @@ ROWS_AT_ONCE = 2**16
 
 
 def changed_in_tables(graph: RawGraph) -> list[str]:
-    """Name the columns that come back as something else: texts that look like numbers, mixed values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> labels, symbols = np.array(["1", "2"], dtype=object), np.array(["C", "O"], dtype=object)
-    >>> changed_in_tables(RawGraph(2, np.empty((0, 2), dtype=int), {"label": labels, "symbol": symbols}))
-    ['label']
-    """
+    """Name the columns that come back as something else: texts that look like numbers, mixed values."""
     columns = [*graph.node_columns.items(), *graph.edge_columns.items()]
     return [
         name for name, values in columns if values.dtype == object and not all(map(_stays, values.tolist()))
@@ -434,7 +419,9 @@ def _write_parquet(file: IO[bytes], kinds: dict[str, set[type]], rows: Iterator[
     schema = pa.schema(list(types.items()))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while block := list(islice(rows, ROWS_AT_ONCE)):
-            arrays = {name: _arrow_values(block, name, kind, pa) for name, kind in types.items()}
+            arrays = {
+                name: [_arrow_value(row.get(name), kind, pa) for row in block] for name, kind in types.items()
+            }
             try:
                 writer.write_table(pa.table(arrays, schema=schema))
             except (pa.ArrowException, UnicodeEncodeError) as error:
@@ -449,10 +436,7 @@ def _arrow_type(pa: Any, kinds: set[type]) -> Any:
     return pa.float64() if kinds <= {int, float} and kinds else pa.string()
 
 
-def _arrow_values(block: list[dict[str, Any]], name: str, kind: Any, pa: Any) -> list[Any]:
-    values = [row.get(name) for row in block]
-    if kind == pa.float64():
-        return [None if value is None else float(value) for value in values]
-    if kind != pa.string():
-        return values
-    return [value if value is None or isinstance(value, str) else str(_plain(value)) for value in values]
+def _arrow_value(value: Any, kind: Any, pa: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if kind == pa.float64() else str(_plain(value)) if kind == pa.string() else value

@@ -89,13 +89,7 @@ def _check_places(member: Member) -> None:
 
 
 def _number_of(letters: bytes) -> int:
-    """Return the number of a column, from 1; 0 for no letters.
-
-    Examples
-    --------
-    >>> [_number_of(letters) for letters in (b"", b"A", b"Z", b"AA", b"XFD")]
-    [0, 1, 26, 27, 16384]
-    """
+    """Return the number of a column, from 1; 0 for no letters."""
     number = 0
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1

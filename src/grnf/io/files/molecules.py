@@ -256,15 +256,7 @@ def fits_smiles(name: str, values: Any) -> bool:  # noqa: ARG001
 
 
 def in_smiles_order(graph: RawGraph) -> RawGraph:
-    """Return a graph with its nodes in the order in which its SMILES has them.
-
-    Examples
-    --------
-    >>> columns = {"symbol": np.array(["O", "C", "C"], dtype=object)}
-    >>> bonds = {"type": np.array(["SINGLE", "SINGLE"], dtype=object)}
-    >>> in_smiles_order(RawGraph(3, np.array([[1, 0], [1, 2]]), columns, bonds)).edges.tolist()
-    [[1, 0], [1, 2]]
-    """
+    """Return a graph with its nodes in the order in which its SMILES has them."""
     order = np.array(smiles_from_raw(graph)[1], dtype=np.int64)
     place = np.argsort(order)
     columns = {name: np.asarray(values)[order] for name, values in graph.node_columns.items()}

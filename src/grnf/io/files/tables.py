@@ -318,13 +318,7 @@ def usual_column(names: Iterable[str], usual: Sequence[str]) -> str | None:
 def find_column(
     names: Collection[str], given: str | None, usual: Sequence[str], role: str, file: File | str
 ) -> str:
-    """Return the column that was asked for, or the first whose name is usual for this role.
-
-    Examples
-    --------
-    >>> find_column(["ID", "Smiles"], None, ["smiles"], "SMILES", "file.csv")
-    'Smiles'
-    """
+    """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
             raise GraphError(f"there is no column {given!r}; there are {list(names)[:20]}", where=str(file))

@@ -135,8 +135,13 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
         return np.array(values, dtype=np.bool_)
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
-    if kinds & {list, tuple}:
-        values = [_nan_for_none(value) for value in values]
+    if kinds & {list, tuple}:  # vectors may have gaps
+        values = [
+            [math.nan if entry is None else entry for entry in value]
+            if type(value) in (list, tuple)
+            else value
+            for value in values
+        ]
     try:
         array = as_column(values)
     except OverflowError:
@@ -144,22 +149,10 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
     if array.dtype == object:
         _refuse_ragged(array.tolist(), title)
         array[:] = [_category(value) for value in array]
-    elif array.ndim == 2 and _all_whole(values):
-        return array.astype(np.int64)
+    elif array.ndim == 2 and None not in values:
+        whole = all(type(entry) is int and abs(entry) < 2**53 for row in values for entry in row)
+        return array.astype(np.int64) if whole else array
     return array
-
-
-def _all_whole(rows: Sequence[Any]) -> bool:
-    return None not in rows and all(
-        type(entry) is int and abs(entry) < 2**53 for row in rows for entry in row
-    )
-
-
-def _nan_for_none(value: Any) -> Any:
-    """Let vectors with gaps be vectors."""
-    if isinstance(value, (list, tuple)):
-        return [math.nan if entry is None else entry for entry in value]
-    return value
 
 
 def _refuse_ragged(values: list[Any], title: str) -> None:
@@ -211,13 +204,7 @@ def _part_names(name: str, width: int) -> list[str]:
 
 
 def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
-    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits.
-
-    Examples
-    --------
-    >>> vector_widths(RawGraph(3, np.array([[0, 1]]), {"x": np.zeros((3, 2)), "z": np.zeros(3)}))
-    {'node': {'x': 2}}
-    """
+    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits."""
     columns = {"node": graph.node_columns, "edge": graph.edge_columns}
     found = {
         item: {name: int(np.shape(values)[1]) for name, values in own.items() if np.ndim(values) == 2}
@@ -227,13 +214,7 @@ def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
 
 
 def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
-    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is.
-
-    Examples
-    --------
-    >>> part_widths({"x": np.zeros((3, 2)), "x_": np.zeros(3)})
-    {'x_0': 2, 'x_1': 2}
-    """
+    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is."""
     wide = {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
     return {part: width for name, width in wide.items() for part in _part_names(name, width)}
 
@@ -242,12 +223,6 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
     """Put the parts of vectors of these widths together again; absent parts are missing values.
 
     Parts that do not go together, of numbers and of texts, stay apart.
-
-    Examples
-    --------
-    >>> _with_vectors({"x_0": np.array([1, 2]), "y": np.array([5, 6]), "x_1": np.array([3, 4])}, {"x": 2})
-    {'x': array([[1, 3],
-           [2, 4]]), 'y': array([5, 6])}
     """
     found = dict(columns)
     for name, width in widths.items():
@@ -267,6 +242,10 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
     return found
 
 
+def _nan_for_none(value: Any) -> Any:
+    return math.nan if value is None else value
+
+
 def _none_for_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_none_for_nan(entry) for entry in value]
@@ -281,13 +260,7 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
 
 
 def number(text: str) -> Any:
-    """Return the number that a text represents, or the text; None if it is empty.
-
-    Examples
-    --------
-    >>> [number(text) for text in ("1", "-2.5e3", "C", "1_0", "")]
-    [1, -2500.0, 'C', '1_0', None]
-    """
+    """Return the number that a text represents, or the text; None if it is empty."""
     if not text:
         return None
     if text[-1] not in "0123456789.fnyFNY" or "_" in text:
