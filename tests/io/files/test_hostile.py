@@ -183,26 +183,26 @@ def test_entries_of_no_bytes(tmp_path):
         list(read_graphs(tmp_path / "a.npy"))
 
 
-def test_an_edge_list_of_a_gigabyte_with_one_bad_line_near_its_end(tmp_path):
-    """The error names the line, and only edges are held, not the gigabyte of text."""
+def test_a_large_edge_list_with_one_bad_line_near_its_end(tmp_path):
+    """The error names the line, and only edges are held, not 100 MB of text."""
     import tracemalloc
 
     path = tmp_path / "large.edgelist"
     block = b"".join(b"%04999d %04999d\n" % (i, i + 1) for i in range(100))
     with path.open("wb") as file:
-        for _ in range(1000):
+        for _ in range(100):
             file.write(block)
         file.write(b"1 2 3 4\n" + block)
-    assert path.stat().st_size > 10**9
+    assert path.stat().st_size > 10**8
     tracemalloc.start()
     try:
-        with pytest.raises(GraphError, match=r"large.edgelist, line 100001: .*got 4 fields"):
+        with pytest.raises(GraphError, match=r"large.edgelist, line 10001: .*got 4 fields"):
             list(read_graphs(path))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
         path.unlink()  # pytest keeps what tests leave behind
-    assert peak < 50_000_000
+    assert peak < 5_000_000
 
 
 def test_a_long_file_is_read_in_little_memory(tmp_path):

@@ -65,6 +65,7 @@ def test_smiles_by_what_a_column_holds(tmp_path, suffix):
     assert [graph.y for graph in read_graphs(path)] == [1, 0, 1, 0]
     assert [graph.y for graph in read_graphs(path, y=["Y", "state"])][:2] == [[1, "CO"], [0, "CN"]]
     assert next(read_graphs(path, column="state")).n_nodes == 2
+    assert [graph.y for graph in read_graphs(path, y=[])] == [[]] * 4
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +30,7 @@ from grnf.io.files.tables import (
     each_batch,
     each_graph,
     find_column,
+    in_chunks,
     rows_of_records,
     table_of,
 )
@@ -149,8 +149,8 @@ def molecules_of_values(values: Iterable[Any]) -> RawBatch:
     return replace(batch, bad={**batch.bad, **bad}) if bad else batch
 
 
-ID, TARGET = "graph id", "target"
-"""Columns of `Rows` of molecules next to "smiles" and those that are kept, whose names have no spaces."""
+ID, TARGET = "\0id", "\0target"
+"""Columns of `Rows` of molecules in addition to "smiles" and those that are kept."""
 
 
 def _table_rows(
@@ -181,7 +181,7 @@ def _table_rows(
             values = [list(map(cell, given[name])) for name in targets]
             columns: dict[str, list[Any]] = {
                 ID: [_text(value) for value in given[id_column]] if id_column else nothing,
-                TARGET: [list(row) for row in zip(*values, strict=True)]
+                TARGET: [[column[row] for column in values] for row in range(len(rows))]
                 if several
                 else [*values, nothing][0],
                 "smiles": [_text(value) for value in given[smiles]],
@@ -220,8 +220,7 @@ def is_smi_header(line: bytes) -> bool:
 
 def _line_rows(file: File, size: int) -> Iterator[Rows]:
     """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
-    records = _line_records(file)
-    while some := list(islice(records, size)):
+    for some in in_chunks(_line_records(file), size):
         yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from grnf.errors import GraphError
 from grnf.io.files.excel import OLD, PACKED
@@ -30,6 +30,7 @@ __all__ = [
     "each_batch",
     "each_graph",
     "find_column",
+    "in_chunks",
     "is_parquet",
     "named_smiles",
     "rows_of_records",
@@ -37,6 +38,7 @@ __all__ = [
     "usual_column",
 ]
 
+T = TypeVar("T")
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
 ID_NAMES = ("graph_id", "id", "cid", "mol_id", "molecule_id", "compound_id", "compound_cid", "chembl_id")
 ENDS = ("source", "target", "src", "dst", "from", "to")
@@ -189,7 +191,7 @@ class Table:
             self.check_names()
             unit, given = "line", self.columns
             records = islice(self._text_records(), int(self.has_header), None)
-        while some := list(islice(records, size)):
+        for some in in_chunks(records, size):
             rows = rows_of_records(f"{self.file}, {unit}", some, given)
             yield replace(rows, columns={name: rows.columns[name] for name in names})
 
@@ -240,6 +242,23 @@ class Table:
                     raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
                 yield Rows(f"{self.file}, row", places, columns, {})
                 first += batch.num_rows
+
+
+def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield records some at a time; if reading breaks off, first those before."""
+    chunk: list[T] = []
+    try:
+        for record in records:
+            chunk.append(record)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except GraphError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
+        yield chunk
 
 
 def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
