@@ -287,7 +287,7 @@ class _RowStore:
             sides: dict[int, Rows] = {}
             for _, side, title, content in runs:
                 places, columns, problems = json.loads(content)
-                rows = sides.setdefault(side, Rows(title, [], {key: [] for key in columns}, {}))
+                rows: Any = sides.setdefault(side, Rows(title, [], {key: [] for key in columns}, {}))
                 rows.problems.update((len(rows) + row, problem) for row, problem in problems)
                 rows.places.extend(places)
                 for key, values in columns.items():
@@ -385,7 +385,7 @@ def _check_names(names: list[str], reserved: Sequence[str]) -> None:
 
 
 def write_rows(path: Path, kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    """Write a table, as its suffix says; `kinds` has the types of values in each column."""
+    """Write CSV, TSV or Parquet by the suffix; `kinds` has the types of values in each column."""
     with open_sink(path) as file:
         if is_parquet(File(path)):
             _write_parquet(file, kinds, rows)

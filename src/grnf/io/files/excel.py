@@ -63,7 +63,7 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
         return sheet.to_python(skip_empty_area=False)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # a panic of Rust is not an Exception
         raise GraphError(f"damaged workbook: {error}", where=name) from None
 
 

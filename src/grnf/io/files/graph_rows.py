@@ -246,7 +246,7 @@ class Texts(NamedTuple):
         """Return the columns of one row."""
         entries = [entry for column in columns for entry in column]
         present = dict.fromkeys(entry for entry in entries if entry is not None)
-        known = {text: code for code, text in enumerate(present)}
+        known: dict[Any, int] = {text: code for code, text in enumerate(present)}
         return cls(np.array([known.get(entry, -1) for entry in entries], np.int64), list(known))
 
 

@@ -1,6 +1,6 @@
 """Molecules as SMILES: a column of a table, or the first word of lines in a .smi file; SD files are tables.
 
-Only graphs that say which elements and bonds they are made of can be written.
+Only graphs with columns of elements and bonds can be written.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 
 def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
-    """Write a table with the columns smiles, graph_id and y, the latter two where a graph has any."""
+    """Write a table with the columns smiles and, if a graph has them, graph_id and y."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
         table = PendingRows(file, ("smiles",))
         for index, graph in enumerate(graphs):

@@ -62,7 +62,7 @@ class Range:
 def ranges_of(path: Path | File, size: int, format: str | None = None, **options: Any) -> list[Range]:
     r"""Cut a file into ranges of `size` graphs, the last of fewer, as far as its format can be cut.
 
-    `options` are those of `read_graphs`; such that say how a text is read count here.
+    `options` are those of `read_graphs`.
 
     Examples
     --------

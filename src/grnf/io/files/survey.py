@@ -157,7 +157,7 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
 
 
 def missing_or_value(value: Any, among_numbers: bool) -> Any:
-    """Return the value of a cell, None where there is none; `among_numbers` words such as NA are none."""
+    """Return the value of a cell, None if it is missing; `among_numbers` words such as NA are missing."""
     if value is None or value != value:
         return None
     return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value
