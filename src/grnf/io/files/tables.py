@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -75,7 +75,7 @@ class Rows:
 
     title: str
     places: Sequence[Any]
-    columns: dict[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]]
     problems: dict[int, str]
 
     def where(self, row: int) -> str:
@@ -263,7 +263,9 @@ def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
     """Put records (place, fields, problem) together as columns; empty lines are left out."""
-    places, rows, problems = [], [], {}
+    places: list[Any] = []
+    rows: list[list[Any]] = []
+    problems: dict[int, str] = {}
     for place, fields, problem in records:
         if not fields and not problem:
             continue
