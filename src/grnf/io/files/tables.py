@@ -185,9 +185,10 @@ class Table:
         if self.kind == "parquet":
             yield from self._parquet_blocks(names)
             return
-        unit, given = "record", names
-        records: Iterator[tuple[Any, list[Any], str]] = sdf_records(self.file, names)
-        if self.kind == "text":
+        records: Iterator[tuple[Any, list[Any], str]]
+        if self.kind == "sdf":
+            unit, given, records = "record", names, sdf_records(self.file, names)
+        else:
             self.check_names()
             unit, given = "line", self.columns
             records = islice(self._text_records(), int(self.has_header), None)
