@@ -83,10 +83,10 @@ def morgan_shard(job) -> tuple[float, float, int]:
         [("graph_id", pa.string()), ("smiles", pa.string()), ("fingerprint", pa.binary(BITS // 8))]
     )
     (wanted,) = shard.ranges
-    rows = table_of(RangeFile(wanted)).rows()
+    blocks = table_of(RangeFile(wanted)).blocks(["smiles"])
     with atomic_write(target, "wb") as file, parquet.ParquetWriter(file, schema) as writer:
         place = wanted.first
-        while some := [row.values["smiles"] for _, row in zip(range(BLOCK), rows, strict=False)]:
+        for some in (rows.columns["smiles"] for rows in blocks):
             bits = [
                 DataStructs.BitVectToBinaryText(made.GetFingerprint(Chem.MolFromSmiles(text)))
                 for text in some

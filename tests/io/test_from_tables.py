@@ -83,7 +83,7 @@ def test_a_dataframe_of_one_graph(frame):
     assert GRNF(4, random_state=0).fit_transform([edges, edges[:1]]).shape == (2, 4)
     with pytest.raises(GraphError, match=r"X\[0\]: edges, row 0: the graph has no node 'a' in the table"):
         list(iter_raw([(edges, frame({"node": ["b"]}))]))
-    with pytest.raises(GraphError, match=r"X\[0\]: nodes, row 1: node 'b' stands there twice"):
+    with pytest.raises(GraphError, match=r"X\[0\]: nodes, row 1: node 'b' is listed twice"):
         list(iter_raw([(edges, frame({"node": ["b", "b"]}))]))
     with pytest.raises(GraphError, match=r"of one graph go into a list: \[edges\]"):
         list(iter_raw(edges))
@@ -97,7 +97,7 @@ def test_bad_tables(frame):
         graphs_from_tables(good, source="src")
     with pytest.raises(GraphError, match="nodes must be a dataframe; got list"):
         graphs_from_tables(good, [1])
-    with pytest.raises(GraphError, match="nodes, row 1: node 0 of graph 1 stands there twice"):
+    with pytest.raises(GraphError, match="nodes, row 1: node 0 of graph 1 is listed twice"):
         graphs_from_tables(good, frame({"graph_id": [1, 1], "node": [0, 0]}))
     with pytest.raises(GraphError, match=r"edges, row 0: 'source' is .*, which cannot be an id"):
         graphs_from_tables(frame({"graph_id": [1], "source": [[0]], "target": [1]}))

@@ -28,17 +28,17 @@ __all__ = [
     "raw_from_mol", "raw_from_smiles", "smiles_from_raw", "smiles_of_mol_block",
 ]  # fmt: skip
 
-FEW = 8
-"""Below this number of molecules RDKit's calls are faster than decoding."""
+LEAST_DECODED = 8
+"""Molecules below which RDKit's calls are faster than decoding."""
 HEAD = 20
-"""Bytes that say which version of the format it is."""
+"""Bytes that tell the version of the format."""
 MOST_ATOMS = 255
 """Atoms up to which their numbers take one byte."""
 BONDS, RINGS = 0x0B, 0x42
-"""What begins the list of bonds, and that of rings."""
+"""Bytes before the list of bonds and that of rings."""
 SP3, SINGLE = 4, 1
 """Hybridization and type of bond that are not written."""
-ODD = (
+UNUSUAL = (
     "C", "[NH4+].[O-]C=O", "C[C@H](N)O", "[13CH4]", "[CH3]", "F/C=C/F", "F/C=C\\F", "c1ccc2ccccc2c1", "C#N",
     "[Fe]<-[NH3]", "[H][H]", "[2H]C", "C[N+](C)(C)C", "[nH]1cccc1", "O=S(=O)(O)O", "C1CC1C2CC2",
     "[Na+].[Cl-]", "FS(F)(F)(F)(F)F", "[O]", "B12C3C4C1C5C2C3C45", "CC(=O)Oc1ccccc1C(=O)O", "[Cu+2]",
@@ -57,7 +57,7 @@ def batch_from_smiles(smiles: Sequence[str]) -> RawBatch:
     """
     bad: dict[int, str] = {}
     with quiet_rdkit(smiles[0] if smiles else "") as chem:
-        mols: list[Any] = [chem.MolFromSmiles(text) if text.strip() else None for text in smiles]
+        mols = [_parsed(chem, text) if text.strip() else None for text in smiles]
         for place, text in enumerate(smiles):
             if mols[place] is None:
                 try:
@@ -75,7 +75,7 @@ def batch_from_molecules(mols: Sequence[Any]) -> RawBatch:
     degree and hybridization; bonds have type, conjugated and ring. Stereochemistry is not used.
     """
     small = [place for place, mol in enumerate(mols) if mol.GetNumAtoms() <= MOST_ATOMS]
-    decoded, batch = _decoded(mols, small if len(small) >= FEW and _can_decode() else [])
+    decoded, batch = _decoded(mols, small if len(small) >= LEAST_DECODED and _can_decode() else [])
     others = sorted(set(range(len(mols))).difference(decoded))
     if not others:
         return batch
@@ -114,38 +114,43 @@ def raw_from_smiles(smiles: str) -> RawGraph:
 
 
 def molecule_of_smiles(smiles: str) -> Any:
-    """Read a SMILES string with RDKit, or say why it is none."""
+    """Read a SMILES string with RDKit, or raise a `GraphError` with the reason."""
     with quiet_rdkit(smiles) as chem:
         if not smiles.strip():
             raise GraphError("an empty string is not a molecule")
-        mol = chem.MolFromSmiles(smiles)
+        mol = _parsed(chem, smiles)
         if mol is None:
             raise GraphError(f"{_shown(smiles)} is not a valid SMILES string: {_problem(chem, smiles)}")
     return mol
 
 
-def smiles_of_mol_block(block: str) -> str:
-    """Return the SMILES of the structure in a MOL or SD file, V2000 or V3000, or say why it is none."""
+def _parsed(chem: Any, smiles: str) -> Any:
     try:
-        from rdkit import Chem, rdBase
-    except ImportError:
-        raise ImportError("SD files need RDKit: pip install 'grnf[chem]'") from None
-    with rdBase.BlockLogs(), _valid_molecule():
-        mol = Chem.MolFromMolBlock(block, sanitize=False)
+        return chem.MolFromSmiles(smiles)
+    except (RuntimeError, ValueError):  # thrown by the C++ code of RDKit
+        return None
+
+
+def smiles_of_mol_block(block: str) -> str:
+    """Return the SMILES of the structure in a MOL or SD file, V2000 or V3000."""
+    with quiet_rdkit() as chem, _valid_molecule():
+        mol = chem.MolFromMolBlock(block, sanitize=False)
         if mol is None:
             raise GraphError("the structure cannot be read")
         if not mol.GetNumAtoms():
             raise GraphError("the structure has no atoms")
-        Chem.SanitizeMol(mol)
-        return str(Chem.MolToSmiles(Chem.RemoveHs(mol)))
+        chem.SanitizeMol(mol)
+        return str(chem.MolToSmiles(chem.RemoveHs(mol)))
 
 
 @contextmanager
-def quiet_rdkit(smiles: str) -> Iterator[Any]:
-    """Give the module rdkit.Chem, which writes nothing meanwhile; `smiles` is what it is wanted for."""
+def quiet_rdkit(smiles: str | None = None) -> Iterator[Any]:
+    """Give the module rdkit.Chem, which logs nothing meanwhile; `smiles` is for the error without it."""
     try:
         from rdkit import Chem, rdBase
     except ImportError:
+        if smiles is None:
+            raise ImportError("molecules need RDKit: pip install 'grnf[chem]'") from None
         raise GraphError(
             f"the string {_shown(smiles)} is read as SMILES, which needs RDKit: pip install 'grnf[chem]'"
         ) from None
@@ -156,8 +161,8 @@ def quiet_rdkit(smiles: str) -> Iterator[Any]:
 def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
     """Return the SMILES of a graph whose columns make a molecule, and the order in which it has the nodes.
 
-    Wanted are the columns symbol of nodes and type of edges, as `raw_from_mol` has them; charge and hydrogens
-    count where they are there. Without hydrogens the usual valences decide.
+    The graph must have the columns symbol of nodes and type of edges of `raw_from_mol`; charge and hydrogens
+    are optional. Without hydrogens the usual valences decide.
 
     Examples
     --------
@@ -165,40 +170,32 @@ def smiles_from_raw(graph: RawGraph) -> tuple[str, list[int]]:
     ('OC=O', [0, 1, 2])
     """
     mol = molecule_of_raw(graph)
-    with quiet_rdkit("") as chem, _valid_molecule():
+    with quiet_rdkit() as chem, _valid_molecule():
         smiles = chem.MolToSmiles(mol, canonical=False)
     return smiles, list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
 
 
 def molecule_of_raw(graph: RawGraph) -> Any:
-    """Return the RDKit molecule of a graph whose columns make one, atoms in the order of its nodes.
-
-    Examples
-    --------
-    >>> molecule_of_raw(raw_from_smiles("OC=O")).GetNumAtoms()
-    3
-    """
-    try:
-        from rdkit import Chem, rdBase
-    except ImportError:
-        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'") from None
+    """Return the RDKit molecule of a graph whose columns make one, atoms in the order of its nodes."""
     if not graph.n_nodes:
-        raise GraphError("no molecule: it has no atoms")
+        raise GraphError("not a molecule: it has no atoms")
     if "symbol" not in graph.node_columns:
-        raise GraphError("no molecule: a node column 'symbol' with the elements is missing")
+        raise GraphError("not a molecule: a node column 'symbol' with the elements is missing")
     if len(graph.edges) and "type" not in graph.edge_columns:
-        raise GraphError("no molecule: an edge column 'type' with SINGLE, DOUBLE, AROMATIC, ... is missing")
-    with rdBase.BlockLogs(), _valid_molecule():
-        mol = Chem.RWMol()
-        _add_atoms(Chem, mol, graph)
-        _add_bonds(Chem, mol, graph)
-        Chem.SanitizeMol(mol)
+        raise GraphError(
+            "not a molecule: an edge column 'type' with SINGLE, DOUBLE, AROMATIC, ... is missing"
+        )
+    with quiet_rdkit() as chem, _valid_molecule():
+        mol = chem.RWMol()
+        _add_atoms(chem, mol, graph)
+        _add_bonds(chem, mol, graph)
+        chem.SanitizeMol(mol)
     return mol
 
 
 @contextmanager
 def _valid_molecule() -> Iterator[None]:
-    """Say why RDKit finds that something is no molecule."""
+    """Raise a `GraphError` with the reason of RDKit."""
     try:
         yield
     except (RuntimeError, ValueError, TypeError, OverflowError) as error:
@@ -210,11 +207,13 @@ def _add_atoms(chem: Any, mol: Any, graph: RawGraph) -> None:
     columns = {name: np.asarray(values).tolist() for name, values in graph.node_columns.items()}
     for node, symbol in enumerate(columns["symbol"]):
         if not isinstance(symbol, str):
-            raise GraphError(f"no molecule: the symbol of node {node} is {symbol!r}")
+            raise GraphError(f"not a molecule: the symbol of node {node} is {symbol!r}")
         try:
             atom = chem.Atom(symbol)
         except RuntimeError:
-            raise GraphError(f"no molecule: node {node} has the symbol {symbol!r:.40}, no element") from None
+            raise GraphError(
+                f"not a molecule: node {node} has the symbol {symbol!r:.40}, not an element"
+            ) from None
         if "charge" in columns:
             atom.SetFormalCharge(_whole(columns["charge"][node], "charge", node))
         if "hydrogens" in columns:
@@ -227,9 +226,7 @@ def _add_bonds(chem: Any, mol: Any, graph: RawGraph) -> None:
     types = np.asarray(graph.edge_columns.get("type", [])).tolist()
     for row, (ends, kind) in enumerate(zip(graph.edges.tolist(), types, strict=True)):
         if kind not in chem.BondType.names:
-            raise GraphError(
-                f"no molecule: edge {row} has the type {kind!r:.40}; wanted is SINGLE, DOUBLE, ..."
-            )
+            raise GraphError(f"not a molecule: edge {row} has the type {kind!r:.40}, not SINGLE, DOUBLE, ...")
         mol.AddBond(*ends, chem.BondType.names[kind])
         if kind == "AROMATIC":
             mol.GetBondBetweenAtoms(*ends).SetIsAromatic(True)
@@ -239,13 +236,16 @@ def _add_bonds(chem: Any, mol: Any, graph: RawGraph) -> None:
 
 def _whole(value: Any, name: str, node: int) -> int:
     if not isinstance(value, (int, float)) or value != value or int(value) != value:
-        raise GraphError(f"no molecule: {name} of node {node} is {value!r}, no whole number")
+        raise GraphError(f"not a molecule: {name} of node {node} is {value!r}, not a whole number")
     return int(value)
 
 
 def _problem(chem: Any, smiles: str) -> str:
-    """Say why RDKit refuses a string."""
-    mol = chem.MolFromSmiles(smiles, sanitize=False)
+    """Return why RDKit refuses a string."""
+    try:
+        mol = chem.MolFromSmiles(smiles, sanitize=False)
+    except (RuntimeError, ValueError) as error:
+        return f"RDKit fails: {error}"
     if mol is None:
         return "its syntax is wrong"
     problems = chem.DetectChemistryProblems(mol)
@@ -260,7 +260,7 @@ def _shown(smiles: str) -> str:
 def _can_decode() -> bool:
     """Whether decoding agrees with the calls of the installed version of RDKit."""
     try:
-        mols = [molecule_of_smiles(text) for text in ODD]
+        mols = [molecule_of_smiles(text) for text in UNUSUAL]
         decoded, batch = _decoded(mols, list(range(len(mols))))
     except (GraphError, ValueError, IndexError, RuntimeError, OverflowError):
         return False
@@ -357,7 +357,7 @@ class _Walk:
             at = at + 6
             has = (more >> 1) & 1
             table[2, row] = has * ((data[at] ^ 0x80) - 0x80)  # a signed byte
-            at = at + has + ((more >> 2) & 1)  # the sense of a centre is not used
+            at = at + has + ((more >> 2) & 1)  # chirality is not used
             has = (more >> 3) & 1
             table[4, row] = np.where(has, data[at], SP3)
             at = at + has
@@ -387,7 +387,7 @@ class _Walk:
         return _Bonds(offsets(self.n_bonds), ends, table[0], table[1], np.zeros(0))
 
     def _in_ring(self, ptr: IntArray, bonds: _Bonds) -> FloatArray:
-        """Return 1 for bonds whose ends are neighbours in one of the rings, which are lists of atoms."""
+        """Return 1 for bonds whose ends are neighbors in one of the rings, which are lists of atoms."""
         self.good &= self.data[self.cursor] == RINGS
         counts = np.where(self.good, self._four_bytes(self.cursor + 1), 0)
         self.cursor += 5

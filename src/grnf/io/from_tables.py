@@ -143,7 +143,7 @@ def _number_nodes(table: _Table, graphs: dict[Hashable, int], numbers: list[dict
             numbers.append({})
         if node in numbers[index]:
             whose = "" if key is None else f" of graph {key!r}"
-            raise GraphError(f"nodes, row {row}: node {node!r}{whose} stands there twice")
+            raise GraphError(f"nodes, row {row}: node {node!r}{whose} is listed twice")
         numbers[index][node] = len(numbers[index])
     return owner
 

@@ -13,9 +13,8 @@ from grnf._utils.rules import OneOf, checked
 from grnf.collection import ON_ERROR, warn_skipped
 from grnf.errors import GraphError
 from grnf.estimators import GRNF, fit_stream
-from grnf.io.files.molecules import block_of_texts
-from grnf.io.files.parquet import FIELDS, block_of_rows
-from grnf.io.files.row_blocks import Layouts
+from grnf.io.files.molecules import molecules_of_values
+from grnf.io.files.parquet import FIELDS, graphs_of_rows
 from grnf.io.files.tables import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawBatch
@@ -157,9 +156,9 @@ class BlockEmbedder:
         """Return vectors of some rows, which rows they are of, and what is wrong with bad ones."""
         graphs: RawBatch | list[Any]
         if smiles is not None:
-            graphs = block_of_texts(some.column(smiles).to_pylist())
+            graphs = molecules_of_values(some.column(smiles).to_pylist())
         else:
-            graphs = block_of_rows(some, Layouts(), "the block", start, "yield")
+            graphs = graphs_of_rows(some, "the block", start, "yield")
         policy = "nan" if self.on_error == "raise" else self.on_error
         embedding = self.transformer.embed(graphs, on_error=policy)
         if embedding.errors and self.on_error == "raise":

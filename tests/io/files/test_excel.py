@@ -26,10 +26,8 @@ BOOK = f"""<?xml version="1.0"?><workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><she
 <sheet name="notes" sheetId="2" r:id="rId9"/></sheets></workbook>"""
 RELATIONS = f"""<Relationships xmlns="{PACKAGE}/relationships">
 <Relationship Id="rId9" Type="{OFFICE}/worksheet" Target="worksheets/sheet2.xml"/>
-<Relationship Id="rId1" Type="{OFFICE}/worksheet" Target="{{}}"/>
+<Relationship Id="rId1" Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>
 <Relationship Id="rId3" Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml"/></Relationships>"""
-KEPT = 'xml:space="preserve"'
-SPOKEN = "<rPh><t>how it is said</t></rPh>"
 ABSENT = None
 
 
@@ -50,32 +48,24 @@ def cell(value, place, texts):
     return f'<c r="{place}" s="4"><v>{value!r}</v></c>'
 
 
-def sheet(rows, prefix="", places=True, first=1):
+def sheet(rows, first=1):
     texts, lines = [], []
     for number, row in enumerate(rows, first):
         names = [f"{chr(65 + column)}{number}" for column in range(len(row))]
         cells = "".join(cell(value, name, texts) for value, name in zip(row, names, strict=True))
-        lines.append(f'<row r="{number}">{cells}</row>' if places else f"<row>{cells}</row>")
+        lines.append(f'<row r="{number}">{cells}</row>')
     text = f'<worksheet xmlns="{MAIN}"><sheetData>{"".join(lines)}</sheetData></worksheet>'
-    if not places:
-        text = text.replace(' r="', ' x="')
-    if prefix:
-        text = text.replace("</", f"</{prefix}:").replace("<", f"<{prefix}:").replace(f"<{prefix}:/", "</")
-        text = text.replace(f"<{prefix}:worksheet", f'<{prefix}:worksheet xmlns:{prefix}="{MAIN}"', 1)
-    runs = "".join(
-        f"<si><r><t {KEPT}>{escape(t[:2])}</t></r><r><t {KEPT}>{escape(t[2:])}</t></r>{SPOKEN}</si>"
-        for t in texts
-    )
-    return text, f'<sst xmlns="{MAIN}">{runs}</sst>'
+    strings = "".join(f"<si><t>{escape(text)}</t></si>" for text in texts)
+    return text, f'<sst xmlns="{MAIN}">{strings}</sst>'
 
 
-def workbook(path, rows, target="worksheets/sheet1.xml", **how):
-    text, strings = sheet(rows, **how)
+def workbook(path, rows, first=1):
+    text, strings = sheet(rows, first)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", TYPES)
         archive.writestr("_rels/.rels", TOP)
         archive.writestr("xl/workbook.xml", BOOK)
-        archive.writestr("xl/_rels/workbook.xml.rels", RELATIONS.format(target))
+        archive.writestr("xl/_rels/workbook.xml.rels", RELATIONS)
         archive.writestr("xl/sharedStrings.xml", strings)
         archive.writestr("xl/worksheets/sheet1.xml", text)
         archive.writestr("xl/worksheets/sheet2.xml", sheet([["other"]])[0])
@@ -98,29 +88,11 @@ wrong,x&y<z>,3,,ümlaut
 """
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {},
-        {"prefix": "x"},
-        {"first": 4},
-        {"target": "/xl/worksheets/sheet1.xml"},
-    ],
-)
-def test_the_first_sheet_is_text(tmp_path, how):
-    path = workbook(tmp_path / "a.xlsx", ROWS, **how)
-    with File(path).open() as file:
-        data = file.read()
-        assert data.decode() == TEXT
-        for place in (0, 40, 7, len(data), 3):
-            assert (file.seek(place), file.read(5)) == (place, data[place : place + 5])
-        assert (file.seek(-4, 2), file.read()) == (len(data) - 4, data[-4:])
-
-
-def test_cells_without_places(tmp_path):
-    rows = [["a", "b"], ["c"], ["d", "e", "f"]]
-    with File(workbook(tmp_path / "a.xlsm", rows, places=False)).open() as file:
-        assert file.read() == b"a,b\nc,\nd,e,f\n"
+@pytest.mark.parametrize("first", [1, 4])
+@pytest.mark.parametrize("suffix", [".xlsx", ".xlsm"])
+def test_the_first_sheet_is_text(tmp_path, first, suffix):
+    with File(workbook(tmp_path / f"a{suffix}", ROWS, first)).open() as file:
+        assert file.read().decode() == TEXT
 
 
 def test_molecules(tmp_path):
@@ -233,7 +205,7 @@ def test_damage_of_any_kind_is_an_error_of_ours(tmp_path):
             wrong[place] = random.choice(np.frombuffer(b'<>/"=0129AZrcvts \xff', np.uint8))
         return bytes(wrong[: len(wrong) if random.random() < 0.9 else random.integers(len(wrong))])
 
-    for _ in range(300):
+    for _ in range(150):
         workbook(path, [["graph_id", "source", "target"], [0, 1, 2], ["a", "even", "odd"]])
         if random.random() < 0.3:
             path.write_bytes(damaged(path.read_bytes()))
@@ -243,4 +215,4 @@ def test_damage_of_any_kind_is_an_error_of_ours(tmp_path):
             seen[all(graph.n_nodes < 9 for graph in read_graphs(path, format="edge-table"))] += 1
         except GraphError:
             seen[False] += 1
-    assert min(seen.values()) > 30
+    assert min(seen.values()) > 15

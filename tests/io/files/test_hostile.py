@@ -183,8 +183,8 @@ def test_entries_of_no_bytes(tmp_path):
         list(read_graphs(tmp_path / "a.npy"))
 
 
-def test_a_long_edge_list_with_one_bad_line_near_its_end(tmp_path):
-    """The error names the line, and only edges are held, not the text."""
+def test_a_large_edge_list_with_one_bad_line_near_its_end(tmp_path):
+    """The error names the line, and only edges are held, not 100 MB of text."""
     import tracemalloc
 
     path = tmp_path / "large.edgelist"

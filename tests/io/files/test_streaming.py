@@ -1,5 +1,6 @@
 """Files longer than memory: what is held does not grow with the file, for every format of many graphs."""
 
+import contextlib
 import gzip
 import json
 import tracemalloc
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from grnf import GraphError
-from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, read_tu, write_graphs
+from grnf.io import FORMATS, BadGraph, RawGraph, read_blocks, read_graphs, read_tu, write_graphs
 from grnf.io.files import tu_files
+from grnf.io.files.file import File
 from optional import require
 from raw_graphs import assert_same
 
@@ -332,6 +334,24 @@ def test_faults_in_tu_datasets(tmp_path, monkeypatch, file, text, wanted, reason
         assert (bad.graph_id, bad.index) == ("2", 1)
         assert not any(graph.directed for graph in (found[0], found[2]))
         assert [found[0].y, found[2].y] == [1, 3]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.smi.gz"])
+def test_all_rows_before_a_cut_are_read(tmp_path, name):
+    require("rdkit")
+    path = tmp_path / name
+    numbers = np.random.default_rng(0).integers(10**9, size=3000).tolist()
+    text = "".join(f"CCO,{each}\n" for each in numbers)
+    text = f"smiles,n\n{text}" if name == "a.csv.gz" else text.replace(",", " ")
+    path.write_bytes(gzip.compress(text.encode())[:-5000])
+    number = 0
+    with contextlib.suppress(GraphError):
+        for number, _ in File(path).lines(1000):  # noqa: B007
+            pass
+    assert 128 < number < 3000
+    found = list(read_graphs(path, on_error="yield"))
+    assert kinds(found) == "g" * (number - (name == "a.csv.gz")) + "b"
+    assert kinds([graph for block in read_blocks(path, on_error="yield") for graph in block]) == kinds(found)
 
 
 def test_a_cut_off_parquet_or_gzip_gives_what_was_before(tmp_path):

@@ -65,6 +65,7 @@ def test_smiles_by_what_a_column_holds(tmp_path, suffix):
     assert [graph.y for graph in read_graphs(path)] == [1, 0, 1, 0]
     assert [graph.y for graph in read_graphs(path, y=["Y", "state"])][:2] == [[1, "CO"], [0, "CN"]]
     assert next(read_graphs(path, column="state")).n_nodes == 2
+    assert [graph.y for graph in read_graphs(path, y=[])] == [[]] * 4
 
 
 @pytest.mark.parametrize(
@@ -262,7 +263,7 @@ def test_hugging_face_rows(tmp_path):
         ({"node_feat": [["a"], ["b"], ["c"]]}, "must hold numbers|list of numbers"),
         ({"node_feat": [[1], [2, 3], [4]]}, "lists of one length"),
         ({"grnf_columns": "{"}, "grnf_columns does not describe"),
-        ({"grnf_columns": '{"edges": 10000000000000}'}, "edges are said to stand"),
+        ({"grnf_columns": '{"edges": 10000000000000}'}, "1 arcs for 10000000000000 edges"),
         (
             {"grnf_columns": '{"edges": 1, "node_numbers": [[0, "a", 10000000000, "f8"]]}'},
             "beyond the numbers|does not describe",
@@ -270,7 +271,7 @@ def test_hugging_face_rows(tmp_path):
     ],
 )
 def test_damage_in_rows(row, message):
-    from grnf.io.files.rows import graph_of_row
+    from grnf.io.files.graph_rows import graph_of_row
 
     with pytest.raises(GraphError, match=message):
         graph_of_row({"edge_index": [[0], [1]], "num_nodes": 3, **row})

@@ -1,7 +1,7 @@
-"""Edge lists: one graph a file, a line "source target" or "source target weight", blanks or a comma between.
+"""Edge lists: one graph per file, lines "source target" or "source target weight" with blanks or commas.
 
-Lines that start with # or % are comments. One of them means something, and is written so that edge lists come
-back as they went: "# grnf: 5 nodes, directed" (nodes are 0 .. 4, isolated ones included).
+Lines that start with # or % are comments. The comment "# grnf: 5 nodes, directed" (nodes are 0 .. 4, isolated
+ones included) makes written edge lists lossless.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
     ----------
     source : File
     directed : bool, optional
-        Whether edges have a direction; by default what the file says, undirected where it says nothing.
+        Whether edges have a direction; by default as the comment of the file tells, or undirected.
     """
     ends, weights = array("q"), array("d")
     numbers: dict[str, int] = {}
     number = numbers.setdefault
     n_nodes: int | None = None
-    says_directed = False
+    is_directed = False
     for line_number, line in source.lines(LONGEST_LINE):
         try:
             text = decoded(line)
@@ -47,7 +47,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
             if fields and fields[0][0] in "#%":
                 found = HEADER.match(text.strip())
                 if found:
-                    n_nodes, says_directed = int(found[1]), found[2] is not None
+                    n_nodes, is_directed = int(found[1]), found[2] is not None
                 continue
             if len(fields) == 2 and n_nodes is None and not weights:  # most lines of most files
                 ends.append(number(fields[0], len(numbers)))
@@ -70,7 +70,7 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
             len(numbers) if n_nodes is None else n_nodes,
             np.array(ends, dtype=np.int64).reshape(-1, 2),
             edge_columns={"weight": np.array(weights)} if weights else {},
-            directed=says_directed if directed is None else directed,
+            directed=is_directed if directed is None else directed,
         )
     except GraphError as error:
         raise error.located(where=str(source)) from None
@@ -84,7 +84,7 @@ def _fields(text: str) -> list[str]:
 def _index(name: str, n_nodes: int) -> int:
     number = int(name) if name.isdecimal() and len(name) < 19 else -1
     if not 0 <= number < n_nodes:
-        raise GraphError(f"no node {name[:40]!r}: the first line says that they are 0 .. {n_nodes - 1}")
+        raise GraphError(f"no node {name[:40]!r}: the first line has the nodes 0 .. {n_nodes - 1}")
     return number
 
 

@@ -1,11 +1,10 @@
-"""Long tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
+"""Tables of edges, CSV or Parquet: graph_id, source, target and attributes; a second table for nodes.
 
 Without a column of graphs the table is one graph. Ids of nodes may repeat from graph to graph. Isolated nodes
 and node attributes need the node table: a file NAME.nodes.csv next to NAME.csv, or another one. A column
-"directed" of the edges is their direction. A first pass over the ids tells whether the rows of each graph
-stand together, and both tables have the graphs in one order; rows that do not are sorted on disk, so that
-tables of any length and order can be read. When tables are written, rows wait in a temporary file, since the
-columns are known only once all graphs were seen.
+"directed" of the edges is their direction. Rows go through a temporary database, which gives those of a graph
+together, so that tables of any length and order can be read. When tables are written, rows wait in a
+temporary file, since the columns are known only after the last graph.
 """
 
 from __future__ import annotations
@@ -16,23 +15,24 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from io import TextIOWrapper
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, Self, cast
 
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, open_sink
 from grnf.io.files.parquet import guest
-from grnf.io.files.tables import Row, cell, find_column, is_parquet, table_of
-from grnf.io.files.values import check_names, graph_of_rows, plain_rows
+from grnf.io.files.tables import Rows, cell, find_column, is_parquet, table_of, usual_column
+from grnf.io.files.values import check_names, graph_of_columns, plain_rows
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = [
     "SOURCE_NAMES",
     "TARGET_NAMES",
-    "Waiting",
+    "PendingRows",
     "changed_in_tables",
     "is_node_table",
     "node_table",
@@ -51,7 +51,7 @@ ONLY = ""
 
 
 def node_table(path: Path) -> Path:
-    """Return where the node table of a table of edges stands, if there is one.
+    """Return the path of the node table of a table of edges.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def node_table(path: Path) -> Path:
 
 
 def is_node_table(path: Path) -> bool:
-    """Whether this is the node table of a table of edges beside it."""
+    """Whether this is the node table of a table of edges in the same folder."""
     before, dot, after = path.name.rpartition(".nodes.")
     return bool(dot) and bool(before) and path.with_name(f"{before}.{after}").is_file()
 
@@ -71,16 +71,8 @@ def is_node_table(path: Path) -> bool:
 TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
-class _Part(NamedTuple):
-    """The rows of one graph in one table."""
-
-    number: int
-    graph_id: str
-    rows: list[Row]
-
-
 class _Table:
-    """A table whose rows belong to graphs."""
+    """One of the two tables: the columns of its roles, and its rows by graph."""
 
     def __init__(
         self, file: File, roles: Mapping[str, tuple[str | None, Sequence[str]]], on_error: OnError
@@ -88,91 +80,68 @@ class _Table:
         self.table = table_of(file)
         self.table.check_names()
         self.on_error = on_error
-        self.ordered = True
         names = self.table.columns
-        self.columns = {
+        self.roles = {
             role: find_column(names, given, usual, role, file)
             for role, (given, usual) in roles.items()
-            if role != "graph" or given is not None or _usual(names, usual)
+            if role != "graph" or given is not None or usual_column(names, usual)
         }
         if DIRECTED in names and "source" in roles:
-            self.columns[DIRECTED] = DIRECTED
-
-    def survey(self, numbers: _GraphNumbers) -> None:
-        """Give numbers to the graphs, and see whether they stand in that order, each in one piece."""
-        last = -1
-        for graph_id, _ in groupby(self._rows(only_ids=True), key=lambda pair: pair[0]):
-            number = numbers.add(graph_id)
-            self.ordered &= number > last
-            last = number
-
-    def parts(self, numbers: _GraphNumbers) -> Iterator[_Part]:
-        """Yield the rows of each graph, graphs in the order of their numbers."""
-        if self.ordered:
-            for graph_id, group in groupby(self._rows(), key=lambda pair: pair[0]):
-                yield _Part(numbers.add(graph_id), graph_id, [row for _, row in group])
-            return
-        rows = ((numbers.add(graph_id), graph_id, row) for graph_id, row in self._rows())
-        for number, together in groupby(_sorted_rows(rows), key=lambda entry: entry[0]):
-            entries = list(together)
-            yield _Part(number, entries[0][1], [row for _, _, row in entries])
-
-    def _rows(self, *, only_ids: bool = False) -> Iterator[tuple[str, Row]]:
-        """Yield rows with the ids of their graphs.
-
-        A row without an id, which only on_error="yield" lets through, counts to the graph before it, or to
-        the first one.
-        """
-        current: str | None = None
-        waiting: Row | None = None
-        for row in self.table.rows([next(iter(self.columns.values()))] if only_ids else None):
-            graph_id = ONLY if self.is_one else _identifier(row.values.get(self.columns["graph"]))
-            if graph_id is None and not row.problem:
-                row = row._replace(problem=f"no id of a graph in column {self.columns['graph']!r}")
-            if row.problem and self.on_error == "raise":
-                raise GraphError(row.problem, where=row.where)
-            current = graph_id if graph_id is not None else current
-            if current is None:
-                waiting = waiting or row
-                continue
-            if waiting is not None:
-                yield current, waiting
-                waiting = None
-            yield current, row
-        if waiting is not None:
-            yield ONLY, waiting
+            self.roles[DIRECTED] = DIRECTED
 
     @property
     def is_one(self) -> bool:
-        """Whether the table is one graph, having no column of graphs."""
-        return "graph" not in self.columns
+        """Whether the table is one graph, since it has no column of graphs."""
+        return "graph" not in self.roles
 
-    def role(self, row: Row, role: str) -> str:
-        """Return the id of a node; texts are compared as they stand."""
-        if row.problem:
-            raise GraphError(row.problem, where=row.where)
-        name = _identifier(row.values[self.columns[role]])
-        if name is None:
-            raise GraphError(f"no node in column {self.columns[role]!r}", where=row.where)
-        return name
+    def runs(self) -> Iterator[tuple[str, Rows]]:
+        """Yield ids of graphs, each with rows that follow each other.
 
-    def direction(self, row: Row) -> bool | None:
-        """Return whether an edge is directed, where its row says so."""
-        value = cell(row.values[DIRECTED]) if DIRECTED in self.columns else None
-        if value is None:
-            return None
-        truth = str(value).lower()
-        if truth not in TRUTH:
-            raise GraphError(f"column 'directed' must be true or false, got {value!r:.40}", where=row.where)
-        return TRUTH[truth]
+        A row without an id belongs to the graph before it, or to the first one, and makes it a bad graph.
+        """
+        current: str | None = None
+        for rows in self.table.blocks():
+            ids: list[str | None] = [ONLY] * len(rows)
+            if not self.is_one:
+                ids = [_identifier(value) for value in rows.columns[self.roles["graph"]]]
+                current = current or next(filter(None, ids), ONLY)
+            for row, graph_id in enumerate(ids):
+                if graph_id is None:
+                    rows.problems.setdefault(row, f"no id of a graph in column {self.roles['graph']!r}")
+                    ids[row] = current
+                current = ids[row]
+            if rows.problems and self.on_error == "raise":
+                row = min(rows.problems)
+                raise GraphError(rows.problems[row], where=rows.where(row))
+            for name, run in groupby(range(len(rows)), key=ids.__getitem__):
+                own = list(run)
+                yield name or ONLY, rows.part(own[0], own[-1] + 1)
 
-    def attributes(self, row: Row) -> dict[str, Any]:
-        taken = set(self.columns.values())
-        return {name: cell(value) for name, value in row.values.items() if name not in taken}
+    def names(self, rows: Rows, role: str) -> list[str]:
+        """Return the ids of nodes in a column; texts are compared unchanged."""
+        names = [_identifier(value) for value in rows.columns[self.roles[role]]]
+        if None in names:
+            where = rows.where(names.index(None))
+            raise GraphError(f"no node in column {self.roles[role]!r}", where=where)
+        return cast("list[str]", names)
 
+    def direction(self, rows: Rows) -> bool | None:
+        """Return whether the edges are directed, if their rows tell."""
+        values = [cell(value) for value in rows.columns[DIRECTED]] if DIRECTED in self.roles else []
+        found = set()
+        for row, value in enumerate(values):
+            if value is not None and str(value).lower() not in TRUTH:
+                problem = f"column 'directed' must be true or false, got {value!r:.40}"
+                raise GraphError(problem, where=rows.where(row))
+            found.add(None if value is None else TRUTH[str(value).lower()])
+        if {True, False} <= found:
+            raise GraphError("directed and undirected edges in one graph; write the latter as two arcs")
+        return next((truth for truth in found if truth is not None), None)
 
-def _usual(names: Sequence[str], usual: Sequence[str]) -> bool:
-    return any(name.strip().lower() in usual for name in names)
+    def attributes(self, rows: Rows) -> dict[str, list[Any]]:
+        """Return the other columns."""
+        roles = set(self.roles.values())
+        return {name: list(map(cell, values)) for name, values in rows.columns.items() if name not in roles}
 
 
 def _identifier(value: Any) -> str | None:
@@ -197,11 +166,11 @@ def read_edge_table(
     file : File
     nodes : path, optional
         A table of nodes: the id of the graph, of the node, and attributes. By default the file NAME.nodes.csv
-        beside NAME.csv, if there is one (or .tsv, .parquet, as the table of edges is).
+        next to NAME.csv if it exists (.tsv or .parquet like the table of edges).
     directed : bool, default=False
-        Whether edges have a direction, where no column "directed" says so.
+        Whether edges have a direction, if there is no column "directed".
     graph_id, source_column, target_column, node_column : str, optional
-        Names of columns, where they are not the usual ones.
+        Names of columns that do not have usual names.
     on_error : {"raise", "yield"}
     """
     graph_role = (graph_id, GRAPH_NAMES)
@@ -213,138 +182,116 @@ def read_edge_table(
     if nodes is None and not file.is_pipe and node_table(file.path).is_file():
         nodes = node_table(file.path)
     with ExitStack() as stack:
-        numbers = _GraphNumbers()
-        stack.callback(numbers.close)
-        table: _Table | None = None
+        store = stack.enter_context(_RowStore())
+        tables: list[_Table | None] = [None, None]
         if nodes is not None:
-            opened = stack.enter_context(file.at(nodes, name=str(nodes), header=None).reopenable())
-            table = _Table(opened, {"graph": graph_role, "node": (node_column, NODE_NAMES)}, on_error)
-            table.survey(numbers)
-        n_listed = numbers.count
-        edges = _Table(stack.enter_context(file.reopenable()), edge_roles, on_error)
-        edges.survey(numbers)
-        if table is not None and table.is_one != edges.is_one:
+            node_file = stack.enter_context(file.at(nodes, name=str(nodes), header=None).reopenable())
+            tables[0] = _Table(node_file, {"graph": graph_role, "node": (node_column, NODE_NAMES)}, on_error)
+        edges = tables[1] = _Table(stack.enter_context(file.reopenable()), edge_roles, on_error)
+        node_rows = tables[0]
+        if node_rows is not None and node_rows.is_one != edges.is_one:
             problem = "of its tables of edges and of nodes, only one has a column of graphs"
             raise GraphError(problem, where=str(file))
+        for side, table in enumerate(tables):
+            for name, rows in table.runs() if table is not None else ():
+                store.add(name, side, rows)
 
-        def build(pair: tuple[_Part | None, _Part | None]) -> RawGraph:
-            node_part, edge_part = pair
-            listed: list[tuple[str, dict[str, Any]]] = []
-            if table is not None:
-                if node_part is None or node_part.number >= n_listed:
+        def build(graph: _Graph) -> RawGraph:
+            for rows in graph.sides.values():
+                for row, problem in sorted(rows.problems.items()):
+                    raise GraphError(problem, where=rows.where(row))
+            listed: list[str] | None = None
+            node_columns: dict[str, list[Any]] = {}
+            if node_rows is not None:
+                if 0 not in graph.sides:
                     raise GraphError("this graph is not in the table of nodes")
-                listed = [(table.role(row, "node"), table.attributes(row)) for row in node_part.rows]
-            rows = edge_part.rows if edge_part else []
-            ends = [
-                (edges.role(row, "source"), edges.role(row, "target"), edges.attributes(row)) for row in rows
-            ]
-            directions = {edges.direction(row) for row in rows} - {None}
-            if len(directions) == 2:
-                raise GraphError("directed and undirected edges in one graph; write the latter as two arcs")
-            return graph_of_rows(
-                listed,
-                ends,
-                directed=bool(directions.pop()) if directions else directed,
-                graph_id=_one(pair).graph_id or None,
-                new_nodes=table is None,
+                listed = node_rows.names(graph.sides[0], "node")
+                node_columns = node_rows.attributes(graph.sides[0])
+            rows = graph.sides.get(1) or Rows(str(file), [], {key: [] for key in edges.table.columns}, {})
+            towards = edges.direction(rows)
+            return graph_of_columns(
+                listed or [],
+                node_columns,
+                zip(edges.names(rows, "source"), edges.names(rows, "target"), strict=True),
+                edges.attributes(rows),
+                directed=directed if towards is None else towards,
+                graph_id=graph.graph_id or None,
+                new_nodes=listed is None,
             )
 
-        pairs = _joined(iter(()) if table is None else table.parts(numbers), edges.parts(numbers))
-        if edges.is_one:  # also where there is no row at all
-            pairs = iter([next(pairs, (None, None))])
-        yield from each_record(
-            ((_where(pair, file), _one(pair).graph_id or None, pair) for pair in pairs), build, on_error
-        )
+        graphs = store.graphs()
+        if edges.is_one:  # also if there is no row at all
+            graphs = iter([next(graphs, _Graph(ONLY, {}))])
+        records = ((graph.where(file), graph.graph_id or None, graph) for graph in graphs)
+        yield from each_record(records, build, on_error)
 
 
-def _where(pair: tuple[_Part | None, _Part | None], file: File) -> str:
-    """Return where a graph begins, and which it is."""
-    part = pair[1] or _one(pair)
-    place = part.rows[0].where if part.rows else str(file)
-    return f"{place}, graph {part.graph_id!r}" if part.graph_id else place
+class _Graph(NamedTuple):
+    """The rows of one graph: of nodes (0) and of edges (1)."""
+
+    graph_id: str
+    sides: dict[int, Rows]
+
+    def where(self, file: File) -> str:
+        """Return where the graph begins, and its id."""
+        sides = [self.sides[side] for side in sorted(self.sides, reverse=True)]
+        place = sides[0].where(0) if sides else str(file)
+        return f"{place}, graph {self.graph_id!r}" if self.graph_id else place
 
 
-def _one(pair: tuple[_Part | None, _Part | None]) -> _Part:
-    return pair[0] or pair[1] or _Part(0, "", [])
-
-
-def _joined(nodes: Iterator[_Part], edges: Iterator[_Part]) -> Iterator[tuple[_Part | None, _Part | None]]:
-    """Pair the parts of two tables, both in the order of the numbers; a graph may be in one of them only."""
-    node_part, edge_part = next(nodes, None), next(edges, None)
-    while node_part is not None or edge_part is not None:
-        number = min(part.number for part in (node_part, edge_part) if part is not None)
-        of_node = node_part if node_part is not None and node_part.number == number else None
-        of_edge = edge_part if edge_part is not None and edge_part.number == number else None
-        yield of_node, of_edge
-        node_part = next(nodes, None) if of_node is not None else node_part
-        edge_part = next(edges, None) if of_edge is not None else edge_part
-
-
-def _temporary_database() -> sqlite3.Connection:
-    """Open a database in a file of its own that goes away with it; SQLite keeps two megabytes in memory."""
-    database = sqlite3.connect("", isolation_level=None)
-    database.execute("PRAGMA journal_mode = OFF")
-    database.execute("BEGIN")
-    return database
-
-
-class _GraphNumbers:
-    """The numbers of graphs, from 0 in the order in which their ids were first met.
-
-    Examples
-    --------
-    >>> numbers = _GraphNumbers()
-    >>> [numbers.add(name) for name in ("a", "b", "a")]
-    [0, 1, 0]
-    >>> numbers.close()
-    """
+class _RowStore:
+    """Rows in a temporary database on disk, which returns them by graph, in the order of first appearance."""
 
     def __init__(self) -> None:
-        self.database = _temporary_database()
-        self.database.execute("CREATE TABLE graphs (number INTEGER PRIMARY KEY, id BLOB UNIQUE)")
+        self.database = sqlite3.connect("", isolation_level=None)
         self.count = 0
 
-    def add(self, graph_id: str) -> int:
+    def __enter__(self) -> Self:
+        for command in (
+            "PRAGMA journal_mode = OFF",
+            "BEGIN",
+            "CREATE TABLE graphs (number INTEGER PRIMARY KEY, id BLOB UNIQUE)",
+            "CREATE TABLE runs (number INTEGER, side INTEGER, title TEXT, rows TEXT)",
+        ):
+            self.database.execute(command)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self.database.close()
+        if isinstance(error, sqlite3.Error):
+            raise GraphError(f"the temporary database for the rows of a table failed: {error}") from None
+
+    def number(self, graph_id: str) -> int:
         """Return the number of a graph, a new one if it has none."""
-        name = _bytes(graph_id)
+        name = graph_id.encode("utf-8", "surrogatepass")
         if self.database.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", (self.count, name)).rowcount:
             self.count += 1
             return self.count - 1
         (number,) = self.database.execute("SELECT number FROM graphs WHERE id = ?", (name,)).fetchone()
         return int(number)
 
-    def close(self) -> None:
-        """Forget everything."""
-        self.database.close()
+    def add(self, graph_id: str, side: int, rows: Rows) -> None:
+        """Add rows of a graph, side 0 for nodes and 1 for edges."""
+        content = json.dumps([list(rows.places), rows.columns, list(rows.problems.items())], default=str)
+        values = (self.number(graph_id), side, rows.title, content)
+        self.database.execute("INSERT INTO runs VALUES (?, ?, ?, ?)", values)
 
-
-def _sorted_rows(rows: Iterable[tuple[int, str, Row]]) -> Iterator[tuple[int, str, Row]]:
-    """Sort rows by number, those of one number in the order in which they come.
-
-    Examples
-    --------
-    >>> rows = [(1, "b", Row("line 2", {"x": 1})), (0, "a", Row("line 3", {"x": None}))]
-    >>> [(number, row.where) for number, _, row in _sorted_rows(rows)]
-    [(0, 'line 3'), (1, 'line 2')]
-    """
-    with closing(_temporary_database()) as database:
-        database.execute("CREATE TABLE rows (number INTEGER, id BLOB, row BLOB)")
-        try:
-            database.executemany(
-                "INSERT INTO rows VALUES (?, ?, ?)",
-                ((number, _bytes(name), _bytes(json.dumps(row, default=str))) for number, name, row in rows),
-            )
-            query = "SELECT number, id, row FROM rows ORDER BY number, rowid"
-            for number, name, content in database.execute(query):
-                yield number, name.decode("utf-8", "surrogatepass"), Row(*json.loads(content))
-        except sqlite3.Error as error:
-            raise GraphError(
-                f"the rows of one graph do not stand together, and sorting them on disk failed: {error}"
-            ) from None
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    def graphs(self) -> Iterator[_Graph]:
+        """Yield the graphs with all their rows."""
+        query = (
+            "SELECT graphs.id, side, title, rows FROM runs JOIN graphs USING (number) "
+            "ORDER BY runs.number, side, runs.rowid"
+        )
+        for name, runs in groupby(self.database.execute(query), key=itemgetter(0)):
+            sides: dict[int, Rows] = {}
+            for _, side, title, content in runs:
+                places, columns, problems = json.loads(content)
+                rows: Any = sides.setdefault(side, Rows(title, [], {key: [] for key in columns}, {}))
+                rows.problems.update((len(rows) + row, problem) for row, problem in problems)
+                rows.places.extend(places)
+                for key, values in columns.items():
+                    rows.columns[key].extend(values)
+            yield _Graph(name.decode("utf-8", "surrogatepass"), sides)
 
 
 GRAPH, SOURCE, TARGET, NODE = GRAPH_NAMES[0], SOURCE_NAMES[0], TARGET_NAMES[0], NODE_NAMES[0]
@@ -352,15 +299,7 @@ ROWS_AT_ONCE = 2**16
 
 
 def changed_in_tables(graph: RawGraph) -> list[str]:
-    """Name the columns that come back as something else: texts that look like numbers, mixed values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> labels, symbols = np.array(["1", "2"], dtype=object), np.array(["C", "O"], dtype=object)
-    >>> changed_in_tables(RawGraph(2, np.empty((0, 2), dtype=int), {"label": labels, "symbol": symbols}))
-    ['label']
-    """
+    """Name the columns that come back as something else: texts that look like numbers, mixed values."""
     columns = [*graph.node_columns.items(), *graph.edge_columns.items()]
     return [
         name for name, values in columns if values.dtype == object and not all(map(_stays, values.tolist()))
@@ -380,8 +319,8 @@ def _encodes(text: str) -> bool:
         return False
 
 
-class Waiting:
-    """Rows of a table in the making, and the types that each column was seen to have."""
+class PendingRows:
+    """Rows to write, in a temporary file, and the types of values in each column."""
 
     def __init__(self, file: IO[str], leading: Sequence[str]) -> None:
         self.file = file
@@ -410,22 +349,21 @@ def write_edge_table(path: Path, graphs: Iterable[RawGraph]) -> None:
     """
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2)]
-        nodes, edges = Waiting(files[0], (GRAPH, NODE)), Waiting(files[1], (GRAPH, SOURCE, TARGET))
-        numbers = _GraphNumbers()
-        stack.callback(numbers.close)
+        nodes, edges = PendingRows(files[0], (GRAPH, NODE)), PendingRows(files[1], (GRAPH, SOURCE, TARGET))
+        store = stack.enter_context(_RowStore())
         for index, graph in enumerate(graphs):
-            _add(graph, index, numbers, nodes, edges)
+            _add(graph, index, store, nodes, edges)
         if bool not in edges.kinds.get(DIRECTED, set()):
             edges.kinds.pop(DIRECTED, None)
         write_rows(node_table(path), nodes.kinds, nodes.rows())
         write_rows(path, edges.kinds, edges.rows())
 
 
-def _add(graph: RawGraph, index: int, numbers: _GraphNumbers, nodes: Waiting, edges: Waiting) -> None:
+def _add(graph: RawGraph, index: int, store: _RowStore, nodes: PendingRows, edges: PendingRows) -> None:
     name = str(graph.graph_id) if graph.graph_id not in (None, "") else str(index)
     if not graph.n_nodes:
         raise GraphError(f"graph {index} has no nodes, so no row of a table can tell of it; write Parquet")
-    if numbers.add(name) != index:
+    if store.number(name) != index:
         raise GraphError(f"graph {index}: an earlier graph is called {name!r} too, and ids tell them apart")
     kinds, rows = plain_rows(graph.node_columns, graph.n_nodes)
     _check_names(kinds, (GRAPH, NODE))
@@ -446,7 +384,7 @@ def _check_names(names: list[str], reserved: Sequence[str]) -> None:
 
 
 def write_rows(path: Path, kinds: dict[str, set[type]], rows: Iterator[dict[str, Any]]) -> None:
-    """Write a table, as its suffix says; `kinds` has the types of values in each column."""
+    """Write CSV, TSV or Parquet by the suffix; `kinds` has the types of values in each column."""
     with open_sink(path) as file:
         if is_parquet(File(path)):
             _write_parquet(file, kinds, rows)
@@ -480,7 +418,9 @@ def _write_parquet(file: IO[bytes], kinds: dict[str, set[type]], rows: Iterator[
     schema = pa.schema(list(types.items()))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while block := list(islice(rows, ROWS_AT_ONCE)):
-            arrays = {name: _arrow_values(block, name, kind, pa) for name, kind in types.items()}
+            arrays = {
+                name: [_arrow_value(row.get(name), kind, pa) for row in block] for name, kind in types.items()
+            }
             try:
                 writer.write_table(pa.table(arrays, schema=schema))
             except (pa.ArrowException, UnicodeEncodeError) as error:
@@ -495,10 +435,7 @@ def _arrow_type(pa: Any, kinds: set[type]) -> Any:
     return pa.float64() if kinds <= {int, float} and kinds else pa.string()
 
 
-def _arrow_values(block: list[dict[str, Any]], name: str, kind: Any, pa: Any) -> list[Any]:
-    values = [row.get(name) for row in block]
-    if kind == pa.float64():
-        return [None if value is None else float(value) for value in values]
-    if kind != pa.string():
-        return values
-    return [value if value is None or isinstance(value, str) else str(_plain(value)) for value in values]
+def _arrow_value(value: Any, kind: Any, pa: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    return float(value) if kind == pa.float64() else str(_plain(value)) if kind == pa.string() else value

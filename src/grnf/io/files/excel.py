@@ -21,7 +21,7 @@ __all__ = ["EXCEL_SUFFIXES", "OLD", "PACKED", "open_sheet"]
 
 EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 PACKED, OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-"""How workbooks begin; and those of old versions, and with a password."""
+"""First bytes of workbooks, and of those of old versions or with a password."""
 PLACE = re.compile(rb"[\s]r=[\"']([A-Z]{0,9})([0-9]{1,9})[\"']")
 IN_MEMORY, CHUNK = 2**20, 2**20
 
@@ -62,7 +62,7 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
         return sheet.to_python(skip_empty_area=False)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # a panic of Rust is not an Exception
         raise GraphError(f"damaged workbook: {error}", where=name) from None
 
 
@@ -88,13 +88,7 @@ def _check_places(member: Member) -> None:
 
 
 def _number_of(letters: bytes) -> int:
-    """Return the number of a column, from 1; 0 for no letters.
-
-    Examples
-    --------
-    >>> [_number_of(letters) for letters in (b"", b"A", b"Z", b"AA", b"XFD")]
-    [0, 1, 26, 27, 16384]
-    """
+    """Return the number of a column, from 1; 0 for no letters."""
     number = 0
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1

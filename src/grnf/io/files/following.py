@@ -1,4 +1,4 @@
-"""Graphs as they come: line by line from a file that grows, a pipe or standard input, and from a place on."""
+"""Graphs from a file that grows, a pipe or standard input, line by line and from a position on."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from grnf.io.raw import BadGraph, RawGraph
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
 
 LINE_FORMATS = ("jsonl", "smi", "graph6", "sparse6", "digraph6")
-"""Formats with a graph a line, which can be read while they are written."""
-
+"""Formats with one graph per line, which can be read while they are written."""
 PAUSE = 0.2
-"""Seconds between two looks at a file that may grow."""
-
-REMEMBERED = 1024
-"""Bytes before a place by which a file is known again."""
+"""Seconds between two attempts to read a file that may grow."""
+CHECKED = 1024
+"""Bytes before a position whose digest identifies the file."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Position:
     whole : bool
         Whether the last line had an end.
     digest : str
-        Of the bytes before, by which the file is known again.
+        Digest of the bytes before, which identifies the file.
     """
 
     offset: int = 0
@@ -76,10 +74,9 @@ def follow_graphs(
     block_size: int = 256,
     idle: Callable[[], None] | None = None,
 ) -> Iterator[tuple[list[RawGraph | BadGraph], Position]]:
-    """Yield the graphs that are there, and how far that was; then those that come.
+    """Yield the graphs of a file and the position after them, then those that are added.
 
-    A line counts once its end is there; at the end of a file that is not followed, the last one counts
-    without.
+    A line is read once its end is written, or at the end of a file that is not followed.
 
     Parameters
     ----------
@@ -88,7 +85,7 @@ def follow_graphs(
     format : str
         One of `LINE_FORMATS`.
     start : Position, optional
-        From where on; standard input and pipes are taken to begin there.
+        Where to start; standard input and pipes are taken to begin there.
     follow : bool, default=False
         Wait for more at the end of a file.
     block_size : int, default=256
@@ -107,23 +104,23 @@ def follow_graphs(
     [5] 6 False
     """
     if format not in LINE_FORMATS:
-        raise GraphError(f"{format} has no graph a line; such formats are {', '.join(LINE_FORMATS)}")
+        raise GraphError(f"format must be one of {', '.join(LINE_FORMATS)}, got {format}")
     position = start or Position()
     title = "standard input" if path == "-" else path
-    with _opened(path, position, title) as file:
+    with _open_at(path, position, title) as file:
         for lines, reached in _blocks(file, position, follow, block_size, title, idle):
             source = _Lines(title, lines, reached.line - len(lines))
             yield list(FORMATS[format].reader(source, on_error="yield")), reached
 
 
 @contextmanager
-def _opened(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
+def _open_at(path: str, position: Position, title: str) -> Iterator[IO[bytes]]:
     with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         if path != "-" and Path(path).is_file():
             if file.read(2) == GZIP:
                 raise GraphError(f"{title} is compressed by gzip, which cannot be followed: unpack it first")
-            file.seek(max(0, position.offset - REMEMBERED))
-            before = file.read(min(position.offset, REMEMBERED))
+            file.seek(max(0, position.offset - CHECKED))
+            before = file.read(min(position.offset, CHECKED))
             if position.offset and _digest(before) != position.digest:
                 raise GraphError(
                     f"{title} is not the file that was read before, up to byte {position.offset}: it was "
@@ -147,7 +144,11 @@ def _blocks(
     while True:
         data = file.read1(CHUNK) if hasattr(file, "read1") else file.read(CHUNK)
         if not data and file_grows:
-            _check_not_cut(Path(file.name), place.offset + len(left), title)
+            known = place.offset + len(left)
+            if not Path(file.name).exists() or Path(file.name).stat().st_size < known:
+                raise GraphError(
+                    "the file was cut or replaced while it was followed; start again", where=title
+                )
             if idle is not None:
                 idle()
             time.sleep(PAUSE)
@@ -172,14 +173,9 @@ def _digest(data: bytes) -> str:
 
 
 def _digest_of(file: Any, offset: int) -> str:
-    """Return the digest of the bytes before a place; of standard input and pipes there is none."""
+    """Return the digest of the bytes before a position; standard input and pipes have none."""
     if file is sys.stdin.buffer or not Path(file.name).is_file():
         return ""
     with open(file.name, "rb") as again:
-        again.seek(max(0, offset - REMEMBERED))
-        return _digest(again.read(min(offset, REMEMBERED)))
-
-
-def _check_not_cut(path: Path, offset: int, title: str) -> None:
-    if not path.exists() or path.stat().st_size < offset:
-        raise GraphError(f"{title} was cut or replaced while it was followed; start again")
+        again.seek(max(0, offset - CHECKED))
+        return _digest(again.read(min(offset, CHECKED)))

@@ -1,6 +1,6 @@
 """Molecules as SMILES: a column of a table, or the first word of lines in a .smi file; SD files are tables.
 
-Only graphs that say which elements and bonds they are made of can be written.
+Only graphs with columns of elements and bonds can be written.
 """
 
 from __future__ import annotations
@@ -8,31 +8,41 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 
 from grnf._utils.processes import in_processes
 from grnf.errors import GraphError
-from grnf.io.files.edge_table import Waiting, write_rows
-from grnf.io.files.file import Block, File, OnError, decoded, each_record
+from grnf.io.files.edge_table import PendingRows, write_rows
+from grnf.io.files.file import File, OnError, decoded
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_SMILES
-from grnf.io.files.tables import SMILES_NAMES, cell, find_column, table_of
+from grnf.io.files.tables import (
+    BLOCK,
+    SMILES_NAMES,
+    Rows,
+    cell,
+    each_batch,
+    each_graph,
+    find_column,
+    in_chunks,
+    rows_of_records,
+    table_of,
+)
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
 from grnf.io.raw import BadGraph, Cell, RawBatch, RawGraph
 
 __all__ = [
-    "block_of_texts",
     "changed_in_smiles",
     "fits_smiles",
     "in_smiles_order",
     "is_smi_header",
+    "molecules_of_values",
     "read_smiles",
     "read_smiles_blocks",
     "read_smiles_line_blocks",
@@ -41,13 +51,10 @@ __all__ = [
     "write_smiles_lines",
 ]
 
-BLOCK = 1024
-"""Molecules that are read at a time."""
-_Content: TypeAlias = tuple[Any, str | None, Any] | GraphError
-_Record: TypeAlias = tuple[str, str | None, _Content, Mapping[str, Any]]
-
-EXTENSION = re.compile(r"\|[^|]*\|")
-"""Of CXSMILES: coordinates, labels and the like, after the SMILES."""
+FEWER = 128
+"""Molecules that are converted at a time if graphs are read one by one."""
+EXTENSION = re.compile(r"\A\|[^|]*\|")
+"""Coordinates, labels and the like of CXSMILES, after the SMILES."""
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
 BONDS = ("type", "conjugated", "ring")
 
@@ -61,7 +68,7 @@ def read_smiles(
     keep: Sequence[str] = (),
     on_error: OnError = "raise",
 ) -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a table, row by row; their graph column "smiles" is the SMILES as given.
+    """Yield the molecules of a table, row by row; their graph column "smiles" is the SMILES of the table.
 
     Parameters
     ----------
@@ -77,20 +84,7 @@ def read_smiles(
         More columns that are to go with the molecules, as graph columns of the same names.
     on_error : {"raise", "yield"}
     """
-    return _each_molecule(_records(file, column, y, graph_id, keep), on_error)
-
-
-def _each_molecule(records: Iterable[_Record], on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-    """Build the molecules one by one, bad ones too with what their rows say."""
-    columns: Mapping[str, Any] = {}
-
-    def contents() -> Iterator[tuple[str, str | None, _Content]]:
-        nonlocal columns
-        for where, name, content, columns in records:  # noqa: B007 (used below, row by row)
-            yield where, name, content
-
-    for graph in each_record(contents(), lambda row: _graph_of_smiles(*row), on_error):
-        yield replace(graph, graph_columns=columns)
+    return each_graph(_molecules(_table_rows(file, column, y, graph_id, keep, FEWER)), on_error)
 
 
 def read_smiles_blocks(
@@ -102,7 +96,7 @@ def read_smiles_blocks(
     keep: Sequence[str] = (),
     on_error: OnError = "raise",
     n_jobs: int | None = None,
-) -> Iterator[Block]:
+) -> Iterator[RawBatch]:
     """Yield the molecules of a table as blocks, in the order of its rows.
 
     Parameters
@@ -111,38 +105,41 @@ def read_smiles_blocks(
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    return _in_blocks(_records(file, column, y, graph_id, keep), on_error, n_jobs)
+    return each_batch(_molecules(_table_rows(file, column, y, graph_id, keep, BLOCK), n_jobs), on_error)
 
 
-def _in_blocks(records: Iterator[_Record], on_error: OnError, n_jobs: int | None) -> Iterator[Block]:
-    parts = iter(lambda: list(islice(records, BLOCK)), [])
-    for where, batch in in_processes(_block_of_records, parts, n_jobs):
-        if batch.bad and on_error == "raise":
-            place, reason = min(batch.bad.items())
-            raise GraphError(reason, where=where[place])
-        bad = {place: str(GraphError(reason, where=where[place])) for place, reason in batch.bad.items()}
-        yield replace(batch, bad=bad)
+def read_smiles_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
+    return each_graph(_molecules(_line_rows(file, FEWER)), on_error)
 
 
-def _block_of_records(records: list[_Record]) -> tuple[list[str], RawBatch]:
-    """Read the SMILES of some rows; also return where they stand."""
-    batch = block_of_texts(
-        content if isinstance(content, GraphError) else content[0] for *_, content, _ in records
-    )
-    ids = [name for _, name, *_ in records]
-    targets = [None if isinstance(content, GraphError) else content[2] for *_, content, _ in records]
-    columns = {name: [row[name] for *_, row in records] for name in records[0][3]}
-    whole = replace(batch, graph_ids=ids, y=targets, graph_columns=columns)
-    return [where for where, *_ in records], whole
+def read_smiles_line_blocks(
+    file: File, *, on_error: OnError = "raise", n_jobs: int | None = None
+) -> Iterator[RawBatch]:
+    """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
+    return each_batch(_molecules(_line_rows(file, BLOCK), n_jobs), on_error)
 
 
-def block_of_texts(values: Iterable[Any]) -> RawBatch:
-    """Read values that should be SMILES; what is none, or an error in its place, is a bad graph."""
+def _molecules(blocks: Iterator[Rows], n_jobs: int | None = None) -> Iterator[tuple[Rows, RawBatch]]:
+    """Yield rows with their molecules."""
+    if find_spec("rdkit") is None:
+        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
+    return in_processes(_molecules_of_rows, blocks, n_jobs)
+
+
+def _molecules_of_rows(rows: Rows) -> tuple[Rows, RawBatch]:
+    columns = dict(rows.columns)
+    ids, targets = columns.pop(ID), columns.pop(TARGET)
+    batch = molecules_of_values(columns["smiles"])
+    bad = {**batch.bad, **rows.problems}
+    return rows, replace(batch, graph_ids=ids, y=targets, bad=bad, graph_columns=columns)
+
+
+def molecules_of_values(values: Iterable[Any]) -> RawBatch:
+    """Read values that should be SMILES; others are bad graphs."""
     texts, bad = [], {}
     for place, value in enumerate(values):
         try:
-            if isinstance(value, GraphError):
-                raise value
             texts.append(_checked_smiles(value))
         except GraphError as error:
             texts.append("")
@@ -151,15 +148,19 @@ def block_of_texts(values: Iterable[Any]) -> RawBatch:
     return replace(batch, bad={**batch.bad, **bad}) if bad else batch
 
 
-def _records(
+ID, TARGET = "\0id", "\0target"
+"""Columns of `Rows` of molecules in addition to "smiles" and those that are kept."""
+
+
+def _table_rows(
     file: File,
     column: str | None,
     y: str | Sequence[str] | None,
     graph_id: str | None,
     keep: Sequence[str],
-) -> Iterator[_Record]:
-    """Yield where each row stands, its id, its SMILES, id and target, and what goes with it."""
-    _require_rdkit()
+    size: int,
+) -> Iterator[Rows]:
+    """Yield the rows of a table with ids, targets and "smiles" as columns, and those to keep."""
     if isinstance(keep, str) or "smiles" in keep:
         raise GraphError(f"keep takes a list of names other than smiles, which is there; got {keep!r}")
     with file.reopenable() as again:
@@ -171,45 +172,37 @@ def _records(
         targets = [find_column(table.columns, name, (), "y", again) for name in asked]
         for each in keep:
             find_column(table.columns, each, (), "kept values", again)
-        smiles_column, id_column = table.smiles_column(column), table.id_column(graph_id)
-        id_column = None if id_column == smiles_column else id_column
-        used = [smiles_column, *([id_column] if id_column else []), *targets, *keep]
-        for row in table.rows(used):
-            given = row.values[id_column] if id_column else None
-            name = None if given is None or given == "" else str(given)
-            if row.problem:
-                nothing = dict.fromkeys(["smiles", *keep])  # which field is whose cannot be told
-                yield row.where, name, GraphError(row.problem), nothing
-                continue
-            values = [cell(row.values[target]) for target in targets]
-            several = y is not None and not isinstance(y, str)
-            smiles = row.values[smiles_column]
-            kept = {"smiles": None if smiles in (None, "") else str(smiles)}
-            kept |= {each: _kept(row.values[each], table.kind != "parquet") for each in keep}
-            yield row.where, name, (smiles, name, values if several else next(iter(values), None)), kept
+        smiles, id_column = table.smiles_column(column), table.id_column(graph_id)
+        id_column = None if id_column == smiles else id_column
+        several = y is not None and not isinstance(y, str)
+        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep], size):
+            given, nothing = rows.columns, [None] * len(rows)
+            values = [list(map(cell, given[name])) for name in targets]
+            columns: dict[str, list[Any]] = {
+                ID: [_text(value) for value in given[id_column]] if id_column else nothing,
+                TARGET: [[column[row] for column in values] for row in range(len(rows))]
+                if several
+                else [*values, nothing][0],
+                "smiles": [_text(value) for value in given[smiles]],
+                **{name: [_kept(value, table.kind) for value in given[name]] for name in keep},
+            }
+            for row in rows.problems:  # which field belongs to which column is not known
+                for name in columns.keys() - {ID}:
+                    columns[name][row] = None
+            yield replace(rows, columns=columns)
 
 
-def _kept(value: Any, is_text: bool) -> Any:
-    """Return a value as it goes with a molecule: texts, numbers and truth as they are, all else as text."""
-    if is_text:
+def _text(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def _kept(value: Any, kind: str) -> Any:
+    """Return a value for a graph column: texts, numbers and truth values stay, others become text."""
+    if kind != "parquet":
         return None if value in (None, "") else Cell(value)
     if isinstance(value, (list, dict)):
         return json.dumps(value, default=str)
     return value if isinstance(value, str) else cell(value)
-
-
-def read_smiles_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
-    _require_rdkit()
-    return _each_molecule(_line_records(file), on_error)
-
-
-def read_smiles_line_blocks(
-    file: File, *, on_error: OnError = "raise", n_jobs: int | None = None
-) -> Iterator[Block]:
-    """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
-    _require_rdkit()
-    return _in_blocks(_line_records(file), on_error, n_jobs)
 
 
 def is_smi_header(line: bytes) -> bool:
@@ -224,9 +217,14 @@ def is_smi_header(line: bytes) -> bool:
     return bool(words) and words[0].strip("#").lower() in SMILES_NAMES
 
 
-def _line_records(file: File) -> Iterator[_Record]:
+def _line_rows(file: File, size: int) -> Iterator[Rows]:
+    """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
+    for some in in_chunks(_line_records(file), size):
+        yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
+
+
+def _line_records(file: File) -> Iterator[tuple[int, list[str | None], str]]:
     for number, line in file.lines_or_errors(LONGEST_LINE):
-        where = f"{file}, line {number}"
         try:
             if isinstance(line, GraphError):
                 raise line
@@ -234,28 +232,10 @@ def _line_records(file: File) -> Iterator[_Record]:
                 continue
             smiles, *rest = decoded(line).split(None, 1) or [""]
         except GraphError as error:
-            yield where, None, error, {"smiles": None}
+            yield number, [None] * 3, str(error)
         else:
-            name = _without_extension(rest[0].strip()) if rest else None
-            yield where, name, (smiles, name, None), {"smiles": smiles}
-
-
-def _without_extension(text: str) -> str | None:
-    """Return the name after a CXSMILES extension, which stands between bars."""
-    extension = EXTENSION.match(text)
-    return (text[extension.end() :].strip() if extension else text) or None
-
-
-def _graph_of_smiles(smiles: Any, graph_id: str | None = None, y: Any = None) -> RawGraph:
-    """Return the graph of a SMILES string from a file."""
-    text = _checked_smiles(smiles)
-    try:
-        graph = raw_from_smiles(text)
-    except GraphError:
-        raise
-    except (RuntimeError, ValueError) as error:  # what the C++ code of RDKit throws
-        raise GraphError(f"RDKit fails at {text[:80]!r}: {error}") from None
-    return replace(graph, graph_id=graph_id, y=y)
+            name = EXTENSION.sub("", rest[0]).strip() if rest else None
+            yield number, [name or None, None, smiles], ""
 
 
 def _checked_smiles(smiles: Any) -> str:
@@ -268,26 +248,13 @@ def _checked_smiles(smiles: Any) -> str:
     return smiles
 
 
-def _require_rdkit() -> None:
-    if find_spec("rdkit") is None:
-        raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
-
-
 def fits_smiles(name: str, values: Any) -> bool:  # noqa: ARG001
     """Whether a column is one of those that a molecule has."""
     return name in ATOMS + BONDS
 
 
 def in_smiles_order(graph: RawGraph) -> RawGraph:
-    """Return a graph with its nodes in the order in which its SMILES has them.
-
-    Examples
-    --------
-    >>> columns = {"symbol": np.array(["O", "C", "C"], dtype=object)}
-    >>> bonds = {"type": np.array(["SINGLE", "SINGLE"], dtype=object)}
-    >>> in_smiles_order(RawGraph(3, np.array([[1, 0], [1, 2]]), columns, bonds)).edges.tolist()
-    [[1, 0], [1, 2]]
-    """
+    """Return a graph with its nodes in the order in which its SMILES has them."""
     order = np.array(smiles_from_raw(graph)[1], dtype=np.int64)
     place = np.argsort(order)
     columns = {name: np.asarray(values)[order] for name, values in graph.node_columns.items()}
@@ -296,7 +263,7 @@ def in_smiles_order(graph: RawGraph) -> RawGraph:
 
 def changed_in_smiles(graph: RawGraph) -> list[str]:
     """Name what the molecule of a SMILES has otherwise than its graph, but for the order."""
-    ours, theirs = in_smiles_order(graph), _graph_of_smiles(smiles_from_raw(graph)[0])
+    ours, theirs = in_smiles_order(graph), raw_from_smiles(smiles_from_raw(graph)[0])
     changed = [
         name
         for name, values in ours.node_columns.items()
@@ -325,9 +292,9 @@ def write_smiles_lines(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:
 
 
 def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
-    """Write a table with the columns smiles, graph_id and y, the latter two where a graph has any."""
+    """Write a table with the columns smiles and, if a graph has them, graph_id and y."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
-        table = Waiting(file, ("smiles",))
+        table = PendingRows(file, ("smiles",))
         for index, graph in enumerate(graphs):
             more = {} if graph.graph_id is None else {"graph_id": str(graph.graph_id)}
             if graph.y is not None:
@@ -339,7 +306,7 @@ def write_smiles(path: Path, graphs: Iterable[RawGraph]) -> None:
 def _smiles(graph: RawGraph, index: int) -> str:
     try:
         smiles = smiles_from_raw(graph)[0]
-        if _graph_of_smiles(smiles).n_nodes != graph.n_nodes:
+        if raw_from_smiles(smiles).n_nodes != graph.n_nodes:
             raise GraphError("hydrogen atoms that are nodes would be read as part of their neighbors")
     except GraphError as error:
         raise error.located(index=index) from None

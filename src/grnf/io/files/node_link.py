@@ -19,8 +19,8 @@ import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record, line_records
+from grnf.io.files.graph_rows import graph_of_row
 from grnf.io.files.limits import LARGEST_DOCUMENT, LONGEST_RECORD
-from grnf.io.files.rows import graph_of_row
 from grnf.io.files.values import check_names, graph_of_rows, plain_rows, scalar_y
 from grnf.io.raw import BadGraph, RawGraph
 

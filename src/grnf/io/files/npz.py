@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, each_record
+from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
 from grnf.io.files.limits import Member, new_member, open_archive
-from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
-from grnf.io.files.rows import graph_of_row, row_of_graph
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["ArrayStream", "read_npz", "read_npz_blocks", "write_npz"]
@@ -176,10 +175,9 @@ def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph 
 
 def read_npz_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
     """Yield the graphs of an npz file as blocks; graphs with columns of their own one by one."""
-    layouts = Layouts()
     for chunk in _chunks(source):
         try:
-            yield chunk.block(layouts)
+            yield chunk.block()
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
             yield list(chunk.graphs(on_error))
 
@@ -249,16 +247,16 @@ class _Chunk:
             records, lambda row: graph_of_row(_with_texts(row, self.texts)), on_error, self.first
         )
 
-    def block(self, layouts: Layouts) -> RawBatch:
+    def block(self) -> RawBatch:
         """Return the graphs column by column, if all have the same columns."""
         counts, long = self.counts, self.long
         widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
         if any(len(found) > 1 for found in widths.values()):
             raise GraphError("the graphs have several widths")
         codes = counts["grnf_columns"].tolist()
-        described = {code: layouts.get(self.texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
+        described = {code: layout_of(self.texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
         n_nodes, n_edges = (counts[key].astype(np.int64) for key in ("num_nodes", "num_edges"))
-        return RowBlock(
+        return GraphRows(
             [described[code] for code in codes],
             n_nodes,
             n_edges,

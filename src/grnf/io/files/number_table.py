@@ -1,7 +1,7 @@
-"""A matrix as text: rows of numbers between commas, tabs, semicolons or spaces, with or without names.
+"""Adjacency matrices as text: numbers separated by commas, tabs, semicolons or spaces, with or without names.
 
-A first row or a first column of names, as pandas writes them, names the nodes: their column "name". Names
-that only count the nodes are none. Rows are read one at a time, and only entries that are not 0 are kept.
+A first row or column of names, as pandas writes them, becomes the node column "name", unless the names only
+count the nodes. Rows are read one at a time, and only entries other than 0 are kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMENTS = ("#", "%")
 
 
 def is_number_table(source: File, least: int = 2) -> bool:
-    """Whether a text is a square table of numbers of at least so many columns."""
+    """Whether a text is a square table of numbers with at least so many columns."""
     try:
         layout, rows = _layout(source)
         _, first = next(rows)
@@ -59,7 +59,7 @@ def read_number_table(source: File) -> RawGraph:
     for line, fields in rows:
         if len(fields) != layout.width + layout.labels:
             raise GraphError(
-                f"line {line}: {len(fields)} fields, where the lines before have "
+                f"line {line}: {len(fields)} fields, but the lines before have "
                 f"{layout.width + layout.labels}; the rows of an adjacency matrix must be equally long"
             )
         labels += fields[: layout.labels]

@@ -1,4 +1,4 @@
-"""Parquet with one row per graph: our own files, and graph data sets in the form of Hugging Face."""
+"""Parquet with one row per graph: files of `write_graphs` and Hugging Face graph datasets."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
 from grnf.errors import GraphError
 from grnf.io.files.file import Block, File, OnError, each_record
-from grnf.io.files.row_blocks import Layouts, RowBlock, Texts
-from grnf.io.files.rows import graph_of_row, row_of_graph
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
     "FIELDS",
     "batches",
-    "block_of_rows",
+    "graphs_of_rows",
     "guest",
     "open_parquet",
     "read_parquet",
@@ -30,10 +29,13 @@ __all__ = [
 MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
 ROWS_AT_ONCE, MOST_ROWS_AT_ONCE, BYTES_AT_ONCE = 256, 1024, 2**24
-"""Rows that are read at a time: more where they are small."""
+"""Rows that are read at a time: more if they are small."""
+
+FEWER = 32
+"""Rows that are converted at a time if graphs are read one by one."""
 
 BUFFER = 2**20
-"""Bytes that are read of a column at a time; without it, all that a row group has of it."""
+"""Bytes of a column that are read at a time instead of a whole row group."""
 
 GRAPHS_PER_GROUP = 10_000
 NUMBERS_PER_GROUP = 10**7
@@ -43,22 +45,71 @@ NUMBERS_PER_GROUP = 10**7
 def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
-        yield from _graphs(str(source), first, batch, on_error)
+        for start in range(0, batch.num_rows, FEWER):
+            some = batch.slice(start, FEWER)
+            yield from _together(some) or _one_by_one(some, str(source), first + start, on_error)
 
 
 def read_parquet_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
-    """Yield the graphs of a Parquet file as blocks; rows that are not of our own making one by one."""
-    layouts = Layouts()
+    """Yield the graphs of a Parquet file as blocks."""
     for first, batch in _row_batches(source):
-        yield block_of_rows(batch, layouts, str(source), first, on_error)
+        yield graphs_of_rows(batch, str(source), first, on_error)
 
 
-def block_of_rows(batch: Any, layouts: Layouts, name: str, first: int, on_error: OnError) -> Block:
-    """Return the graphs of a record batch, whose rows are called by `name` and counted from `first`."""
+def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
+    """Return the graphs of a record batch of `name`, whose rows are counted from `first`."""
+    return _together(batch) or list(_one_by_one(batch, name, first, on_error))
+
+
+def _together(batch: Any) -> RawBatch | None:
+    """Return the graphs of rows that have the same `grnf_columns`; None if they must be read one by one."""
     try:
-        return _row_block(batch, layouts).batch()
+        return _graph_rows(batch).batch()
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, NotImplementedError):
-        return list(_graphs(name, first, batch, on_error))
+        return None
+
+
+def _one_by_one(batch: Any, name: str, first: int, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
+    cells = {key: _cells(batch.column(key)) for key in batch.schema.names}
+    places = range(batch.num_rows)
+    records = ((f"{name}, row {first + row}", _graph_id(cells, row), row) for row in places)
+    return each_record(records, lambda row: graph_of_row(_values(cells, row)), on_error, first)
+
+
+def _values(cells: dict[str, Callable[[int], Any]], row: int) -> dict[str, Any]:
+    try:
+        return {name: cell(row) for name, cell in cells.items()}
+    except (ValueError, NotImplementedError, OverflowError) as error:
+        raise GraphError(f"a value that cannot be read: {error}") from None
+
+
+def _graph_id(cells: dict[str, Callable[[int], Any]], row: int) -> str | None:
+    try:
+        name = cells["graph_id"](row) if "graph_id" in cells else None
+    except ValueError:  # invalid text, which `_values` reports
+        name = None
+    return None if name is None else str(name)
+
+
+def _cells(column: Any) -> Callable[[int], Any]:
+    """Return a function that returns one value: of lists of lists of numbers views of one array."""
+    from pyarrow import types
+
+    is_nested = types.is_list(column.type) and types.is_list(column.type.value_type)
+    if is_nested and types.is_primitive(column.type.value_type.value_type):
+        inner = column.values
+        if not (column.null_count or inner.null_count or inner.values.null_count):
+            numbers = inner.values.to_numpy(zero_copy_only=False)
+            return partial(_matrix, column.offsets.to_numpy(), inner.offsets.to_numpy(), numbers)
+    return lambda row: column[row].as_py()
+
+
+def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
+    ends = row_ends[matrix_ends[index] : matrix_ends[index + 1] + 1]
+    widths = np.diff(ends)
+    if len(widths) == 0 or (widths != widths[0]).any():
+        return [numbers[start:stop] for start, stop in pairwise(ends)]
+    return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
 
 
 def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
@@ -76,15 +127,8 @@ def _row_batches(source: File) -> Iterator[tuple[int, Any]]:
             first += batch.num_rows
 
 
-def _graphs(name: str, first: int, batch: Any, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-    records = (
-        (f"{name}, row {first + number}", row.graph_id(), row) for number, row in enumerate(_rows(batch))
-    )
-    return each_record(records, lambda row: graph_of_row(row.values()), on_error, first)
-
-
-def _row_block(batch: Any, layouts: Layouts) -> RowBlock:
-    """Return rows of our own making column by column."""
+def _graph_rows(batch: Any) -> GraphRows:
+    """Return rows with `grnf_columns` column by column."""
     columns = {name: batch.column(name) for name in FIELDS}
     if any(columns[name].null_count for name in FIELDS if name != "graph_id"):
         raise GraphError("a value is missing")
@@ -98,8 +142,8 @@ def _row_block(batch: Any, layouts: Layouts) -> RowBlock:
         raise GraphError("edge_index must be two lists of one length")
     starts = np.repeat(np.cumsum(2 * n_arcs) - 2 * n_arcs - (np.cumsum(n_arcs) - n_arcs), n_arcs)
     source = starts + np.arange(len(starts))
-    return RowBlock(
-        [layouts.get(text) for text in columns["grnf_columns"].to_pylist()],
+    return GraphRows(
+        [layout_of(text) for text in columns["grnf_columns"].to_pylist()],
         n_nodes,
         n_arcs,
         np.column_stack([index[source], index[source + np.repeat(n_arcs, n_arcs)]]),
@@ -144,7 +188,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
 
 
 def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
-    """Yield record batches of some columns, of the rows that are wanted; damage is named."""
+    """Yield record batches of some columns and of the selected rows."""
     try:
         size = sum(table.metadata.row_group(number).total_byte_size for number in range(table.num_row_groups))
         fitting = BYTES_AT_ONCE * table.metadata.num_rows // max(size, 1)
@@ -172,66 +216,12 @@ def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[i
 
 
 def guest() -> Any:
-    """Return the module pyarrow.parquet, or say how to get it."""
+    """Return the module pyarrow.parquet, or raise an error that tells how to install it."""
     try:
         from pyarrow import parquet
     except ImportError:
         raise ImportError("Parquet files need pyarrow: pip install 'grnf[io]'") from None
     return parquet
-
-
-class _Row(NamedTuple):
-    """One row of a batch; its values are made when they are asked for, so that a bad row is one bad graph."""
-
-    cells: dict[str, Callable[[int], Any]]
-    number: int
-
-    def values(self) -> dict[str, Any]:
-        try:
-            return {name: cell(self.number) for name, cell in self.cells.items()}
-        except (ValueError, NotImplementedError, OverflowError) as error:
-            raise GraphError(f"a value that cannot be read: {error}") from None
-
-    def graph_id(self) -> str | None:
-        try:
-            name = self.cells["graph_id"](self.number) if "graph_id" in self.cells else None
-        except ValueError:  # no valid text, as `values` will say
-            name = None
-        return None if name is None else str(name)
-
-
-def _rows(batch: Any) -> Iterator[_Row]:
-    cells = {name: _cells(batch.column(name)) for name in batch.schema.names}
-    for index in range(batch.num_rows):
-        yield _Row(cells, index)
-
-
-def _cells(column: Any) -> Callable[[int], Any]:
-    """Return what gives one value of a column: numbers in lists of lists as views of one array."""
-    if _is_list_of_lists_of_numbers(column.type):
-        rows = column.values
-        if not (column.null_count or rows.null_count or rows.values.null_count):
-            numbers = rows.values.to_numpy(zero_copy_only=False)
-            return partial(_matrix, column.offsets.to_numpy(), rows.offsets.to_numpy(), numbers)
-    return lambda index: column[index].as_py()
-
-
-def _matrix(matrix_ends: Any, row_ends: Any, numbers: Any, index: int) -> Any:
-    ends = row_ends[matrix_ends[index] : matrix_ends[index + 1] + 1]
-    widths = np.diff(ends)
-    if len(widths) == 0 or (widths != widths[0]).any():
-        return [numbers[start:stop] for start, stop in pairwise(ends)]
-    return numbers[ends[0] : ends[-1]].reshape(len(widths), widths[0])
-
-
-def _is_list_of_lists_of_numbers(kind: Any) -> bool:
-    from pyarrow import types
-
-    for _ in range(2):
-        if not (types.is_list(kind) or types.is_large_list(kind)):
-            return False
-        kind = kind.value_type
-    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def write_parquet(file: IO[bytes], graphs: Iterable[RawGraph]) -> None:

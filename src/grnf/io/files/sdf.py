@@ -1,13 +1,13 @@
 """SD files as tables: a row for each molecule, its SMILES, its title as graph_id, and its data fields.
 
-So whatever is possible with a table of SMILES (targets, names, columns to keep) is possible here. A record
-ends with $$$$; fields that a molecule lacks are missing values. A MOL file is one record.
+Options of SMILES tables (targets, ids, columns to keep) work here too. A record ends with $$$$; fields that
+a molecule lacks are missing values. A MOL file is one record.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from grnf.errors import GraphError
@@ -15,12 +15,12 @@ from grnf.io.files.file import File
 from grnf.io.files.limits import LONGEST_LINE, LONGEST_RECORD
 from grnf.io.from_molecules import smiles_of_mol_block
 
-__all__ = ["SDF_SUFFIXES", "sdf_columns", "sdf_rows"]
+__all__ = ["SDF_SUFFIXES", "sdf_columns", "sdf_records"]
 
 SDF_SUFFIXES = (".sdf", ".sd", ".mol")
 SMILES, NAME = "smiles", "graph_id"
 OWN = "field "
-"""Before the name of a field that is called smiles, beside the SMILES of the structure."""
+"""Prefix of a field called smiles, since that column is the SMILES of the structure."""
 
 END_OF_RECORD, END_OF_STRUCTURE = b"$$$$", "M  END"
 FIELD = re.compile(r"<([^<>]+)>")
@@ -41,27 +41,23 @@ def sdf_columns(file: File) -> list[str]:
     return list(fields)
 
 
-def sdf_rows(file: File, wanted: Collection[str]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield where each record stands, its values of these columns, and what is wrong with it."""
-    for number, record in enumerate(_records(file)):
-        values, problem = _values(record, SMILES in wanted)
-        where = f"{file}, record {number + 1}, line {record.line}"
-        yield where, {name: values.get(name) for name in wanted}, problem
-
-
-def _values(record: _Record, with_smiles: bool) -> tuple[dict[str, Any], str]:
-    if record.problem:
-        return {}, record.problem
-    title, block, values = _parsed(record)
-    values.setdefault(NAME, title)
-    try:
-        return {**values, **({SMILES: smiles_of_mol_block(block)} if with_smiles else {})}, ""
-    except GraphError as error:
-        return values, str(error)
+def sdf_records(file: File, names: Sequence[str]) -> Iterator[tuple[str, list[Any], str]]:
+    """Yield the place of each record, its values of these columns, and what is wrong with it."""
+    for number, record in enumerate(_records(file), start=1):
+        values: dict[str, Any] = {}
+        problem = record.problem
+        if not problem:
+            title, block, values = _parsed(record)
+            values.setdefault(NAME, title)
+            try:
+                values |= {SMILES: smiles_of_mol_block(block)} if SMILES in names else {}
+            except GraphError as error:
+                problem = str(error)
+        yield f"{number}, line {record.line}", [values.get(name) for name in names], problem
 
 
 def _records(file: File) -> Iterator[_Record]:
-    """Cut a file into records; blank lines after the last are none."""
+    """Cut a file into records; blank lines after the last are ignored."""
     begin, size, lines, problem = 1, 0, list[bytes](), ""
     number = 0
     for number, line in file.lines_or_errors(LONGEST_LINE):

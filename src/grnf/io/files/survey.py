@@ -1,4 +1,4 @@
-"""What the columns of a table hold, and which of them can be names of graphs or targets."""
+"""Summaries of the columns of a table, and which of them can be ids or targets."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ TARGET_NAMES = (
     *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),
     *("p_np", "exp", "expt", "outcome", "response"),
 )
-"""What a target is often called, the surest name first; a name that begins with "measured" counts too."""
-
+"""Usual names of targets, the surest first; names that begin with "measured" count too."""
 MOST_DISTINCT = 10_000
-"""Values of a column that are told apart, so that memory does not grow with the table."""
-
+"""Distinct values of a column that are counted, so that memory does not grow with the table."""
 MOST_TEXT_CLASSES = 100
-"""Different texts up to which a column is taken for classes, and not for names."""
+"""Distinct texts up to which a column is taken for classes instead of names."""
 
 ID_NAME = re.compile(
     r"(^|[\s_.-])(id|ids|cid|sid|idx|index|num|no|nr|cas|key|inchikey)\Z|[a-z0-9]ID\Z|chemblid\Z"
@@ -32,12 +30,7 @@ ID_NAME = re.compile(
 
 @dataclass
 class Column:
-    """What was seen of one column.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Summary of one column."""
 
     name: str
     rows: int = 0
@@ -48,7 +41,7 @@ class Column:
     high: float = -math.inf
     head: list[Any] = field(default_factory=list)
     seen: int = 0
-    """Values at the time when too many were different to go on telling them apart."""
+    """Values before there were too many distinct ones to count."""
 
     def add(self, value: Any) -> None:
         """Count one cell."""
@@ -74,7 +67,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """What its values are: nothing, truth values, whole numbers, numbers, text or lists."""
+        """The kind of its values: nothing, truth values, whole numbers, numbers, text or lists."""
         kinds = self.kinds - {"absent"}
         if kinds <= {"whole numbers", "numbers"} and kinds:
             return "numbers" if "numbers" in kinds else "whole numbers"
@@ -88,54 +81,42 @@ class Column:
         return self.kind in ("numbers", "whole numbers")
 
     @property
-    def filled(self) -> int:
-        """Rows that have a value."""
-        return self.rows - self.absent
-
-    @property
     def absent(self) -> int:
-        """Rows without a value; among numbers, words such as NA are none."""
-        if not self.is_number:
-            return self.missing
-        return self.missing + sum(count for key, count in self.counts.items() if isinstance(key, str))
+        """Number of rows without a value; among numbers, words such as NA are none."""
+        words = (count for key, count in self.counts.items() if isinstance(key, str))
+        return self.missing + (sum(words) if self.is_number else 0)
 
     @property
     def distinct(self) -> int:
-        """How many values are different, up to a bound."""
-        numbers = self.is_number
-        return sum(not (numbers and isinstance(key, str)) for key in self.counts)
-
-    @property
-    def unique(self) -> bool:
-        """Whether no value comes twice, as far as they were told apart."""
-        bounded = len(self.counts) >= MOST_DISTINCT
-        return self.filled > 1 and len(self.counts) >= (self.seen if bounded else self.rows - self.missing)
+        """Number of distinct values, up to a bound."""
+        return sum(not (self.is_number and isinstance(key, str)) for key in self.counts)
 
     @property
     def is_id(self) -> bool:
-        """Whether its values name rows: different texts, or whole numbers one after the other."""
+        """Whether its values name rows: distinct texts, or consecutive whole numbers."""
+        filled = self.rows - self.absent
+        compared = self.seen if len(self.counts) >= MOST_DISTINCT else self.rows - self.missing
+        unique = filled > 1 and len(self.counts) >= compared
+        named = bool(ID_NAME.search(self.name))
         if self.kind == "text":
-            return self.unique or (bool(ID_NAME.search(self.name)) and not self.is_class_like)
+            return unique or (named and not self.is_class_like)
         if self.kind != "whole numbers":
             return False
-        in_a_row = self.unique and self.high - self.low < 2 * self.filled and self.filled > 2
-        named = bool(ID_NAME.search(self.name)) and self.distinct > self.filled / 2
-        return in_a_row or named
+        consecutive = unique and self.high - self.low < 2 * filled and filled > 2
+        return consecutive or (named and self.distinct > filled / 2)
 
     @property
     def is_class_like(self) -> bool:
-        """Whether few values stand for many rows."""
-        return self.distinct <= min(MOST_TEXT_CLASSES, self.filled / 2)
+        """Whether few distinct values cover many rows."""
+        return self.distinct <= min(MOST_TEXT_CLASSES, (self.rows - self.absent) / 2)
 
     @property
     def is_target(self) -> bool:
-        """Whether its values can be something to predict."""
-        if self.distinct < 2 or self.is_id:
-            return False
-        return self.is_number or self.is_class_like
+        """Whether its values can be predicted."""
+        return self.distinct > 1 and not self.is_id and (self.is_number or self.is_class_like)
 
     def describe(self) -> dict[str, Any]:
-        """Return what was seen, for a report."""
+        """Return the summary for a report."""
         bounded = len(self.counts) >= MOST_DISTINCT
         found: dict[str, Any] = {
             "kind": self.kind,
@@ -150,24 +131,18 @@ class Column:
 
 
 def survey(table: Table) -> dict[str, Column]:
-    """Return what each column of a table holds, all rows but those that cannot be read."""
+    """Return a summary of each column; rows that cannot be read are left out."""
     columns = {name: Column(name) for name in table.columns}
-    for row in table.rows():
-        if not row.problem:
-            for name, value in row.values.items():
-                columns[name].add(value)
+    for rows in table.blocks():
+        for name, values in rows.columns.items():
+            for row, value in enumerate(values):
+                if row not in rows.problems:
+                    columns[name].add(value)
     return columns
 
 
 def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the columns that can be targets: those with usual names, surest first, and all of them.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-    others : sequence of str
-        Columns that are taken already.
-    """
+    """Return columns that can be targets and are not among `others`: those with usual names, and all."""
     free = [column for column in columns if column.name not in others and not are_molecules(column.head)]
     usual = [
         column
@@ -182,13 +157,7 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
 
 
 def missing_or_value(value: Any, among_numbers: bool) -> Any:
-    """Return the value of a cell, None where there is none; `among_numbers` words such as NA are none.
-
-    Examples
-    --------
-    >>> missing_or_value("NA", True), missing_or_value("None", False), missing_or_value(float("nan"), False)
-    (None, 'None', None)
-    """
+    """Return the value of a cell, None if it is missing; `among_numbers` words such as NA are missing."""
     if value is None or value != value:
         return None
     return None if among_numbers and isinstance(value, str) and value.lower() in ABSENT else value

@@ -1,62 +1,98 @@
-"""Tables of rows, text, Excel, Parquet and SD files alike: looked at once, and then read."""
+"""Tables (text, Excel, Parquet and SD files): inspected once, then read as blocks of columns."""
 
 from __future__ import annotations
 
 import csv
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import islice
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 from grnf.errors import GraphError
 from grnf.io.files.excel import OLD, PACKED
-from grnf.io.files.file import File, decoded
+from grnf.io.files.file import File, OnError, decoded
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
-from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_rows
-from grnf.io.files.values import number
+from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
+from grnf.io.files.values import number as number_of
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
     "SMILES_NAMES",
-    "Row",
+    "Rows",
     "Table",
     "are_molecules",
     "cell",
+    "each_batch",
+    "each_graph",
     "find_column",
+    "in_chunks",
     "is_parquet",
     "named_smiles",
+    "rows_of_records",
     "table_of",
+    "usual_column",
 ]
 
+T = TypeVar("T")
 SMILES_NAMES = ("smiles", "canonical_smiles", "isomeric_smiles", "smile")
 ID_NAMES = ("graph_id", "id", "cid", "mol_id", "molecule_id", "compound_id", "compound_cid", "chembl_id")
 ENDS = ("source", "target", "src", "dst", "from", "to")
 """Names of columns that show, as those of SMILES do, that the first row has names."""
 
+BLOCK = 1024
+"""Rows that are read at a time."""
 HEAD = 300
 """Rows by whose content a column of SMILES is found."""
 NEARLY_ALL = 0.9
 """Share of them that must be molecules: real tables have some that RDKit refuses."""
 TELLING = 0.25
 """Share of them that must be more than a short word: C, CO and CN are also classes, states and countries."""
-LONGEST_LOOKED_AT = 2000
+LONGEST_TRIED = 2000
 """Characters of a text beyond which it is not tried as a molecule."""
 LETTERS = re.compile(r"[A-Za-z]{1,4}\Z")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*\Z")
 
 
-class Row(NamedTuple):
-    """One row: where it stands, its values by column name, and what is wrong with it, if anything."""
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table, column by column.
 
-    where: str
-    values: dict[str, Any]
-    problem: str = ""
+    Parameters
+    ----------
+    title : str
+        The file, and what its places are: lines, rows or records.
+    places : sequence
+        The place of each row.
+    columns : mapping from name to sequence of values
+    problems : mapping from int to str
+        What is wrong with rows that cannot be used; their values are None as far as they could not be read.
+    """
+
+    title: str
+    places: Sequence[Any]
+    columns: Mapping[str, Sequence[Any]]
+    problems: dict[int, str]
+
+    def where(self, row: int) -> str:
+        """Return the position of a row for messages."""
+        return f"{self.title} {self.places[row]}"
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return the rows from `start` to before `stop`."""
+        columns = {name: values[start:stop] for name, values in self.columns.items()}
+        problems = {row - start: why for row, why in self.problems.items() if start <= row < stop}
+        return Rows(self.title, self.places[start:stop], columns, problems)
 
 
 class Table:
-    r"""A table of which kind, columns and first rows are known; `rows` reads it.
+    r"""A table whose kind, columns and first rows are known; `blocks` reads it.
 
     Parameters
     ----------
@@ -70,8 +106,10 @@ class Table:
     >>> path = Path(tempfile.mkdtemp()) / "two.csv"
     >>> _ = path.write_text("CID;SMILES\n7;CCO\n9;c1ccccc1\n")
     >>> table = Table(File(path))
-    >>> table.columns, table.smiles_column(), table.id_column(), len(table.head)
-    (['CID', 'SMILES'], 'SMILES', 'CID', 2)
+    >>> table.columns, table.smiles_column(), table.id_column()
+    (['CID', 'SMILES'], 'SMILES', 'CID')
+    >>> [rows.columns for rows in table.blocks(["CID"])]
+    [{'CID': ('7', '9')}]
     """
 
     def __init__(self, file: File) -> None:
@@ -79,10 +117,10 @@ class Table:
         is_sdf = file.format == "sdf" or file.path.name.lower().removesuffix(".gz").endswith(SDF_SUFFIXES)
         self.kind = "parquet" if is_parquet(file) else "sdf" if is_sdf else "text"
         self.n_rows: int | None = None
-        """How many rows there are, if that is known without reading them."""
+        """The number of rows, if it is known without reading them."""
         self.has_header = True
-        self.head: list[Row] = []
-        """The first rows that can be read."""
+        self.head: Rows | None = None
+        """The first rows, if they were read to find the columns."""
         if self.kind == "parquet":
             with file.open_seekable() as stream:
                 opened = open_parquet(stream, str(file))
@@ -96,16 +134,15 @@ class Table:
     def _sniff_text(self) -> None:
         if not self.file.is_excel and self.file.begins_with(PACKED, OLD):
             raise GraphError("not a text; an Excel workbook ends in .xlsx", where=str(self.file))
-        rows = list(islice(self._fields(), HEAD + 1))
-        line, first, problem = rows[0] if rows else (1, [], "")
+        records = list(islice(self._text_records(), HEAD + 1))
+        line, first, problem = records[0] if records else (1, [], "")
         if problem and self.file.header is not False:
             raise GraphError(problem, where=f"{self.file}, line {line}")
-        self.has_header = self.file.header if self.file.header is not None else _is_header(rows)
+        self.has_header = self.file.header if self.file.header is not None else _is_header(records)
         self.columns = [str(place + 1) for place in range(len(first))]
         if self.has_header:
             self.columns = [field.strip() for field in first]
-        made = (self._row(*row, range(len(self.columns))) for row in rows[self.has_header :])
-        self.head = [row for row in made if row is not None and not row.problem]
+        self.head = rows_of_records(f"{self.file}, line", records[self.has_header :], self.columns)
 
     def smiles_column(self, given: str | None = None) -> str:
         """Return the column of SMILES: the given one, or found by its name or by what it holds."""
@@ -122,17 +159,18 @@ class Table:
 
     def molecule_columns(self) -> list[str]:
         """Return the columns whose first values are nearly all molecules."""
-        if not self.head:
-            self.head = [row for row in islice(self.rows(), HEAD) if not row.problem]
-        values = {name: [cell(row.values.get(name)) for row in self.head] for name in self.columns}
-        return [name for name, own in values.items() if are_molecules(own)]
+        self.head = self.head or next(self.blocks(size=HEAD), None)
+        if self.head is None:
+            return []
+        good = [row for row in range(len(self.head)) if row not in self.head.problems][:HEAD]
+        columns = self.head.columns.items()
+        return [name for name, values in columns if are_molecules(cell(values[row]) for row in good)]
 
     def id_column(self, given: str | None = None) -> str | None:
-        """Return the column of the names of graphs: the given one, or one that is called as usual."""
+        """Return the column of graph ids: the given one, or one with a usual name."""
         if given is not None:
             return find_column(self.columns, given, (), "ids", self.file)
-        lower = {name.strip().lower(): name for name in reversed(self.columns)}
-        return next((lower[usual] for usual in ID_NAMES if usual in lower), None)
+        return usual_column(self.columns, ID_NAMES)
 
     def check_names(self) -> None:
         """Refuse columns of the same name."""
@@ -140,40 +178,32 @@ class Table:
             problem = f"two columns have the same name; the header is {self.columns[:20]}"
             raise GraphError(problem, where=f"{self.file}, line 1")
 
-    def rows(self, columns: Collection[str] | None = None) -> Iterator[Row]:
-        """Yield rows one after another, with these columns, or all."""
-        kept = [name for name in self.columns if columns is None or name in columns]
+    def blocks(self, columns: Collection[str] | None = None, size: int = BLOCK) -> Iterator[Rows]:
+        """Yield the rows with these columns, or all; at most `size` at a time unless the file is Parquet."""
+        names = [name for name in self.columns if columns is None or name in columns]
         if self.kind == "parquet":
-            yield from self._parquet_rows(kept)
+            yield from self._parquet_blocks(names)
             return
+        records: Iterator[tuple[Any, list[Any], str]]
         if self.kind == "sdf":
-            yield from (Row(*row) for row in sdf_rows(self.file, kept))
-            return
-        self.check_names()
-        places = [self.columns.index(name) for name in kept]
-        for row in islice(self._fields(), int(self.has_header), None):
-            if (made := self._row(*row, places)) is not None:
-                yield made
+            unit, given, records = "record", names, sdf_records(self.file, names)
+        else:
+            self.check_names()
+            unit, given = "line", self.columns
+            records = islice(self._text_records(), int(self.has_header), None)
+        for some in in_chunks(records, size):
+            rows = rows_of_records(f"{self.file}, {unit}", some, given)
+            yield replace(rows, columns={name: rows.columns[name] for name in names})
 
-    def _row(self, line: int, fields: list[Any], problem: str, places: Iterable[int]) -> Row | None:
-        if not fields and not problem:
-            return None
-        if len(fields) != len(self.columns):
-            problem = problem or f"{len(fields)} fields for the {len(self.columns)} columns of the header"
-            fields = [*fields, *[None] * (len(self.columns) - len(fields))]
-        return Row(
-            f"{self.file}, line {line}", {self.columns[place]: fields[place] for place in places}, problem
-        )
-
-    def _fields(self) -> Iterator[tuple[int, list[Any], str]]:
-        """Yield line, fields and problem of each row; the first tells tab, semicolon and comma apart."""
-        current, problem = 0, ""
+    def _text_records(self) -> Iterator[tuple[int, list[Any], str]]:
+        """Yield line, fields and problem of each row; the first line tells the delimiter."""
+        line_number, problem = 0, ""
         delimiter = ""
 
         def lines() -> Iterator[str]:
-            nonlocal current, problem, delimiter
-            for place, line in self.file.lines_or_errors(LONGEST_LINE):
-                current, text = place, ""
+            nonlocal line_number, problem, delimiter
+            for number, line in self.file.lines_or_errors(LONGEST_LINE):
+                line_number, text = number, ""
                 try:
                     if isinstance(line, GraphError):
                         raise line
@@ -185,15 +215,8 @@ class Table:
                 yield text + "\n"
 
         texts = lines()
-        first = next(texts, None)
-        if first is None:
-            return
-
-        def all_lines() -> Iterator[str]:
-            yield first
-            yield from texts
-
-        reader = csv.reader(all_lines(), delimiter=delimiter, strict=True)
+        first = list(islice(texts, 1))
+        reader = csv.reader(chain(first, texts), delimiter=delimiter or ",", strict=True)
         while True:
             try:
                 fields = next(reader, None)
@@ -205,27 +228,87 @@ class Table:
                 fields = [
                     field.replace(",", ".") if DECIMAL_COMMA.match(field) else field for field in fields
                 ]
-            yield current, fields, problem
+            yield line_number, fields, problem
             problem = ""
 
-    def _parquet_rows(self, kept: list[str]) -> Iterator[Row]:
+    def _parquet_blocks(self, names: list[str]) -> Iterator[Rows]:
         with self.file.open_seekable() as stream:
-            count = 0 if self.file.rows is None else self.file.rows[0]
-            for batch in batches(open_parquet(stream, str(self.file)), kept, self.file):
+            first = 0 if self.file.rows is None else self.file.rows[0]
+            for batch in batches(open_parquet(stream, str(self.file)), names, self.file):
+                places = range(first, first + batch.num_rows)
                 try:
-                    rows = batch.to_pylist()
+                    columns = {name: batch.column(name).to_pylist() for name in names}
                 except (ValueError, NotImplementedError, OverflowError) as error:
-                    raise GraphError(str(error), where=f"{self.file}, rows from {count}") from None
-                for values in rows:
-                    yield Row(f"{self.file}, row {count}", values)
-                    count += 1
+                    raise GraphError(str(error), where=f"{self.file}, rows from {first}") from None
+                yield Rows(f"{self.file}, row", places, columns, {})
+                first += batch.num_rows
+
+
+def in_chunks(records: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield records some at a time; if reading breaks off, first those before."""
+    chunk: list[T] = []
+    try:
+        for record in records:
+            chunk.append(record)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except GraphError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
+        yield chunk
+
+
+def rows_of_records(title: str, records: Iterable[tuple[Any, list[Any], str]], names: Sequence[str]) -> Rows:
+    """Put records (place, fields, problem) together as columns; empty lines are left out."""
+    places: list[Any] = []
+    rows: list[list[Any]] = []
+    problems: dict[int, str] = {}
+    for place, fields, problem in records:
+        if not fields and not problem:
+            continue
+        if len(fields) != len(names):
+            problem = problem or f"{len(fields)} fields for the {len(names)} columns of the header"
+            fields = [*fields[: len(names)], *[None] * (len(names) - len(fields))]
+        if problem:
+            problems[len(rows)] = problem
+        places.append(place)
+        rows.append(fields)
+    columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(names)
+    return Rows(title, places, dict(zip(names, columns, strict=True)), problems)
 
 
 def table_of(file: File) -> Table:
-    """Return the table that a file is; it is looked at once."""
+    """Return the table of a file, which is inspected once."""
     if file.sniffed is None:
         file.sniffed = Table(file)
     return file.sniffed  # type: ignore[no-any-return]
+
+
+def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> Iterator[RawBatch]:
+    """Yield batches of one graph per row; reasons get the positions of their rows, or the first is raised."""
+    for rows, batch in blocks:
+        errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
+        if errors and on_error == "raise":
+            raise next(iter(errors.values()))
+        yield replace(batch, bad={row: str(error) for row, error in errors.items()})
+
+
+def each_graph(
+    blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError, first: int = 0
+) -> Iterator[RawGraph | BadGraph]:
+    """Yield the graphs of batches of one graph per row; `first` is the number of the first row."""
+    for rows, batch in blocks:
+        for graph in batch:
+            if isinstance(graph, BadGraph):
+                error = GraphError(graph.reason, where=rows.where(graph.index))
+                if on_error == "raise":
+                    raise error
+                graph = replace(graph, index=first + graph.index, reason=str(error))
+            yield graph
+        first += len(batch)
 
 
 def is_parquet(file: File) -> bool:
@@ -247,42 +330,34 @@ def _is_header(rows: Sequence[tuple[int, list[Any], str]]) -> bool:
     return True
 
 
+def usual_column(names: Iterable[str], usual: Sequence[str]) -> str | None:
+    """Return the first column with one of these names in any case, the surest name first."""
+    lower = {name.strip().lower(): name for name in reversed(list(names))}
+    return next((lower[name] for name in usual if name in lower), None)
+
+
 def find_column(
     names: Collection[str], given: str | None, usual: Sequence[str], role: str, file: File | str
 ) -> str:
-    """Return the column that was asked for, or the first whose name is usual for this role.
-
-    Examples
-    --------
-    >>> find_column(["ID", "Smiles"], None, ["smiles"], "SMILES", "file.csv")
-    'Smiles'
-    """
+    """Return the column that was asked for, or the first whose name is usual for this role."""
     if given is not None:
         if given not in names:
             raise GraphError(f"there is no column {given!r}; there are {list(names)[:20]}", where=str(file))
         return given
-    for wanted in usual:
-        for name in names:
-            if name.strip().lower() == wanted:
-                return name
-    raise GraphError(
-        f"no column of {role} among {list(names)[:20]}",
-        where=str(file),
-        cure=f"Call it {usual[0]!r}, or name it by an option",
-    )
+    found = usual_column(names, usual)
+    if found is None:
+        problem = f"no column of {role} among {list(names)[:20]}"
+        cure = f"Call it {usual[0]!r}, or name it by an option"
+        raise GraphError(problem, where=str(file), cure=cure)
+    return found
 
 
 def named_smiles(names: Sequence[str], given: str | None, file: File | str) -> str | None:
-    """Return the column of SMILES by its name: as given, or as usual; None if names do not tell."""
+    """Return the column of SMILES by its name, as given or as usual; None if names do not tell."""
     if given is not None:
         return find_column(names, given, (), "SMILES", file)
-    lower = {name: name.strip().lower() for name in names}
-    for usual in SMILES_NAMES:
-        for name in names:
-            if lower[name] == usual:
-                return name
-    alike = [name for name in names if "smiles" in lower[name]]
-    return alike[0] if len(alike) == 1 else None
+    alike = [name for name in names if "smiles" in name.lower()]
+    return usual_column(names, SMILES_NAMES) or (alike[0] if len(alike) == 1 else None)
 
 
 def cell(value: Any) -> Any:
@@ -297,7 +372,7 @@ def cell(value: Any) -> Any:
     """
     if value is None or isinstance(value, (bool, int, float, list, dict)):
         return value
-    return number(str(value).strip())
+    return number_of(str(value).strip())
 
 
 def are_molecules(values: Iterable[Any]) -> bool:
@@ -325,7 +400,7 @@ def are_molecules(values: Iterable[Any]) -> bool:
 
 def _is_molecule(text: str) -> bool:
     """Whether RDKit reads a text; what follows a space it takes for a name, so that words would pass."""
-    if find_spec("rdkit") is None or not text or text.split()[1:] or len(text) > LONGEST_LOOKED_AT:
+    if find_spec("rdkit") is None or not text or text.split()[1:] or len(text) > LONGEST_TRIED:
         return False
     from rdkit import Chem, rdBase
 

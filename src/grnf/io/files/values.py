@@ -1,10 +1,10 @@
-"""From the rows of nodes and edges of a text format to a graph with columns, and back."""
+"""Conversion of rows or columns of nodes and edges to graphs, and back."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,18 @@ from grnf.io.raw import RawGraph, as_column, checked_raw
 
 __all__ = [
     "check_names",
+    "graph_of_columns",
     "graph_of_rows",
     "number",
     "part_widths",
     "plain_rows",
     "scalar_y",
     "typed_column",
-    "typed_columns",
     "vector_widths",
 ]
 
 MOST_ABSENT = 16
-"""A vector comes back if at least one in so many of its parts is there; more would be made of nothing."""
+"""A vector is restored if at least one in so many of its parts is present."""
 
 
 def graph_of_rows(
@@ -48,39 +48,74 @@ def graph_of_rows(
     new_nodes : bool, default=False
         Whether edges may name nodes that are not listed.
     widths : mapping, optional
-        Widths of the "node" and "edge" columns that were split for want of vectors.
+        Widths of the "node" and "edge" vectors that were split into columns.
 
     Examples
     --------
     >>> graph_of_rows([("a", {"color": "red"}), ("b", {})], [("a", "b", {"weight": 2.0})])
     RawGraph(n_nodes=2, n_edges=1, node_columns=['color'], edge_columns=['weight'], undirected)
     """
+    return graph_of_columns(
+        [name for name, _ in nodes],
+        _columns_of([values for _, values in nodes]),
+        [(source, target) for source, target, _ in edges],
+        _columns_of([values for *_, values in edges]),
+        directed=directed,
+        graph_id=graph_id,
+        y=y,
+        new_nodes=new_nodes,
+        widths=widths,
+    )
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of rows that name their values, in order of first appearance."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def graph_of_columns(
+    names: Sequence[Hashable],
+    node_columns: Mapping[str, list[Any]],
+    ends: Iterable[tuple[Hashable, Hashable]],
+    edge_columns: Mapping[str, list[Any]],
+    *,
+    directed: bool,
+    graph_id: str | None = None,
+    y: Any = None,
+    new_nodes: bool = False,
+    widths: Mapping[str, Mapping[str, int]] | None = None,
+) -> RawGraph:
+    """Return the graph of named nodes and edges between names; other parameters as in `graph_of_rows`."""
     numbers: dict[Hashable, int] = {}
-    for name, _ in nodes:
+    for name in names:
         if name in numbers:
             raise GraphError(f"node {name!r} stands twice; ids must differ")
         numbers[name] = len(numbers)
-    node_rows = [values for _, values in nodes]
-    ends = np.empty((len(edges), 2), dtype=np.int64)
-    for row, (source, target, _) in enumerate(edges):
-        for side, name in enumerate((source, target)):
-            number = numbers.get(name)
-            if number is None:
+    pairs = []
+    for row, (source, target) in enumerate(ends):
+        for name in (source, target):
+            if name not in numbers:
                 if not new_nodes:
                     raise GraphError(f"edge {row} ({source!r}, {target!r}): there is no node {name!r}")
-                number = numbers[name] = len(numbers)
-                node_rows.append({})
-            ends[row, side] = number
+                numbers[name] = len(numbers)
+        pairs.append((numbers[source], numbers[target]))
+    added = [None] * (len(numbers) - len(names))
+    nodes = {name: [*values, *added] for name, values in node_columns.items()}
     own = widths or {}
     return checked_raw(
         len(numbers),
-        ends,
-        _with_vectors(typed_columns(node_rows, "node"), own.get("node", {})),
-        _with_vectors(typed_columns([values for *_, values in edges], "edge"), own.get("edge", {})),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        _with_vectors(_typed(nodes, "node"), own.get("node", {})),
+        _with_vectors(_typed(edge_columns, "edge"), own.get("edge", {})),
         directed,
         graph_id,
         y,
     )
+
+
+def _typed(columns: Mapping[str, list[Any]], item: str) -> dict[str, npt.NDArray[Any]]:
+    return {name: typed_column(values, f"{item} column {name!r}") for name, values in columns.items()}
 
 
 def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[Any]:
@@ -100,8 +135,13 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
         return np.array(values, dtype=np.bool_)
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):
         return np.array(values, dtype=np.int64)
-    if kinds & {list, tuple}:
-        values = [_nan_for_none(value) for value in values]
+    if kinds & {list, tuple}:  # vectors may have gaps
+        values = [
+            [math.nan if entry is None else entry for entry in value]
+            if type(value) in (list, tuple)
+            else value
+            for value in values
+        ]
     try:
         array = as_column(values)
     except OverflowError:
@@ -109,22 +149,10 @@ def typed_column(values: Sequence[Any], title: str = "column") -> npt.NDArray[An
     if array.dtype == object:
         _refuse_ragged(array.tolist(), title)
         array[:] = [_category(value) for value in array]
-    elif array.ndim == 2 and _all_whole(values):
-        return array.astype(np.int64)
+    elif array.ndim == 2 and None not in values:
+        whole = all(type(entry) is int and abs(entry) < 2**53 for row in values for entry in row)
+        return array.astype(np.int64) if whole else array
     return array
-
-
-def _all_whole(rows: Sequence[Any]) -> bool:
-    return None not in rows and all(
-        type(entry) is int and abs(entry) < 2**53 for row in rows for entry in row
-    )
-
-
-def _nan_for_none(value: Any) -> Any:
-    """Let vectors with gaps be vectors."""
-    if isinstance(value, (list, tuple)):
-        return [math.nan if entry is None else entry for entry in value]
-    return value
 
 
 def _refuse_ragged(values: list[Any], title: str) -> None:
@@ -145,24 +173,12 @@ def _category(value: Any) -> Any:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def typed_columns(rows: Sequence[Mapping[str, Any]], item: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of rows that name their values, in order of first appearance.
-
-    Examples
-    --------
-    >>> typed_columns([{"a": 1}, {"a": 2, "b": "x"}], "node")
-    {'a': array([1, 2]), 'b': array([None, 'x'], dtype=object)}
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: typed_column([row.get(name) for row in rows], f"{item} column {name!r}") for name in names}
-
-
 def plain_rows(
     columns: Mapping[str, Any], count: int, *, vectors: bool = False
 ) -> tuple[list[str], list[dict[str, Any]]]:
     """Return column names and, for each node or edge, its values that are not missing, as plain Python.
 
-    Where a format has no vectors, column x of width 12 becomes the columns x_00 to x_11.
+    Without `vectors`, column x of width 12 becomes the columns x_00 to x_11.
     """
     flat: dict[str, list[Any]] = {}
     for name, values in columns.items():
@@ -188,13 +204,7 @@ def _part_names(name: str, width: int) -> list[str]:
 
 
 def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
-    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits.
-
-    Examples
-    --------
-    >>> vector_widths(RawGraph(3, np.array([[0, 1]]), {"x": np.zeros((3, 2)), "z": np.zeros(3)}))
-    {'node': {'x': 2}}
-    """
+    """Return the widths of the node and edge columns of vectors, which `plain_rows` splits."""
     columns = {"node": graph.node_columns, "edge": graph.edge_columns}
     found = {
         item: {name: int(np.shape(values)[1]) for name, values in own.items() if np.ndim(values) == 2}
@@ -204,13 +214,7 @@ def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
 
 
 def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
-    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is.
-
-    Examples
-    --------
-    >>> part_widths({"x": np.zeros((3, 2)), "x_": np.zeros(3)})
-    {'x_0': 2, 'x_1': 2}
-    """
+    """Return for each part of a vector, as `plain_rows` calls it, how wide the vector is."""
     wide = {name: np.shape(values)[1] for name, values in columns.items() if np.ndim(values) == 2}
     return {part: width for name, width in wide.items() for part in _part_names(name, width)}
 
@@ -219,12 +223,6 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
     """Put the parts of vectors of these widths together again; absent parts are missing values.
 
     Parts that do not go together, of numbers and of texts, stay apart.
-
-    Examples
-    --------
-    >>> _with_vectors({"x_0": np.array([1, 2]), "y": np.array([5, 6]), "x_1": np.array([3, 4])}, {"x": 2})
-    {'x': array([[1, 3],
-           [2, 4]]), 'y': array([5, 6])}
     """
     found = dict(columns)
     for name, width in widths.items():
@@ -244,6 +242,10 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
     return found
 
 
+def _nan_for_none(value: Any) -> Any:
+    return math.nan if value is None else value
+
+
 def _none_for_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [_none_for_nan(entry) for entry in value]
@@ -258,13 +260,7 @@ def check_names(names: Collection[str], reserved: Collection[str], kind: str) ->
 
 
 def number(text: str) -> Any:
-    """Return the number that a text is, or the text; None where it is empty.
-
-    Examples
-    --------
-    >>> [number(text) for text in ("1", "-2.5e3", "C", "1_0", "")]
-    [1, -2500.0, 'C', '1_0', None]
-    """
+    """Return the number that a text represents, or the text; None if it is empty."""
     if not text:
         return None
     if text[-1] not in "0123456789.fnyFNY" or "_" in text:

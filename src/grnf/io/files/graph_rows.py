@@ -1,27 +1,29 @@
-"""One graph as one row: the columns that graph data sets on Hugging Face have, plus what makes them lossless.
+"""One graph as one row: the columns of Hugging Face graph datasets, and what makes them lossless.
 
 `edge_index` (2 lists), `edge_attr`, `node_feat` (a list of numbers per edge or node), `y` and `num_nodes` are
 theirs. We add `graph_id`, `directed`, `node_text` and `edge_text` (a list of texts per categorical column),
-and `grnf_columns`: a JSON text that says which named columns the numbers and texts are. Rows without these
-are read too.
+and `grnf_columns`: a JSON text with the names and types of the columns in those numbers and texts. Rows with
+it are read as blocks (`GraphRows`, for Parquet and npz), rows without it one by one (`graph_of_row`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.io.from_arrays import undirected_once
-from grnf.io.raw import RawGraph, checked_raw
-from grnf.typing import FloatArray, IntArray
+from grnf.io.raw import LARGEST_GRAPH, RawBatch, RawColumn, RawGraph, checked_raw
+from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["graph_of_row", "row_of_graph", "typed_numbers", "unpacked_y"]
+__all__ = ["GraphRows", "Texts", "graph_of_row", "layout_of", "row_of_graph"]
 
 EXACT = 2**53
 """Whole numbers up to this size are exact as float64; larger ones are stored as text."""
@@ -45,11 +47,11 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     graph_id = None if graph_id is None else str(graph_id)
     directed = row.get("directed")
     if row.get("grnf_columns") is not None:
-        return _named(row, n_nodes, arcs, node_feat, edge_attr, graph_id)
+        return _own_row(row, n_nodes, arcs, node_feat, edge_attr, graph_id)
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
     checked_raw(n_nodes, arcs, edge_columns=edge_columns)
     if not directed:
-        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
+        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1)
         keep = undirected_once(arcs, compared)
         directed = keep is None if directed is None else False
         if keep is not None:
@@ -116,9 +118,6 @@ def _plain_y(y: Any) -> Any:
     while isinstance(y, list) and len(y) == 1:
         y = y[0]
     return y
-
-
-# ---- rows of our own
 
 
 def row_of_graph(graph: RawGraph, *, both_arcs: bool = True) -> dict[str, Any]:
@@ -203,7 +202,7 @@ def _packed_y(y: Any) -> tuple[FloatArray, Any]:
     return np.empty(0), {"json": json.loads(_json_text(plain, "y") or "null")}
 
 
-def _named(
+def _own_row(
     row: Mapping[str, Any],
     n_nodes: int,
     arcs: IntArray,
@@ -211,57 +210,165 @@ def _named(
     edge_attr: npt.NDArray[Any] | None,
     graph_id: str | None,
 ) -> RawGraph:
+    """Return the graph of a row with `grnf_columns`."""
     try:
-        layout = _layout(row["grnf_columns"])
-        n_edges = layout["edges"]
-        if type(n_edges) is not int or not 0 <= n_edges <= len(arcs):
-            raise GraphError(f"{n_edges} edges are said to stand in an edge_index of {len(arcs)}")
-        if edge_attr is not None:
-            edge_attr = edge_attr[:n_edges]
-        node_columns = _unpacked(layout, "node", n_nodes, node_feat, row.get("node_text") or [])
-        edge_columns = _unpacked(layout, "edge", n_edges, edge_attr, row.get("edge_text") or [])
-        y = unpacked_y(layout["y"], row.get("y"))
+        y = np.asarray([] if row.get("y") is None else row["y"], dtype=np.float64)
+        graph = GraphRows(
+            [layout_of(row["grnf_columns"])],
+            np.array([n_nodes]),
+            np.array([len(arcs)]),
+            arcs,
+            np.empty((n_nodes, 0)) if node_feat is None else node_feat.reshape(len(node_feat), -1),
+            np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1),
+            Texts.of(row.get("node_text") or []),
+            Texts.of(row.get("edge_text") or []),
+            np.array([bool(row.get("directed"))]),
+            [graph_id],
+            np.array([len(y)]),
+            y,
+        ).batch()[0]
     except GraphError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise GraphError(f"grnf_columns does not describe this row: {error!r}") from None
-    directed = bool(row.get("directed"))
-    return checked_raw(n_nodes, arcs[:n_edges], node_columns, edge_columns, directed, graph_id, y)
+    columns = graph.node_columns, graph.edge_columns
+    return checked_raw(graph.n_nodes, graph.edges, *columns, graph.directed, graph.graph_id, graph.y)
 
 
-@lru_cache(maxsize=256)
-def _layout(text: str) -> Any:
-    """Return a description of columns; most graphs of a file have the same."""
-    return json.loads(text)
+class Texts(NamedTuple):
+    """Categorical columns of some rows: one code per entry, -1 if missing, row after row."""
+
+    codes: IntArray
+    categories: Sequence[str]
+
+    @classmethod
+    def of(cls, columns: Iterable[Sequence[str | None]]) -> Texts:
+        """Return the columns of one row."""
+        entries = [entry for column in columns for entry in column]
+        present = dict.fromkeys(entry for entry in entries if entry is not None)
+        known: dict[Any, int] = {text: code for code, text in enumerate(present)}
+        return cls(np.array([known.get(entry, -1) for entry in entries], np.int64), list(known))
 
 
-def _unpacked(
-    layout: Mapping[str, Any],
-    item: str,
-    count: int,
-    numbers: npt.NDArray[Any] | None,
-    texts: Sequence[Sequence[str | None]],
-) -> dict[str, npt.NDArray[Any]]:
-    found: dict[int, tuple[str, npt.NDArray[Any]]] = {}
+class Layout(NamedTuple):
+    """The content of `grnf_columns`."""
+
+    columns: str
+    n_edges: int
+    y: Any
+
+
+@lru_cache(maxsize=10_000)
+def layout_of(text: str) -> Layout:
+    """Return the content of `grnf_columns`, which is the same text in most rows."""
+    whole = json.loads(text)
+    n_edges, y = whole.pop("edges"), whole.pop("y", None)
+    if type(n_edges) is not int or n_edges < 0:
+        raise GraphError(f"grnf_columns: the number of edges must be a whole number, got {n_edges!r}")
+    return Layout(json.dumps(whole), n_edges, y)
+
+
+@dataclass(frozen=True)
+class GraphRows:
+    """Rows with `grnf_columns`, whose numbers follow each other; edges may be followed by opposite arcs."""
+
+    layouts: list[Layout]
+    n_nodes: IntArray
+    n_arcs: IntArray
+    arcs: IntArray
+    node_feat: FloatArray
+    edge_attr: FloatArray
+    node_text: Texts
+    edge_text: Texts
+    directed: BoolArray
+    graph_ids: list[str | None]
+    y_sizes: IntArray
+    y: FloatArray
+
+    def batch(self) -> RawBatch:
+        """Return the rows as graphs; they must have the same columns."""
+        first = self.layouts[0].columns
+        if any(layout.columns != first for layout in self.layouts) or self.n_nodes.max() > LARGEST_GRAPH:
+            raise GraphError("the rows have several sets of columns, or too many nodes")
+        columns = json.loads(first)
+        n_edges = np.array([layout.n_edges for layout in self.layouts], dtype=np.int64)
+        if (n_edges > self.n_arcs).any():
+            raise GraphError(f"edge_index has {self.n_arcs[0]} arcs for {n_edges[0]} edges")
+        arcs, edge_attr = self.arcs, self.edge_attr
+        if (n_edges != self.n_arcs).any():
+            kept = _first_of_each(self.n_arcs, n_edges)
+            arcs, edge_attr = arcs[kept], edge_attr[kept]
+        last = np.repeat(self.n_nodes, n_edges)[:, np.newaxis]
+        if ((arcs < 0) | (arcs >= last)).any() or np.isinf(self.node_feat).any() or np.isinf(edge_attr).any():
+            raise GraphError("edges between unknown nodes, or infinite numbers")
+        return RawBatch(
+            offsets(self.n_nodes),
+            offsets(n_edges),
+            np.ascontiguousarray(arcs, dtype=np.int64),
+            _columns(columns, "node", self.node_feat, self.node_text, self.n_nodes),
+            _columns(columns, "edge", edge_attr, self.edge_text, n_edges),
+            self.directed,
+            self.graph_ids,
+            self._targets(),
+        )
+
+    def _targets(self) -> list[Any]:
+        layouts, ends = [layout.y for layout in self.layouts], offsets(self.y_sizes)
+        if isinstance(layouts[0], list) and all(layout == layouts[0] for layout in layouts):
+            dtype, shape = layouts[0]
+            if shape == [] and (self.y_sizes == 1).all():
+                return list(_typed_numbers(self.y, dtype).tolist())
+        return [_target(layout, self.y[ends[row] : ends[row + 1]]) for row, layout in enumerate(layouts)]
+
+
+def _columns(
+    layout: dict[str, Any], item: str, numbers: FloatArray, texts: Texts, counts: IntArray
+) -> dict[str, RawColumn]:
+    found: dict[int, tuple[str, RawColumn]] = {}
     start = 0
+    if not len(numbers):
+        numbers = np.empty((0, sum(width or 1 for _, _, width, _ in layout[f"{item}_numbers"])))
     for position, name, width, dtype in layout[f"{item}_numbers"]:
         stop = start + (1 if width is None else width)
-        block = np.empty((count, 0)) if numbers is None else numbers.reshape(count, -1)[:, start:stop]
-        if block.shape[1] != stop - start and count:
-            raise GraphError(f"{item} column {name!r} is said to stand at {start}:{stop}, beyond the numbers")
-        block = block.reshape(count, stop - start)
-        found[position] = name, typed_numbers(block[:, 0] if width is None else block, dtype)
+        values: npt.NDArray[Any] = numbers[:, start:stop]
+        if values.shape[1] != stop - start:
+            raise GraphError(f"{item} column {name!r} is at {start}:{stop}, beyond the numbers")
+        found[position] = name, RawColumn(_typed_numbers(values[:, 0] if width is None else values, dtype))
         start = stop
-    for (position, name, kind), entries in zip(layout[f"{item}_texts"], texts, strict=True):
-        column = np.empty(len(entries), dtype=object)
-        column[:] = list(entries)
-        if kind != "text":
-            column[:] = [None if entry is None else _hashable(json.loads(entry)) for entry in entries]
-        found[position] = name, column if kind in ("text", "json") else typed_numbers(column, kind)
-    return {str(name): values for _, (name, values) in sorted(found.items())}
+    kinds = layout[f"{item}_texts"]
+    if len(texts.codes) != len(kinds) * int(counts.sum()):
+        raise GraphError(f"{item}_text does not have one text for each {item} and column")
+    for place, (position, name, kind) in enumerate(kinds):
+        codes = texts.codes
+        if len(kinds) > 1:  # of a row, one column comes after the other
+            starts = offsets(counts)[:-1] * len(kinds) + place * counts
+            codes = codes[np.repeat(starts - offsets(counts)[:-1], counts) + np.arange(int(counts.sum()))]
+        found[position] = name, _text_column(codes, texts.categories, kind)
+    return {str(name): column for _, (name, column) in sorted(found.items())}
 
 
-def typed_numbers(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+def _text_column(codes: IntArray, categories: Sequence[str], kind: str) -> RawColumn:
+    """Return a column with the categories that occur in it; `kind` is text, json or a type of numbers."""
+    present = np.zeros(len(categories) + 1, np.bool_)
+    present[codes] = True
+    present[-1] = False
+    places = np.append(np.cumsum(present[:-1]) - 1, -1)
+    own: list[Any] = [categories[place] for place in np.flatnonzero(present).tolist()]
+    if kind == "text":
+        return RawColumn(places[codes], tuple(own))
+    own = [_hashable(json.loads(text)) for text in own]
+    if kind == "json":
+        return RawColumn(places[codes], tuple(own))
+    return RawColumn(_typed_numbers(np.array([*own, None], dtype=object)[places[codes]], kind))
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, dict):
+        raise GraphError("a JSON object is not a category")
+    return tuple(_hashable(entry) for entry in value) if isinstance(value, list) else value
+
+
+def _typed_numbers(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     """Return numbers in the type that they had."""
     wanted = np.dtype(dtype)
     if wanted.kind not in "biuf" or wanted.itemsize > 16 or wanted.shape:
@@ -271,16 +378,18 @@ def typed_numbers(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     return values.astype(wanted)
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(_hashable(entry) for entry in value) if isinstance(value, list) else value
-
-
-def unpacked_y(layout: Any, y: Any) -> Any:
+def _target(layout: Any, y: FloatArray) -> Any:
     """Return the target of a row."""
     if layout is None:
         return None
     if isinstance(layout, dict):
         return layout["json"]
     dtype, shape = layout
-    array = typed_numbers(np.asarray(y, dtype=np.float64), dtype).reshape(shape)
+    array = _typed_numbers(y, dtype).reshape(shape)
     return array if shape else array.item()
+
+
+def _first_of_each(counts: IntArray, wanted: IntArray) -> IntArray:
+    """Return the places of the first so many items of each row."""
+    starts = np.repeat(offsets(counts)[:-1] - offsets(wanted)[:-1], wanted)
+    return np.asarray(starts + np.arange(len(starts)))
