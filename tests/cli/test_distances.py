@@ -13,10 +13,8 @@ from cli.lines_format import PATH, TRIANGLE, write_lines
 from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
-from grnf.cli.distances import Values
-from grnf.cli.inputs import load_vectors
-from grnf.cli.options import Input, JsonRun, LikeFeatures
-from grnf.collection import Collection
+from grnf.cli.graph_input import Input
+from grnf.cli.options import LikeFeatures, Run
 from grnf.io import RawGraph, read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
 from optional import require
@@ -185,19 +183,20 @@ def test_uncentered_vectors_give_the_same_kernel(call, place, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "k.npy"), pairwise_kernels(vectors(place)), atol=1e-6)
 
 
-def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
+def test_some_rows_are_held_at_a_time(call, tmp_path, monkeypatch):
     """The matrix is never in memory: no call asks for more rows than are held."""
     monkeypatch.setattr("grnf.cli.distances.BYTES_OF_ROWS", 8 * 7 * 3)
     Z = np.random.default_rng(0).normal(size=(7, 4))
-    asked = []
+    np.save(tmp_path / "z.npy", Z)
+    sizes = []
 
     def between(X, Y):
-        asked.append(len(X))
+        sizes.append(len(X))
         return pairwise_distances(X, Y)
 
-    everyone = Collection(len(Z), np.arange(len(Z)), vectors=Z, names=list("abcdefg"), name="z")
-    Values("distance", between, everyone, everyone, JsonRun()).write_matrix(str(tmp_path / "d.npy"))
-    assert asked == [3, 3, 1]
+    monkeypatch.setattr("grnf.metric.pairwise_distances", between)
+    assert call("distances", tmp_path / "z.npy", "-o", tmp_path / "d.npy").returncode == 0
+    assert sizes == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 
 
@@ -211,15 +210,15 @@ def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
     """No more graphs than two blocks are alive at a time."""
     alive, most = weakref.WeakSet(), []
 
-    def read(self, *, yield_bad=False):
+    def read(self, *, yield_bad=False, **options):
         for number in range(5_000):
             graph = RawGraph(3, np.array([[0, 1]]), graph_id=str(number))
             alive.add(graph)
             most.append(len(alive))
             yield graph
 
-    monkeypatch.setattr("grnf.cli.source.Source.read", read)
+    monkeypatch.setattr("grnf.cli.graph_input.Source.read", read)
     (tmp_path / "graphs.g6").write_text("Bw\n")
-    found = load_vectors([str(tmp_path / "graphs.g6")], Input(), LikeFeatures(4), JsonRun(quiet=True))
+    found = Input().vectors([str(tmp_path / "graphs.g6")], LikeFeatures(4), Run(quiet=True))
     assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")
     assert 1024 <= max(most) <= 2 * 1024 + 1

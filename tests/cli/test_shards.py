@@ -111,7 +111,7 @@ def test_an_address_may_be_left_out(given, parsed, monkeypatch):
 def test_progress_shows_pace_and_time_left(monkeypatch):
     import io
 
-    from grnf.cli import tell
+    from grnf.cli import messages
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -120,7 +120,7 @@ def test_progress_shows_pace_and_time_left(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "120")
-    with tell.progress("embedding", total=100) as advance:
+    with messages.progress("embedding", total=100) as advance:
         advance(50)
     assert "50 of 100 graphs" in terminal.getvalue()
     assert "/s" in terminal.getvalue()

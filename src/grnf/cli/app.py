@@ -23,6 +23,7 @@ from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.map import map  # noqa: A004
+from grnf.cli.messages import Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.search import search
@@ -74,6 +75,10 @@ def main() -> None:
         handler.setFormatter(logging.Formatter("grnf: %(message)s"))
         logging.getLogger("grnf").addHandler(handler)
         logging.getLogger("grnf").setLevel(logging.INFO)
+    if sys.stdout.isatty():
+        sys.stdout = Terminal(sys.stdout)  # type: ignore[assignment]
+    if sys.stderr.isatty():
+        sys.stderr = Terminal(sys.stderr)  # type: ignore[assignment]
     try:
         with room_for("standard output or a temporary file"):
             app()

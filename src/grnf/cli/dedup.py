@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.inputs import read_collections
-from grnf.cli.options import Input, JsonRun, LikeFeatures, Output, Run, require
+from grnf.cli.graph_input import Input
+from grnf.cli.options import LikeFeatures, Output, Run, require
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
 
 __all__ = ["dedup"]
 
-Answer = tuple[list[str], list[dict[str, Any]], dict[str, int]]
+Table = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
 def dedup(
@@ -32,7 +32,7 @@ def dedup(
     out: Output,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Find duplicate graphs and train/test leakage.
 
@@ -41,22 +41,24 @@ def dedup(
     with their distance and the result of the test (isomorphic, different or undecided). Graphs without ids
     are named by their number.
 
-    Example: grnf dedup train.smi test.smi --output leaked.csv
+    Examples:
+      grnf dedup molecules.smi
+      grnf dedup train.csv test.csv --near 0.01 --output leaked.csv
     """
     require(near is None or 0 <= near < float("inf"), f"--near must be a number >= 0, got {near}")
     out.check()
     transformer = features.transformer()
     with run.threads():
-        graphs = read_collections([source] if other is None else [source, other], reading, run)
+        graphs = reading.collections([source] if other is None else [source, other], run)
         if other is None and near is None:
             columns, records, summary = _groups(graphs[0], transformer, run)
         else:
             columns, records, summary = _pairs(graphs, transformer, near)
-    out.write(columns, records, run.as_json)
+    out.write(*reading.with_kept(columns, records, "id"), run.as_json)
     out.summarize(summary, run)
 
 
-def _groups(graphs: Collection, transformer: Any, run: Run) -> Answer:
+def _groups(graphs: Collection, transformer: Any, run: Run) -> Table:
     from grnf.search import duplicate_groups
 
     groups, undecided = duplicate_groups(graphs, transformer)
@@ -75,21 +77,21 @@ def _groups(graphs: Collection, transformer: Any, run: Run) -> Answer:
     return ["group", "id"], records, summary
 
 
-def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Answer:
+def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Table:
     from grnf.search import leaked, near_duplicates
 
     if len(graphs) == 1:
-        found = near_duplicates(graphs[0], transformer, near or 0.0)
+        pairs = near_duplicates(graphs[0], transformer, near or 0.0)
     else:
-        found = leaked(graphs[0], graphs[1], transformer, eps=near)
+        pairs = leaked(graphs[0], graphs[1], transformer, eps=near)
     records = [
         {"id": pair.first, "other": pair.second, "distance": pair.distance, "answer": pair.answer}
-        for pair in found
+        for pair in pairs
     ]
     summary = {
         "graphs": len(graphs[0]),
-        "pairs": len(found),
-        "isomorphic pairs": sum(pair.answer == "isomorphic" for pair in found),
-        "graphs in pairs": len({pair.second for pair in found}),
+        "pairs": len(pairs),
+        "isomorphic pairs": sum(pair.answer == "isomorphic" for pair in pairs),
+        "graphs in pairs": len({pair.second for pair in pairs}),
     }
     return ["id", "other", "distance", "answer"], records, summary

@@ -21,7 +21,9 @@ BASELINE = "SVM on degrees and mean attributes (baseline)"
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("grnf-demo"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+    ] = Path("grnf-demo"),
     n_components: Annotated[
         int, typer.Option("--n-components", "-m", min=1, help="Number of features M.")
     ] = 512,
@@ -34,7 +36,9 @@ def demo(
     between the classes, and a two-sample test. Write the vectors and an interactive map. This takes about a
     minute.
 
-    Example: grnf demo --output grnf-demo
+    Examples:
+      grnf demo
+      grnf demo --n-graphs 200 --output grnf-demo
     """
     from rich.console import Console
 

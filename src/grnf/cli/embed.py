@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grnf._utils.files import check_free
-from grnf.cli.columns import TableOptions
 from grnf.cli.command import Command
-from grnf.cli.options import (
-    FullFeatures,
-    Input,
-    JsonRun,
-    Output,
-    SourceArgument,
-    check_format,
-    checked,
-    require,
-)
-from grnf.cli.source import open_source
-from grnf.cli.tell import counted, note, progress, tell_bad
+from grnf.cli.graph_input import Input, SourceArgument, check_format, open_source
+from grnf.cli.messages import note, progress, report_bad, with_progress
+from grnf.cli.options import FullFeatures, Output, Run, checked, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -99,7 +89,7 @@ class Vectors(Output):
 
 
 @dataclass(frozen=True)
-class Workers(JsonRun):
+class Workers(Run):
     """How the run is computed, and what it prints."""
 
     n_jobs: Annotated[
@@ -121,7 +111,6 @@ def embed(
     *,
     out: Vectors,
     reading: Graphs,
-    columns: TableOptions,
     features: FullFeatures,
     run: Workers,
 ) -> None:
@@ -134,21 +123,23 @@ def embed(
     An OUTPUT without a suffix is a folder of shards with _manifest.json, which several processes or machines
     can compute. Shards that fail three times are set aside, with exit code 3.
 
-    Example: grnf embed MUTAG.zip --output mutag.parquet
+    Examples:
+      grnf embed MUTAG.zip --output mutag.parquet
+      grnf embed molecules.csv --smiles-column Drug --keep name --on-error skip -m 1024 -o vectors.parquet
     """
     check_format(reading.format, source)
     for option, given in (("--dask", run.dask), ("--shard-size", out.shard_size)):
         require(given is None or out.is_folder, f"{option} needs a folder: an --output without a suffix")
     require(run.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
     out.check()
-    if columns.keep and out.output.endswith(".npy"):
-        raise typer.BadParameter("--keep needs .parquet, .npz or .csv: .npy holds vectors only")
+    keeps_vectors_only = reading.keep and out.output.endswith(".npy")
+    require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
     grnf = features.transformer()
     from grnf.scale.inputs import RunInputs
 
-    with open_source(source, reading.format) as found:
-        inputs = RunInputs(list(found.inputs) or found.path, found.name)
-        graphs = columns.applied(replace(found, known=inputs.source), run.quiet)
+    with open_source(source, reading.format) as graphs:
+        inputs = RunInputs(list(graphs.paths) or graphs.file.path, graphs.name)
+        graphs = reading.applied(replace(graphs, file=inputs.source or graphs.file), run)
         read = {"format": graphs.format, "options": graphs.options}
         total = graphs.count() if out.output != "-" and not run.quiet and sys.stderr.isatty() else None
         with progress("embedding", run.quiet, total=total) as advance:
@@ -156,15 +147,15 @@ def embed(
                 summary = _to_stdout(inputs, read, grnf, reading, run, advance)
             else:
                 summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
-    bad, set_aside = summary["bad"], summary.get("set_aside", [])
-    tell_bad(bad, reading.on_error, run.quiet)
+    bad = summary["bad"]
+    report_bad(bad, reading.on_error, run.quiet)
     if run.as_json:
         typer.echo(json.dumps({**summary, "bad": len(bad)}), err=out.output == "-")
     elif not run.quiet:
         shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
         where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
         typer.echo(shape + where, err=out.output == "-")
-    _tell_set_aside(set_aside, out.output)
+    _report_set_aside(summary.get("set_aside", []), out.output)
 
 
 def _to_disk(
@@ -233,7 +224,7 @@ def _to_stdout(
     bad: list[Any] = []
 
     def blocks() -> Any:
-        for block, failed in embed_stream(grnf, counted(graphs(), advance), on_error=reading.on_error):
+        for block, failed in embed_stream(grnf, with_progress(graphs(), advance), on_error=reading.on_error):
             bad.extend({"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed)
             yield block
 
@@ -247,7 +238,7 @@ def _to_stdout(
     return {"graphs": n_rows, "n_components": grnf.n_components_, "bad": bad}
 
 
-def _tell_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
+def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
     """Report shards that were set aside, and end with the exit code for it."""
     for shard in set_aside:
         places = ", ".join(f"{each['path']} from graph {each['first']}" for each in shard["from"])
@@ -261,7 +252,7 @@ def _tell_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
 
 
 class EmbedCommand(Command):
-    """A command whose option --dask may stand without an address."""
+    """A command whose option --dask may have no address."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put "local" after --dask if no address follows."""

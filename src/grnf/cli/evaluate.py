@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
-from grnf.cli.inputs import Sample, read_collections
-from grnf.cli.options import Input, JsonRun
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import Run, require
 from grnf.cli.test import Report, Sampling
 
 __all__ = ["evaluate"]
@@ -42,7 +42,9 @@ def evaluate(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="Neighbor that bounds a ball.")] = 5,
+    n_neighbors: Annotated[
+        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
+    ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
         typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
@@ -50,7 +52,7 @@ def evaluate(
     sampling: Sampling,
     out: Scores,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Score generated graphs against reference graphs.
 
@@ -59,21 +61,22 @@ def evaluate(
     protocol is stored with them. With --on-error skip, generated graphs that cannot be used count as invalid,
     and the other scores are those of the rest.
 
-    Example: grnf evaluate generated.smi reference.smi --output table.tex
+    Examples:
+      grnf evaluate generated.smi reference.smi
+      grnf evaluate generated.smi reference.smi --valid rules:is_valid --on-error skip --output table.tex
     """
     out.check()
-    judge = None if valid is None else _function(valid)
     from grnf import stats
 
     with run.threads():
-        X, Y = read_collections([generated, reference], reading, run)
+        X, Y = reading.collections([generated, reference], run)
         result = stats.evaluate(
             X,
             Y,
-            valid=judge,
+            valid=None if valid is None else _function(valid),
             space=space,
-            k=k,
-            permutations=sampling.permutations,
+            k=n_neighbors,
+            permutations=sampling.n_resamples,
             n_components=sampling.n_components,
             random_state=sampling.seed,
         )
@@ -86,14 +89,12 @@ def _function(text: str) -> Callable[[Any], bool]:
     module, _, name = text.partition(":")
     sys.path.insert(0, "")  # modules of this folder, as with python -m
     try:
-        found = getattr(importlib.import_module(module), name)
+        function: Callable[[Any], bool] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise typer.BadParameter(
             f"--valid must be MODULE:FUNCTION of a module that can be imported, got {text} ({error})"
         ) from None
     finally:
         sys.path.remove("")
-    if not callable(found):
-        raise typer.BadParameter(f"--valid must name a function, got {text}")
-    judge: Callable[[Any], bool] = found
-    return judge
+    require(callable(function), f"--valid must name a function, got {text}")
+    return function

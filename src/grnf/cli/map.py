@@ -9,21 +9,17 @@ from typing import Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.columns import TableOptions, is_smiles_table, smiles_column_of
-from grnf.cli.inputs import graphs_of, tell_errors
+from grnf.cli.graph_input import Input, Source, SourceArgument
 from grnf.cli.options import (
-    Input,
-    JsonRun,
+    DELTA,
     LikeFeatures,
     Output,
-    SourceArgument,
-    check_format,
+    Run,
     check_free,
     check_probability,
     check_suffix,
     require,
 )
-from grnf.cli.source import Source, open_source
 
 __all__ = ["map"]
 
@@ -59,7 +55,10 @@ def map(  # noqa: A001 the word users know
         Literal["plain", "whitened"],
         typer.Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
     ] = "plain",
-    k: Annotated[int, typer.Option("-k", min=0, max=50, help="Number of neighbors shown.")] = 6,
+    n_neighbors: Annotated[
+        int,
+        typer.Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
+    ] = 6,
     differences: Annotated[
         bool | None,
         typer.Option(
@@ -75,15 +74,14 @@ def map(  # noqa: A001 the word users know
     positions: Annotated[
         str | None, typer.Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Error probability of the intervals.")] = 0.05,
+    delta: Annotated[float, typer.Option(help="Error probability of the intervals.")] = DELTA,
     onto: Annotated[
         Path | None, typer.Option(help="Saved layout (.npz): place the graphs on that map.")
     ] = None,
     out: Page,
     reading: Input,
-    columns: TableOptions,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Create an interactive map of a dataset as one HTML file.
 
@@ -91,33 +89,33 @@ def map(  # noqa: A001 the word users know
     with confidence intervals, and the nodes that differ. Color by label, any column, size, outlier score,
     cluster or neighborhood preservation. Select with the lasso, search by id, export ids.
 
-    Example: grnf map molecules.csv --output map.html
+    Examples:
+      grnf map molecules.csv
+      grnf map molecules.csv --id-column name --color activity --on-error skip --output molecules.html
     """
     check_probability("--delta", delta)
     out.check()
     require(onto is None or features == LikeFeatures(), "the settings of the map given by --onto are fixed")
-    check_format(reading.format, source)
     transformer = None if onto is not None else features.transformer()
     from grnf.maps import map_graphs
 
-    with run.threads(), open_source(source, reading.format) as where:
-        found = graphs_of(_all_columns(columns.applied(where, run.quiet), columns.keep), reading, run)
-        if not len(found):
-            run.note(f"grnf: {where.name} holds no graphs that can be read: the map is empty")
-        tell_errors(found, reading, run)
+    with run.threads(), reading.open(source, run) as graphs:
+        collection = (graphs if reading.keep else _with_all_columns(graphs)).collect(reading, run)
+        if not len(collection):
+            run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
         made = map_graphs(
-            found.graphs,
-            ids=found.ids,
+            collection.graphs,
+            ids=collection.ids,
             transformer=transformer,
             layout=layout,
             space=space,
-            k=k,
+            k=n_neighbors,
             differences=differences,
             color=color,
             n_clusters=clusters,
             positions=positions,
             onto=onto,
-            title=title or Path(where.name).name,
+            title=title or Path(graphs.name).name,
             delta=delta,
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
@@ -128,8 +126,8 @@ def map(  # noqa: A001 the word users know
     page = Path(out.output)
     size, kept = page.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
     if run.as_json:
-        answer = {"output": out.output, "graphs": len(made), "left_out": len(found.errors)}
-        typer.echo(json.dumps({**answer, "megabytes": size, "neighbors_kept": kept}))
+        summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
+        typer.echo(json.dumps({**summary, "megabytes": size, "neighbors_kept": kept}))
     elif not run.quiet:
         typer.echo(
             f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
@@ -137,13 +135,10 @@ def map(  # noqa: A001 the word users know
         )
 
 
-def _all_columns(source: Source, keep: list[str] | None) -> Source:
-    """Let a SMILES table keep all its columns, if none are named."""
-    if keep or not source.path.is_file() or not is_smiles_table(source, "column" in source.options):
+def _with_all_columns(source: Source) -> Source:
+    """Let a SMILES table keep all its columns."""
+    if source.table is None:
         return source
-    from grnf.io.files.tables import table_of
-
-    smiles = smiles_column_of(source)[0]
-    known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in table_of(source.file).columns if name not in known]
+    known = (source.smiles_column()[0], "smiles", source.options.get("graph_id", "graph_id"))
+    others = [name for name in source.table.columns if name not in known]
     return replace(source, options={**source.options, "keep": others})

@@ -8,29 +8,18 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.inputs import Sample, read_collection
-from grnf.cli.options import (
-    Input,
-    LikeFeatures,
-    Output,
-    Run,
-    check_format,
-    check_free,
-    check_probability,
-    require,
-)
-from grnf.cli.source import format_and_options, open_source
+from grnf.cli.graph_input import Input, Sample, check_format, format_and_options
+from grnf.cli.options import DELTA, LikeFeatures, Output, Run, check_free, check_probability, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf.collection import Collection
-    from grnf.estimators import GRNF
     from grnf.stats import ChangeDetector, Update
 
 __all__ = ["monitor"]
@@ -72,9 +61,9 @@ class Level:
         typer.Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
     ] = None
     on_alarm: Annotated[
-        Literal["go-on", "stop", "restart"],
+        Literal["continue", "stop", "restart"],
         typer.Option(help="After an alarm: continue, stop, or restart with the same reference."),
-    ] = "go-on"
+    ] = "continue"
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
@@ -107,10 +96,12 @@ def monitor(
     continues after the last graph that it reported and stored. Later lines are removed from --output and
     written again. Standard input must then continue after that graph.
 
-    Example: grnf monitor usual.smi arriving.smi --follow --state watch.npz --output alarms.jsonl
+    Examples:
+      grnf monitor usual.smi arriving.smi
+      grnf monitor usual.smi arriving.smi --follow --alarms-only --state monitor.npz --output alarms.jsonl
     """
     level.check()
-    watch = _Watch(stream, state, level, out, reading, features, run)
+    watch = _MonitorRun(stream, state, level, out, reading, features, run)
     with run.threads(), ExitStack() as stack:
         if state is not None:
             from grnf._utils.locks import FolderLock
@@ -129,14 +120,14 @@ def monitor(
             raised = watch.detector.alarm_.graph
             run.note(f"the alarm was raised at graph {raised}; start over with another --state")
             return
-        for items, position in _arriving(stream, reading, watch.position):
-            if watch.take(items, position):
+        for items, position in _arriving(stream, reading, watch.position, run):
+            if watch.update(items, position):
                 return
-    run.note(f"{watch.detector.n_seen_:,} graphs, {watch.alarms:,} alarms")
+    out.summarize({"graphs": watch.detector.n_seen_, "alarms": watch.alarms}, run)
 
 
 @dataclass
-class _Watch:
+class _MonitorRun:
     """A run: the detector, where it reads and where it writes."""
 
     stream: str
@@ -155,36 +146,34 @@ class _Watch:
     @property
     def asked(self) -> dict[str, Any]:
         """Options that a run which continues must repeat."""
-        features, like = self.features, self.features.like
-        asked: dict[str, Any] = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
-        asked |= {"n_components": features.n_components, "orders": features.orders, "seed": features.seed}
-        asked |= {"like": None if like is None else str(like)}
-        return {**asked, "stream": self.stream, "output": self.out.output}
+        like = None if self.features.like is None else str(self.features.like)
+        level = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
+        return {**level, **asdict(self.features), "like": like} | {
+            "stream": self.stream,
+            "output": self.out.output,
+        }
 
     def begin(self, reference: str) -> None:
         """Fit the detector on the reference."""
         from grnf.stats import ChangeDetector
 
-        X, transformer = self._reference(reference)
+        known = None if reference != "-" and Path(reference).suffix else self.reading.format
+        X = replace(self.reading, format=known).collection(reference, self.run)
+        of_vectors = self.features.transformer_of(reference) if X.has_vectors else None
+        if X.has_vectors and of_vectors is None:
+            raise GraphError(
+                "the transformer that made the vectors is not known",
+                where=reference,
+                cure="Pass it with --like",
+            )
         self.detector = ChangeDetector(
-            transformer,
-            alpha=0.05 if self.level.alpha is None else self.level.alpha,
+            of_vectors or self.features.transformer(),
+            alpha=DELTA if self.level.alpha is None else self.level.alpha,
             mean_time=self.level.mean_time,
             random_state=self.features.seed or 0,
         ).fit(X)
         self.detector.set_params(on_error=self.reading.on_error)
         self.commit({})
-
-    def _reference(self, source: str) -> tuple[Collection, GRNF]:
-        """Return the reference, and the transformer of its graphs or vectors."""
-        known = None if source != "-" and Path(source).suffix else self.reading.format
-        found = read_collection(source, replace(self.reading, format=known), self.run)
-        made = self.features.transformer_of(source) if found.has_vectors else self.features.transformer()
-        if made is None:
-            raise GraphError(
-                "the transformer that made the vectors is not known", where=source, cure="Pass it with --like"
-            )
-        return found, made
 
     def resume(self) -> None:
         """Continue from the state, and remove lines that were written after it was."""
@@ -211,22 +200,22 @@ class _Watch:
         Path(self.out.output).touch()
         os.truncate(self.out.output, self.written)
 
-    def take(self, items: list[Any], position: dict[str, Any]) -> bool:
-        """Take some graphs, write what is to be said, and keep the state; tell whether to stop."""
+    def update(self, items: list[Any], position: dict[str, Any]) -> bool:
+        """Test some graphs, write their lines and store the state. Return whether to stop."""
         records: list[dict[str, Any]] = []
         stop = False
         while items and not stop:
             first = self.detector.n_seen_
-            taken, update = items, self.detector.update(items)
+            block, update = items, self.detector.update(items)
             alarm, items = update.alarm, []
-            last = math.inf if alarm is None or self.level.on_alarm == "go-on" else alarm.graph
+            last = math.inf if alarm is None or self.level.on_alarm == "continue" else alarm.graph
             records += [record for record in self._records(update) if record["graph"] <= last]
             if alarm is not None:
                 self.alarms += 1
                 records.append({"event": "alarm", **alarm.record()})
                 stop = self.level.on_alarm == "stop"
                 if self.level.on_alarm == "restart":
-                    items = taken[alarm.graph + 1 - first :]
+                    items = block[alarm.graph + 1 - first :]
                     self.detector.reset(seen=alarm.graph + 1)
         self._write(records)
         self.commit(position)
@@ -262,7 +251,7 @@ class _Watch:
         self.written += len(text.encode())
 
     def commit(self, position: dict[str, Any]) -> None:
-        """Keep the state, if it is to be kept: what was written before it counts."""
+        """Store the state, if there is a file for it. Lines written before are not written again."""
         self.position = position
         if self.state is None:
             return
@@ -276,7 +265,7 @@ class _Watch:
 
 
 def _arriving(
-    stream: str, reading: Stream, position: dict[str, Any]
+    stream: str, reading: Stream, position: dict[str, Any], run: Run
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
     from grnf.io import guess_format
@@ -294,14 +283,9 @@ def _arriving(
         return
     if reading.follow:
         raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {name}")
-    count, waiting = int(position.get("items", 0)), []
-    with open_source(stream, reading.format) as where:
-        for place, item in enumerate(where.read(yield_bad=True)):
-            if place < count:
-                continue
-            waiting.append(item)
-            if len(waiting) == reading.block_size:
-                yield waiting, {"items": place + 1}
-                waiting = []
-        if waiting:
-            yield waiting, {"items": place + 1}
+    count = int(position.get("items", 0))
+    with reading.open(stream, run) as source:
+        graphs = islice(source.read(yield_bad=True), count, None)
+        while items := list(islice(graphs, reading.block_size)):
+            count += len(items)
+            yield items, {"items": count}

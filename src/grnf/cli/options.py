@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from grnf._utils.files import check_free, is_pipe
-from grnf.cli.source import format_and_options
-from grnf.cli.tell import note
+from grnf._utils.files import check_free
+from grnf.cli.messages import note
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
@@ -26,19 +24,11 @@ __all__ = [
     "AsJson",
     "Features",
     "Force",
-    "Format",
     "FullFeatures",
-    "IdColumn",
-    "Input",
-    "JsonRun",
-    "Keep",
     "LikeFeatures",
+    "Messages",
     "Output",
-    "Quiet",
     "Run",
-    "SmilesColumn",
-    "SourceArgument",
-    "check_format",
     "check_free",
     "check_probability",
     "check_suffix",
@@ -46,9 +36,6 @@ __all__ = [
     "require",
 ]
 
-
-TABLE_READERS = ("smiles", "edge-table")
-"""The formats that a table may have."""
 
 DELTA = 0.05
 
@@ -62,37 +49,7 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-SourceArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME[:OPTIONS]",
-        help="Input format if the file name does not show it, with reader options after a colon. Examples: "
-        "edge-list:directed, matrices:array=A,y=age.",
-    ),
-]
-SmilesColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="SMILES column of a table. By default it is found by its name or its values."
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column with the ids of graphs.", show_default="graph_id"),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Column of a SMILES table to keep with the vectors; may be repeated."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -116,26 +73,26 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Input:
-    """How graphs are read."""
-
-    panel: ClassVar[str] = "Input"
-
-    format: Format = None
-    on_error: Annotated[
-        Literal["raise", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
-    ] = "raise"
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a command runs, and what it prints."""
+class Messages:
+    """What a command prints."""
 
     panel: ClassVar[str] = "Run"
 
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")
+    ] = False
+    as_json: AsJson = False
+
+    def note(self, text: str) -> None:
+        """Print a message on standard error."""
+        note(text, self.quiet)
+
+
+@dataclass(frozen=True)
+class Run(Messages):
+    """How a command runs, and what it prints."""
+
     n_jobs: Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")] = 1
-    quiet: Quiet = False
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -145,17 +102,6 @@ class Run:
         require(self.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
         with parallel_config(backend="threading", n_jobs=self.n_jobs):
             yield
-
-    def note(self, text: str) -> None:
-        """Print a message on standard error."""
-        note(text, self.quiet)
-
-
-@dataclass(frozen=True)
-class JsonRun(Run):
-    """How a command runs, and whether it prints JSON."""
-
-    as_json: AsJson = False
 
 
 @dataclass(frozen=True)
@@ -177,17 +123,17 @@ class Output:
             check_suffix("--output", self.output, self.suffixes)
             check_free(self.output, self.force)
 
-    def write(self, columns: list[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf.search.hits import write_table, write_text_table
 
         if self.output == "-":
-            write_text_table(sys.stdout, columns, records, as_json)
+            write_text_table(sys.stdout, list(columns), records, as_json)
             sys.stdout.flush()
         else:
-            write_table(self.output, columns, records)
+            write_table(self.output, list(columns), records)
 
-    def summarize(self, counts: Mapping[str, Any], run: JsonRun, text: str | None = None) -> None:
+    def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
         """Print what was written; next to a table on standard output, print it on standard error."""
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
         if self.output == "-":
@@ -367,7 +313,6 @@ class FullFeatures(LikeFeatures):
             given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
         if given.get("n_components") == "auto":
             require("eps" in given, "-m auto needs --eps, for example --eps 0.1")
-            given.setdefault("delta", DELTA)
         if "proposal" in given:
             target = given.get("orders", GRNF().orders)
             given["proposal"] = checked(
@@ -381,51 +326,6 @@ class FullFeatures(LikeFeatures):
 
 def _options(names: Iterable[str]) -> str:
     return ", ".join("--" + name.replace("_", "-") for name in names)
-
-
-def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
-    """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
-    from grnf.io.files.formats import FORMATS, TABLES
-
-    if isinstance(name, list):
-        for each in name:
-            check_format(format, each, option)
-        return
-
-    known = [*FORMATS, *(TABLES if option == "--format" else ())]
-    if format is not None and option == "--format":
-        told, options = format_and_options(format)
-        if options or told is None:
-            _check_options(told, options)
-        format = told
-    if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
-        raise typer.BadParameter(
-            f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option
-        )
-    if format is not None and format not in known:
-        raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
-
-
-def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
-    """Refuse options that the reader of a format does not have, and values that are none of theirs."""
-    from grnf.io.files.formats import FORMATS, TABLES
-
-    if format is None:
-        raise typer.BadParameter("--format must begin with the name of a format", param_hint="--format")
-    known = {
-        name: str(parameter.annotation).startswith("bool")
-        for reader in (TABLE_READERS if format in TABLES else (format,))
-        if reader in FORMATS
-        for name, parameter in inspect.signature(FORMATS[reader].reader).parameters.items()
-        if parameter.kind == parameter.KEYWORD_ONLY and name not in ("on_error", "keep")
-    }
-    for name, value in options.items():
-        if name not in known:
-            has = f"its options are {', '.join(known)}" if known else "it has none"
-            raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
-        if isinstance(value, bool) != known[name]:
-            kind = "yes or no" if known[name] else "a value"
-            raise typer.BadParameter(f"{name} of {format} must be {kind}: {name}=...", param_hint="--format")
 
 
 def _parse_dimension(text: str) -> int | str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from grnf.cli.inputs import Sample, load_vectors
-from grnf.cli.options import Input, JsonRun, LikeFeatures, Output, check_probability, require
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
 
 __all__ = ["outliers"]
 
@@ -25,7 +25,9 @@ def outliers(
         float | None,
         typer.Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--neighbors", min=1, help="Number of nearest neighbors.")] = 5,
+    n_neighbors: Annotated[
+        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
+    ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
         typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
@@ -34,7 +36,7 @@ def outliers(
     out: Output,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Score graphs against a reference and flag outliers.
 
@@ -43,7 +45,9 @@ def outliers(
     (1 + half of the reference graphs), so a small reference flags nothing. Without --reference, outliers can
     mask each other: their scores are large nevertheless, and --contamination flags the largest.
 
-    Example: grnf outliers new.smi --reference usual.smi --fdr 0.1 --output judged.csv
+    Examples:
+      grnf outliers new.smi --reference usual.smi
+      grnf outliers new.csv --reference usual.csv --fdr 0.05 --keep name --only-outliers --output flagged.csv
     """
     check_probability("--fdr", fdr)
     require(contamination is None or reference is None, "--contamination cannot be combined with --reference")
@@ -54,16 +58,20 @@ def outliers(
     out.check()
     from grnf.stats import GRNFOutlierDetector
 
-    settings: dict[str, Any] = {"n_neighbors": k, "space": space, "random_state": features.seed or 0}
     detector = GRNFOutlierDetector(
-        contamination="auto" if contamination is None else contamination, **settings
+        contamination="auto" if contamination is None else contamination,
+        n_neighbors=n_neighbors,
+        space=space,
+        random_state=features.seed or 0,
     )
     with run.threads():
-        samples = load_vectors([source] if reference is None else [reference, source], reading, features, run)
-        if reference is None:
-            found = detector.fit_judge(samples[0], fdr=fdr)
+        *known, graphs = reading.vectors(
+            [source] if reference is None else [reference, source], features, run
+        )
+        if known:
+            result = detector.fit(known[0]).judge(graphs, fdr=fdr)
         else:
-            found = detector.fit(samples[0]).judge(samples[1], fdr=fdr)
-    records = [record for record in found.records() if record["outlier"] or not only]
-    out.write(found.columns, records, run.as_json)
-    out.summarize({"graphs": len(found.ids), "outliers": int(found.outliers.sum())}, run)
+            result = detector.fit_judge(graphs, fdr=fdr)
+    records = [record for record in result.records() if record["outlier"] or not only]
+    out.write(*reading.with_kept(result.columns, records, "id"), run.as_json)
+    out.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())}, run)

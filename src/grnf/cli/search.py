@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from grnf.cli.inputs import read_collection
-from grnf.cli.options import Input, JsonRun, Output, check_probability, require
+from grnf.cli.graph_input import Input
+from grnf.cli.options import Output, Run, check_probability, require
 
 __all__ = ["search"]
 
@@ -19,7 +19,9 @@ def search(
         str, typer.Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
     ],
     *,
-    k: Annotated[int, typer.Option("-k", "--nearest", min=1, help="Number of nearest graphs.")] = 10,
+    n_neighbors: Annotated[
+        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
+    ] = 10,
     radius: Annotated[
         float | None, typer.Option(help="Return all graphs up to this distance instead of the nearest.")
     ] = None,
@@ -40,14 +42,16 @@ def search(
     ] = None,
     out: Output,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
     The table has a row for each hit: query, rank, id and distance. --interval adds low and high, --certified
     adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
 
-    Example: grnf search molecules.index new.smi -k 5 --output hits.csv
+    Examples:
+      grnf search molecules.index new.smi
+      grnf search molecules.index new.csv --smiles-column Drug -k 5 --interval 0.05 --output hits.csv
     """
     check_probability("--interval", interval)
     check_probability("--certified", certified)
@@ -60,13 +64,13 @@ def search(
     from grnf.search import GraphIndex
 
     with run.threads():
-        found = GraphIndex.open(folder)
-        X = read_collection(queries, reading, run)
+        index = GraphIndex.open(folder)
+        X = reading.collection(queries, run)
         if radius is not None:
-            hits = found.within(X, radius, others=others, interval=interval)
+            hits = index.within(X, radius, others=others, interval=interval)
         elif certified is not None:
-            hits = found.search(X, k, others=others, certified=True, delta=certified)
+            hits = index.search(X, n_neighbors, others=others, certified=True, delta=certified)
         else:
-            hits = found.search(X, k, others=others, interval=interval)
-    out.write(hits.columns, list(hits.records()), run.as_json)
+            hits = index.search(X, n_neighbors, others=others, interval=interval)
+    out.write(*reading.with_kept(hits.columns, hits.records(), "query"), run.as_json)
     out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)

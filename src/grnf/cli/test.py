@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.inputs import Sample, read_collections
-from grnf.cli.options import Input, JsonRun, Output, checked
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import Output, Run, checked
 
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, TwoSampleResult
@@ -29,8 +29,8 @@ class Sampling:
         int,
         typer.Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
     ] = 512
-    permutations: Annotated[
-        int, typer.Option(min=1, help="Number of permutations B; p is at least 1 / (1 + B).")
+    n_resamples: Annotated[
+        int, typer.Option(min=1, metavar="B", help="Number of permutations. p is at least 1 / (1 + B).")
     ] = 999
     seed: Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")] = 0
 
@@ -46,7 +46,7 @@ class Report(Output):
         typer.Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
     ] = "-"
 
-    def show(self, result: TwoSampleResult | Evaluation, table: str | None, run: JsonRun) -> None:
+    def show(self, result: TwoSampleResult | Evaluation, table: str | None, run: Run) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""
         from grnf._utils.files import atomic_write
 
@@ -80,7 +80,7 @@ def test(
     sampling: Sampling,
     out: Report,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Test whether two samples come from the same distribution.
 
@@ -88,20 +88,22 @@ def test(
     most alpha, for any number of graphs. The report also has the energy distance with error bars over graphs
     and features, the feature view with the largest effect, and the graphs most typical of one sample.
 
-    Example: grnf test before.smi after.smi --output result.json
+    Examples:
+      grnf test before.smi after.smi
+      grnf test before.csv after.csv --n-resamples 9999 --n-jobs -1 --output result.json
     """
     out.check()
     numbers = checked(lambda text: [int(part) for part in text.split(",") if part.strip()], axes, "--axes")
     from grnf.stats import two_sample_test
 
     with run.threads():
-        X, Y = read_collections([first, second], reading, run)
+        X, Y = reading.collections([first, second], run)
         result = two_sample_test(
             X,
             Y,
             statistic=statistic,
             axes=numbers,
-            permutations=sampling.permutations,
+            permutations=sampling.n_resamples,
             paired=paired,
             n_components=sampling.n_components,
             n_witnesses=witnesses,

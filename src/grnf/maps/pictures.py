@@ -1,4 +1,4 @@
-"""Figures of where two graphs differ."""
+"""Figures in one style, drawn without pyplot: where two graphs differ, and predictions."""
 
 from __future__ import annotations
 
@@ -12,31 +12,34 @@ from grnf.maps.springs import spring_positions
 
 if TYPE_CHECKING:
     from grnf.estimators.difference import Difference
+    from grnf.estimators.validation import Target
     from grnf.io import RawGraph
 
-__all__ = ["draw_difference"]
+__all__ = ["COLORS", "draw_difference", "draw_predictions", "new_figure"]
 
-COLORS = "RdBu_r"
-"""Red adds to the distance, blue takes from it."""
+DIVERGING = "RdBu_r"
+"""Red adds to the distance, blue subtracts from it."""
+
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]
+"""The color-blind safe palette of Okabe and Ito, and gray."""
+
+MOST_CLASSES_DRAWN, MOST_CLASSES_COUNTED = 60, 12
+"""Classes up to which a confusion matrix is drawn, and has numbers in its cells."""
 
 
 def draw_difference(path: Path, graphs: list[RawGraph], found: Difference, names: list[str]) -> None:
     """Draw both graphs side by side, nodes and edges colored by what they add to d_P^2."""
-    try:
-        from matplotlib.collections import LineCollection
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'grnf[plot]'") from None
+    figure, axes = new_figure(10, 5.2, columns=2)
+    from matplotlib.collections import LineCollection
+
     largest = max((float(np.abs(v).max(initial=0)) for v in (*found.nodes, *found.edges)), default=0.0) or 1.0
-    figure = Figure(figsize=(10, 5.2), layout="constrained")
-    axes = figure.subplots(1, 2)
     shown: Any = None
     for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
         places = spring_positions(graph.n_nodes, graph.edges)
         lines = LineCollection(
             [places[list(edge)] for edge in np.asarray(graph.edges).reshape(-1, 2).tolist()],
             array=found.edges[side],
-            cmap=COLORS,
+            cmap=DIVERGING,
             clim=(-largest, largest),
             linewidths=4,
             zorder=1,
@@ -45,7 +48,7 @@ def draw_difference(path: Path, graphs: list[RawGraph], found: Difference, names
         axis.add_collection(lines)
         style = {"vmin": -largest, "vmax": largest, "edgecolors": "0.3", "zorder": 2}
         size = float(np.clip(6000 / max(graph.n_nodes, 1), 30, 260))
-        shown = axis.scatter(*places.T, c=found.nodes[side], cmap=COLORS, s=size, **style)
+        shown = axis.scatter(*places.T, c=found.nodes[side], cmap=DIVERGING, s=size, **style)
         if graph.n_nodes <= 60:
             for node, place in enumerate(places):
                 text = axis.annotate(str(node), place, ha="center", va="center", fontsize=7, zorder=3)
@@ -65,3 +68,73 @@ def _outline(width: float, color: str = "0.3") -> list[Any]:
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=width, foreground=color), Normal()]
+
+
+def new_figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, **options: Any
+) -> tuple[Any, list[Any]]:
+    """Return a figure and the list of its axes, row by row; further options are those of `subplots`."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("figures need matplotlib; install it with pip install 'grnf[plot]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    all_axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
+    for axes in all_axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True, color="#dddddd", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=10)
+        for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
+            label.set_fontsize(11)
+    return figure, all_axes
+
+
+def draw_predictions(folder: Path, suffix: str, target: Target, predictions: Any, title: str) -> str | None:
+    """Draw a confusion matrix, or predicted against true numbers; return the name of the file.
+
+    No figure is drawn, and None returned, for very many classes.
+    """
+    if target.classes and len(target.labels) > MOST_CLASSES_DRAWN:
+        return None
+    draw = _confusion if target.classes else _scatter
+    figure = draw(target, predictions, title)
+    name = f"{'confusion' if target.classes else 'predictions'}{suffix}.png"
+    with atomic_write(folder / name, "wb") as file:
+        figure.savefig(file, dpi=120, format="png")
+    return name
+
+
+def _confusion(target: Target, predictions: Any, title: str) -> Any:
+    from sklearn.metrics import confusion_matrix
+
+    counts = confusion_matrix(target.y, predictions, labels=target.labels)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    size = max(4.5, 1.6 + 0.55 * len(counts))
+    figure, (axes,) = new_figure(size + 0.8, size)
+    axes.grid(False)
+    axes.spines[["top", "right"]].set_visible(True)
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    names = [str(name) for name in target.labels.tolist()]
+    axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 4 else 0)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="predicted class", ylabel="true class", title=title)
+    if len(counts) <= MOST_CLASSES_COUNTED:
+        for (row, column), count in np.ndenumerate(counts):
+            share = shares[row, column]
+            axes.text(
+                column, row, f"{count}\n{100 * share:.0f} %", ha="center", va="center", fontsize=9,
+                color="white" if share > 0.55 else "black",
+            )  # fmt: skip
+    figure.colorbar(image, ax=axes, label="share of the true class", shrink=0.8)
+    return figure
+
+
+def _scatter(target: Target, predictions: Any, title: str) -> Any:
+    figure, (axes,) = new_figure(5.8, 5)
+    both = np.concatenate([target.y, predictions])
+    low, high = both.min(), both.max()
+    axes.plot([low, high], [low, high], color="0.6", linewidth=1, zorder=1)
+    axes.scatter(target.y, predictions, s=14, c=COLORS[0], alpha=0.6, linewidths=0, zorder=2)
+    axes.set(xlabel="true", ylabel="predicted, by cross-validation", title=title)
+    return figure

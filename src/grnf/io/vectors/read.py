@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ __all__ = [
     "read_manifest",
     "read_vectors",
     "shard_files",
+    "vector_blocks",
 ]
 
 
@@ -139,6 +140,22 @@ def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Itera
                 if hashlib.file_digest(file, "sha256").hexdigest() != record["sha256"]:
                     raise GraphError(f"{path} is not as it was written: its checksum is another")
         yield path
+
+
+def vector_blocks(paths: Iterable[str | os.PathLike[str]], size: int) -> Iterator[Vectors]:
+    """Yield the vectors and ids of files and of the shards of folders, `size` rows or more at a time."""
+    blocks: list[FloatArray] = []
+    ids: list[str] = []
+    for path in paths:
+        for file in shard_files(path, check=True) if is_shard_folder(path) else [Path(path)]:
+            vectors = read_vectors(file)
+            blocks.append(vectors.Z)
+            ids += vectors.ids
+            if len(ids) >= size:
+                yield Vectors(ids, None, np.concatenate(blocks))
+                blocks, ids = [], []
+    if ids:
+        yield Vectors(ids, None, np.concatenate(blocks))
 
 
 def _read_shards(folder: Path) -> Vectors:
