@@ -217,7 +217,7 @@ def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
             most.append(len(alive))
             yield graph
 
-    monkeypatch.setattr("grnf.cli.graph_input.Source.read", read)
+    monkeypatch.setattr("grnf.io.files.source.Source.read", read)
     (tmp_path / "graphs.g6").write_text("Bw\n")
     found = Input().vectors([str(tmp_path / "graphs.g6")], LikeFeatures(4), Run(quiet=True))
     assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.graph_input import Input, Source, SourceArgument
+from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.messages import progress
 from grnf.cli.options import Features, Run
 from grnf.errors import GraphError
@@ -20,6 +20,7 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.estimators.validation import Target
     from grnf.io import RawGraph
+    from grnf.io.files.source import Source
 
 __all__ = ["classify", "target_columns"]
 
@@ -97,7 +98,7 @@ def classify(
     }
     with reading.open(source, run) as table:
         names = target_columns(table, run)
-        samples = table.collect(reading, run, **({} if names is None else {"y": names}))
+        samples = reading.collect(table, run, **({} if names is None else {"y": names}))
     if not len(samples):
         raise GraphError("there are no graphs that can be used", where=table.name)
     graphs = samples.graphs

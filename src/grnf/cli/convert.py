@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grnf.cli.graph_input import Input, Source, SourceArgument, check_format
+from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import progress, report_bad
 from grnf.cli.options import Force, Messages, check_free
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph
+    from grnf.io.files.source import Source
 
 __all__ = ["convert"]
 

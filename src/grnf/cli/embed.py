@@ -14,7 +14,7 @@ import typer
 
 from grnf._utils.files import check_free
 from grnf.cli.command import Command
-from grnf.cli.graph_input import Input, SourceArgument, check_format, open_source
+from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import note, progress, report_bad, with_progress
 from grnf.cli.options import FullFeatures, Output, Run, checked, require
 from grnf.errors import GraphError
@@ -135,6 +135,7 @@ def embed(
     keeps_vectors_only = reading.keep and out.output.endswith(".npy")
     require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
     grnf = features.transformer()
+    from grnf.io.files.source import open_source
     from grnf.scale.inputs import RunInputs
 
     with open_source(source, reading.format) as graphs:

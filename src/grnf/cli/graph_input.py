@@ -1,13 +1,9 @@
-"""What commands read: files, folders, globs, pipes or standard input, and the options of the panel Input."""
+"""What commands read: the options of the panel Input, and the graphs or vectors of files."""
 
 from __future__ import annotations
 
-import csv
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from grnf._utils.files import is_pipe, room_for
+from grnf._utils.files import is_pipe
 from grnf.cli.messages import progress, report_bad, with_progress
 from grnf.cli.options import LikeFeatures, Messages, checked, require
 from grnf.errors import GraphError
@@ -23,22 +19,16 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.estimators import GRNF
-    from grnf.io import BadGraph, RawGraph
-    from grnf.io.files.file import File
-    from grnf.io.files.tables import Table
+    from grnf.io.files.source import Source
 
 __all__ = [
     "Input",
     "Sample",
-    "Source",
     "SourceArgument",
     "check_format",
-    "format_and_options",
     "holds_vectors",
-    "open_source",
 ]
 
-TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 TABLE_READERS = ("smiles", "edge-table")
 
 SourceArgument = Annotated[
@@ -48,150 +38,6 @@ SourceArgument = Annotated[
     ),
 ]
 Sample = Annotated[str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Graphs in one or several files, and how they are read.
-
-    Parameters
-    ----------
-    file : File
-        The file or folder; of several, the first.
-    name : str
-        Its name in messages.
-    format : str, optional
-        By default guessed.
-    options : mapping
-        Options of the reader, such as names of columns or the encoding.
-    paths : tuple of Path
-        All files and folders if there are several.
-    kept : dict
-        Receives the values of the columns to keep, by the id of the graph.
-    """
-
-    file: File
-    name: str
-    format: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    paths: tuple[Path, ...] = ()
-    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
-        """Return the graphs one by one; with `yield_bad`, bad records too, in their places."""
-        from grnf.io.files.reading import read_graphs
-
-        options = {**self.options, "on_error": "yield" if yield_bad else "raise", "isolated": True, **options}
-        graphs = read_graphs(self.paths or self.file, format=self.format, **options)
-        return self._keeping(graphs) if "keep" in options else graphs
-
-    def _keeping(self, graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
-        for index, item in enumerate(graphs):
-            self.kept[_id_of(item, index)] = dict(item.graph_columns)
-            yield item
-
-    def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, str, RawGraph]]:
-        """Yield position, id and graph; with on_error="skip", graphs that cannot be read go to `bad`."""
-        from grnf.io.raw import BadGraph
-
-        for index, item in enumerate(self.read(yield_bad=on_error == "skip")):
-            if isinstance(item, BadGraph):
-                bad.append({"index": index, "graph_id": _id_of(item, index), "reason": item.reason})
-            else:
-                yield index, _id_of(item, index), item
-
-    def collect(self, reading: Input, run: Messages, **options: Any) -> Collection:
-        """Read all graphs. With ``--on-error skip``, bad ones are left out and reported."""
-        import numpy as np
-
-        from grnf.collection import Collection
-        from grnf.io.raw import BadGraph
-
-        graphs, rows, names, errors = [], [], [], []
-        with progress(f"reading {self.name}", run.quiet) as advance:
-            items = self.read(yield_bad=reading.on_error == "skip", **options)
-            for row, item in enumerate(with_progress(items, advance)):
-                names.append(item.graph_id)
-                if isinstance(item, BadGraph):
-                    errors.append((row, item.reason))
-                else:
-                    graphs.append(item)
-                    rows.append(row)
-        made = Collection(
-            len(names), np.array(rows, np.int64), errors, graphs=graphs, names=names, name=self.name
-        )
-        bad = [{"graph_id": made.all_ids[row], "reason": reason} for row, reason in errors]
-        report_bad(bad, reading.on_error, run.quiet)
-        return made
-
-    def embed(self, grnf: GRNF, reading: Input, run: Messages) -> Collection:
-        """Embed the graphs block by block: only their vectors and ids are held in memory."""
-        import numpy as np
-
-        from grnf.collection import collect
-        from grnf.estimators import embed_stream
-
-        ids: list[str] = []
-        bad: list[dict[str, Any]] = []
-        blocks = []
-        with progress(f"embedding {self.name}", run.quiet) as advance:
-            graphs = with_progress(self.read(yield_bad=reading.on_error == "skip"), advance)
-            for block, failed in embed_stream(grnf, graphs, on_error="skip"):
-                if failed and reading.on_error == "raise":
-                    raise GraphError(failed[0].reason, index=failed[0].index, where=self.name)
-                ids += block.ids
-                bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
-                blocks.append(block.Z)
-        report_bad(bad, reading.on_error, run.quiet)
-        _require_graphs(len(ids), len(bad), self.name)
-        return replace(collect(np.concatenate(blocks), name=self.name, ids=ids), transformer=grnf)
-
-    def count(self) -> int | None:
-        """Return the number of graphs, or None if only reading them would tell."""
-        from grnf.io.files.ranges import ranges_of
-        from grnf.io.files.reading import FILE_OPTIONS
-
-        about = {name: self.options[name] for name in FILE_OPTIONS if name in self.options}
-        files: Any = self.paths or (self.file,)
-        try:
-            ranges = [each for file in files for each in ranges_of(file, sys.maxsize, self.format, **about)]
-        except GraphError:  # the reader raises it again
-            return None
-        counts = [each.count for each in ranges if each.count is not None]
-        return sum(counts) if len(counts) == len(ranges) else None
-
-    def is_molecules(self, has_column: bool = False) -> bool:
-        """Whether this is read as a SMILES table or SD file; `has_column`: its SMILES column is known."""
-        from grnf.io.files.formats import MOLECULES, TABLES
-        from grnf.io.files.reading import format_of
-
-        if self.format is not None and self.format not in TABLES:
-            return self.format in MOLECULES
-        has_column = has_column or "column" in self.options
-        try:
-            return format_of(self.file).name in ((*MOLECULES, "edge-table") if has_column else MOLECULES)
-        except GraphError:  # the reader raises it again
-            return has_column
-
-    @property
-    def table(self) -> Table | None:
-        """The SMILES table, if this is one in a single file."""
-        from grnf.io.files.tables import table_of
-
-        return table_of(self.file) if self.file.path.is_file() and self.is_molecules() else None
-
-    def smiles_column(self) -> tuple[str | None, bool]:
-        """Return the column that the reader will use, and whether its name shows that it has SMILES."""
-        from grnf.io.files.tables import named_smiles, table_of
-
-        if "column" in self.options:
-            return self.options["column"], True
-        try:
-            table = table_of(self.file)
-        except GraphError:  # the reader raises it again, perhaps only from some row on
-            return None, False
-        named = named_smiles(table.columns, None, self.file)
-        return (table.smiles_column(), False) if named is None else (named, True)
 
 
 @dataclass(frozen=True)
@@ -250,6 +96,8 @@ class Input:
     @contextmanager
     def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:
         """Find the graphs that a user names, and apply the options of tables."""
+        from grnf.io.files.source import open_source
+
         check_format(self.format, names)
         with open_source(names, self.format) as source:
             yield self.applied(source, run)
@@ -295,12 +143,58 @@ class Input:
             options["y"] = names[0] if len(names) == 1 else names
         return source
 
+    def collect(self, source: Source, run: Messages, **options: Any) -> Collection:
+        """Read all graphs. With ``--on-error skip``, bad ones are left out and reported."""
+        import numpy as np
+
+        from grnf.collection import Collection
+        from grnf.io.raw import BadGraph
+
+        graphs, rows, names, errors = [], [], [], []
+        with progress(f"reading {source.name}", run.quiet) as advance:
+            items = source.read(yield_bad=self.on_error == "skip", **options)
+            for row, item in enumerate(with_progress(items, advance)):
+                names.append(item.graph_id)
+                if isinstance(item, BadGraph):
+                    errors.append((row, item.reason))
+                else:
+                    graphs.append(item)
+                    rows.append(row)
+        made = Collection(
+            len(names), np.array(rows, np.int64), errors, graphs=graphs, names=names, name=source.name
+        )
+        bad = [{"graph_id": made.all_ids[row], "reason": reason} for row, reason in errors]
+        report_bad(bad, self.on_error, run.quiet)
+        return made
+
+    def embed(self, source: Source, grnf: GRNF, run: Messages) -> Collection:
+        """Embed the graphs block by block: only their vectors and ids are held in memory."""
+        import numpy as np
+
+        from grnf.collection import collect
+        from grnf.estimators import embed_stream
+
+        ids: list[str] = []
+        bad: list[dict[str, Any]] = []
+        blocks = []
+        with progress(f"embedding {source.name}", run.quiet) as advance:
+            graphs = with_progress(source.read(yield_bad=self.on_error == "skip"), advance)
+            for block, failed in embed_stream(grnf, graphs, on_error="skip"):
+                if failed and self.on_error == "raise":
+                    raise GraphError(failed[0].reason, index=failed[0].index, where=source.name)
+                ids += block.ids
+                bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
+                blocks.append(block.Z)
+        report_bad(bad, self.on_error, run.quiet)
+        _require_graphs(len(ids), len(bad), source.name)
+        return replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
+
     def collection(self, name: str, run: Messages) -> Collection:
         """Read a file of graphs or vectors."""
         if holds_vectors(name, self.format):
             return _vectors(name)
         with self.open(name, run) as source:
-            made = source.collect(self, run)
+            made = self.collect(source, run)
         _require_graphs(len(made), len(made.errors), name)
         return made
 
@@ -329,7 +223,7 @@ class Input:
                 read = (source.read(yield_bad=self.on_error == "skip") for source in sources.values())
                 first = chain.from_iterable(islice(one, FIRST // len(sources)) for one in read)
                 fit_stream(grnf, first, on_error=self.on_error)
-            made = {name: source.embed(grnf, self, run) for name, source in sources.items()}
+            made = {name: self.embed(source, grnf, run) for name, source in sources.items()}
         made |= {name: replace(each, transformer=grnf) for name, each in vectors.items()}
         one, two = made[names[0]], made[names[-1]]
         if one.vectors.shape[1] != two.vectors.shape[1]:
@@ -365,68 +259,10 @@ def _columns_to_keep(source: Source, keep: Sequence[str]) -> list[str]:
     return names
 
 
-@contextmanager
-def open_source(names: str | Sequence[str], format: str | None = None) -> Iterator[Source]:
-    """Find the graphs that a user names: a file, a folder, a pipe, or a glob or several of them.
-
-    Standard input, "-", and pipes can be read only once: they are copied to disk meanwhile.
-    """
-    from grnf.io.files.file import File
-    from grnf.io.files.reading import input_paths, is_several
-
-    format, options = format_and_options(format)
-    names = [names] if isinstance(names, str) else list(names)
-    if len(names) > 1 or is_several(names[0]):
-        paths = input_paths(names)
-        for path in paths:
-            if str(path) == "-" or is_pipe(path):
-                raise GraphError(
-                    f"{path} can be read only once, and not together with other inputs. Save it first"
-                )
-        name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else str(paths[0])
-        yield Source(File(paths[0], name=name, isolated=True), name, format, options, tuple(paths))
-        return
-    name = names[0]
-    if name != "-" and not Path(name).exists():
-        raise GraphError(f"{name} does not exist")
-    if name != "-" and not is_pipe(name):
-        yield Source(File(name, isolated=True), name, format, options)
-        return
-    title = "standard input" if name == "-" else name
-    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
-        copy = Path(folder) / (Path(name).name if Path(name).suffix else "stdin")
-        with (
-            room_for(f"the temporary copy of {title}"),
-            nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as pipe,
-            open(copy, "wb") as file,
-        ):
-            shutil.copyfileobj(pipe, file)
-        if not copy.stat().st_size:
-            raise GraphError(f"{title} holds no graphs: it is empty")
-        yield Source(File(copy, name=title, isolated=True), title, format, options)
-
-
-def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
-    """Split the value of --format into the name of a format and, after a colon, options of its reader.
-
-    Examples
-    --------
-    >>> format_and_options("edge-table:source_column=from,directed")
-    ('edge-table', {'source_column': 'from', 'directed': True})
-    >>> format_and_options('edge-table:"source_column=a,b",directed=no'), format_and_options(None)
-    (('edge-table', {'source_column': 'a,b', 'directed': False}), (None, {}))
-    """
-    name, _, rest = (format or "").partition(":")
-    options: dict[str, Any] = {}
-    for item in next(csv.reader([rest])) if rest else ():
-        option, equals, value = item.partition("=")
-        options[option.strip()] = TRUTH.get(value.lower(), value) if equals else True
-    return name or None, options
-
-
 def check_format(format: str | None, names: str | Sequence[str], option: str = "--format") -> None:
     """Refuse unknown formats and reader options, and standard input or a pipe without a format."""
     from grnf.io.files.formats import FORMATS, TABLES
+    from grnf.io.files.source import format_and_options
 
     name, options = format_and_options(format)
     known = [*FORMATS, *(TABLES if option == "--format" else ())]
@@ -482,8 +318,3 @@ def _transformer(vectors: Sequence[str], features: LikeFeatures) -> GRNF | None:
 def _require_graphs(n_graphs: int, n_bad: int, where: str) -> None:
     if not n_graphs:
         raise GraphError(f"there are no graphs{' that can be used' if n_bad else ''}", where=where)
-
-
-def _id_of(item: RawGraph | BadGraph, index: int) -> str:
-    """Return the id of a graph, or its position in the source."""
-    return str(index) if item.graph_id is None else str(item.graph_id)

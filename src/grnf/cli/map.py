@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from grnf.cli.graph_input import Input, Source, SourceArgument
+from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
     DELTA,
     LikeFeatures,
@@ -20,6 +20,9 @@ from grnf.cli.options import (
     check_suffix,
     require,
 )
+
+if TYPE_CHECKING:
+    from grnf.io.files.source import Source
 
 __all__ = ["map"]
 
@@ -100,7 +103,7 @@ def map(  # noqa: A001 the word users know
     from grnf.maps import map_graphs
 
     with run.threads(), reading.open(source, run) as graphs:
-        collection = (graphs if reading.keep else _with_all_columns(graphs)).collect(reading, run)
+        collection = reading.collect(graphs if reading.keep else _with_all_columns(graphs), run)
         if not len(collection):
             run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
         made = map_graphs(

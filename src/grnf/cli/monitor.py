@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from grnf.cli.graph_input import Input, Sample, check_format, format_and_options
+from grnf.cli.graph_input import Input, Sample, check_format
 from grnf.cli.options import DELTA, LikeFeatures, Output, Run, check_free, check_probability, require
 from grnf.errors import GraphError
 
@@ -270,6 +270,7 @@ def _arriving(
     """Yield the graphs of a stream some at a time, with the position after them."""
     from grnf.io import guess_format
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
+    from grnf.io.files.source import format_and_options
 
     check_format(reading.format, stream)
     if stream != "-" and not Path(stream).exists():
