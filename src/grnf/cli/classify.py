@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.messages import progress
@@ -33,7 +34,7 @@ class ViewFeatures(Features):
 
     n_components: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--n-components",
             "-m",
             min=1,
@@ -47,25 +48,23 @@ class ViewFeatures(Features):
 def classify(
     source: SourceArgument,
     *,
-    task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers.")] = "auto",
+    task: Annotated[Task, Option(help="Whether labels are classes or numbers.")] = "auto",
     estimator: Annotated[
         Literal["auto", "svm", "linear", "network", "forest", "boosted"],
-        typer.Option(help="Estimator that is trained on the features."),
+        Option(help="Estimator that is trained on the features."),
     ] = "auto",
     lifts: Annotated[
         Literal["auto", "none"],
-        typer.Option(
-            help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."
-        ),
+        Option(help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."),
     ] = "auto",
     scoring: Annotated[
         Literal["accuracy", "roc_auc"],
-        typer.Option(help="Score that selects settings; roc_auc for rare classes."),
+        Option(help="Score that selects settings; roc_auc for rare classes."),
     ] = "accuracy",
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
     ] = Path("grnf-classify"),
     reading: Input,
     features: ViewFeatures,

@@ -38,7 +38,7 @@ class Command(PlainFlags, TyperCommand):
         """Return the option --help."""
         option = super().get_help_option(ctx)
         if option is not None:
-            option.rich_help_panel = PANELS[-1]  # type: ignore[attr-defined]
+            option.rich_help_panel = PANELS[-1]
         return option
 
 
@@ -122,7 +122,8 @@ def _in_panel(hint: Any, panel: str) -> Any:
 
 def _panel(hint: Any) -> str:
     notes = get_args(hint) if get_origin(hint) is Annotated else ()
-    return next((note.rich_help_panel for note in notes if isinstance(note, ParameterInfo)), PANELS[0])
+    panels = (note.rich_help_panel for note in notes if isinstance(note, ParameterInfo))
+    return next(filter(None, panels), PANELS[0])
 
 
 def _joined(doc: str | None) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
 from grnf.cli.options import (
@@ -31,20 +32,18 @@ COLUMNS = ("graph", "item", "number", "adds", "standard_error")
 
 
 def compare(
-    first: Annotated[str, typer.Argument(help="File with a graph, or with several.")],
+    first: Annotated[str, Argument(help="File with a graph, or with several.")],
     second: Annotated[
-        str, typer.Argument(help="File to compare with; or, if ID follows, the id of a graph in FIRST.")
+        str, Argument(help="File to compare with; or, if ID follows, the id of a graph in FIRST.")
     ],
-    other: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Id of a second graph in FIRST.")
-    ] = None,
+    other: Annotated[str | None, Argument(metavar="[ID]", help="Id of a second graph in FIRST.")] = None,
     *,
-    first_id: Annotated[str | None, typer.Option(metavar="ID", help="Graph of the first file.")] = None,
-    second_id: Annotated[str | None, typer.Option(metavar="ID", help="Graph of the second file.")] = None,
-    delta: Annotated[float, typer.Option(help="Error probability of the interval.")] = DELTA,
+    first_id: Annotated[str | None, Option(metavar="ID", help="Graph of the first file.")] = None,
+    second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,
+    delta: Annotated[float, Option(help="Error probability of the interval.")] = DELTA,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Figure of both graphs, colored by what each part adds: .png or .pdf."),
+        Option(help="Figure of both graphs, colored by what each part adds: .png or .pdf."),
     ] = None,
     out: Output,
     reading: Input,
@@ -72,7 +71,7 @@ def compare(
         files, ids = [first, first], [second, other]
     grnf = features.transformer()
     read = {name: reading.collection(name, run) for name in dict.fromkeys(files)}
-    graphs = [_graph(read[name], *which) for name, *which in zip(files, ids, hints, strict=True)]
+    graphs = [_graph(read[files[side]], ids[side], hints[side]) for side in (0, 1)]
     with run.threads():
         if not hasattr(grnf, "n_components_"):
             grnf.fit(graphs)
@@ -82,7 +81,7 @@ def compare(
     if picture is not None:
         from grnf.maps.pictures import draw_difference
 
-        draw_difference(picture, graphs, result, [i or name for i, name in zip(ids, files, strict=True)])
+        draw_difference(picture, graphs, result, [ids[side] or files[side] for side in (0, 1)])
     summary = {"distance": result.distance.value, "low": low, "high": high, "delta": delta}
     if run.as_json and out.output == "-":
         typer.echo(json.dumps({**summary, "parts": result.records()}))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import progress, report_bad
@@ -25,16 +26,16 @@ __all__ = ["convert"]
 
 def convert(
     source: SourceArgument,
-    output: Annotated[str, typer.Argument(help="File or folder to write; - for standard output.")],
+    output: Annotated[str, Argument(help="File or folder to write; - for standard output.")],
     *,
     reading: Input,
     to: Annotated[
         str | None,
-        typer.Option(help="Output format if the file name does not show it.", rich_help_panel="Output"),
+        Option(help="Output format if the file name does not show it.", rich_help_panel="Output"),
     ] = None,
     strict: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--strict", help="Write nothing if the output cannot hold all data.", rich_help_panel="Output"
         ),
     ] = False,
@@ -103,7 +104,7 @@ def _lost(
     reorder = io.FORMATS[to or io.guess_format(made)].reorder
     with progress("checking", quiet) as advance:
         before = _good(source, on_error, [], advance)
-        after = io.read_graphs(made, format=to)
+        after: Iterator[Any] = io.read_graphs(made, format=to)
         for one, two in zip_longest(before, after):
             if one is None or two is None:
                 raise GraphError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
 from grnf.cli.options import LikeFeatures, Output, Run, require
@@ -18,16 +18,14 @@ Table = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
 def dedup(
-    source: Annotated[
-        str, typer.Argument(help="File, folder, glob or pipe of graphs; - for standard input.")
-    ],
+    source: Annotated[str, Argument(help="File, folder, glob or pipe of graphs; - for standard input.")],
     other: Annotated[
-        str | None, typer.Argument(help="Graphs that should not be in SOURCE, such as a test set.")
+        str | None, Argument(help="Graphs that should not be in SOURCE, such as a test set.")
     ] = None,
     *,
     near: Annotated[
         float | None,
-        typer.Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
+        Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
     ] = None,
     out: Output,
     reading: Input,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from grnf._utils.files import atomic_write, write_array, write_json
 
@@ -22,13 +22,11 @@ BASELINE = "SVM on degrees and mean attributes (baseline)"
 def demo(
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
     ] = Path("grnf-demo"),
-    n_components: Annotated[
-        int, typer.Option("--n-components", "-m", min=1, help="Number of features M.")
-    ] = 512,
-    n_graphs: Annotated[int, typer.Option(min=40, help="Number of graphs in each dataset.")] = 600,
-    seed: Annotated[int, typer.Option(help="Seed of the graphs and of the features.")] = 0,
+    n_components: Annotated[int, Option("--n-components", "-m", min=1, help="Number of features M.")] = 512,
+    n_graphs: Annotated[int, Option(min=40, help="Number of graphs in each dataset.")] = 600,
+    seed: Annotated[int, Option(help="Seed of the graphs and of the features.")] = 0,
 ) -> None:
     """Run the main features on two built-in datasets.
 

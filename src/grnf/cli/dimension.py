@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from grnf.cli.options import DELTA, require
 
@@ -21,23 +22,19 @@ NOTES = {
 def dimension(
     *,
     eps: Annotated[
-        float | None, typer.Option(help="Accepted error of a squared distance (or kernel value).")
+        float | None, Option(help="Accepted error of a squared distance (or kernel value).")
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
+        Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
     ] = None,
-    n_components: Annotated[
-        int | None, typer.Option("--n-components", "-m", help="Number of features M.")
-    ] = None,
+    n_components: Annotated[int | None, Option("--n-components", "-m", help="Number of features M.")] = None,
     n_graphs: Annotated[
-        int | None, typer.Option(help="Bound the error for all pairs of this many graphs together.")
+        int | None, Option(help="Bound the error for all pairs of this many graphs together.")
     ] = None,
-    quantity: Annotated[Literal["distance", "kernel"], typer.Option(help="What is estimated.")] = "distance",
-    activation: Annotated[
-        Literal["tanh", "sigmoid", "ramp"], typer.Option(help="Output activation.")
-    ] = "tanh",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Run")] = False,
+    quantity: Annotated[Literal["distance", "kernel"], Option(help="What is estimated.")] = "distance",
+    activation: Annotated[Literal["tanh", "sigmoid", "ramp"], Option(help="Output activation.")] = "tanh",
+    as_json: Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Run")] = False,
 ) -> None:
     """Compute how many features an error bound needs.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, Sample
 from grnf.cli.messages import progress
@@ -37,7 +37,7 @@ class Matrix(Output):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             help="File to write: .npy or .csv; for --nearest and --pairs .csv, .json or .parquet. - for "
@@ -49,21 +49,21 @@ class Matrix(Output):
 def distances(
     source: Sample,
     other: Annotated[
-        str | None, typer.Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+        str | None, Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
     ] = None,
     *,
     kernel: Annotated[
-        bool, typer.Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
+        bool, Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
     ] = False,
     pairs: Annotated[
-        Path | None, typer.Option(help="CSV file with two columns of ids: compute only these pairs.")
+        Path | None, Option(help="CSV file with two columns of ids: compute only these pairs.")
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
+        Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
     ] = None,
     nearest: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
+        int | None, Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
     ] = None,
     out: Matrix,
     reading: Input,

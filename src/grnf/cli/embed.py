@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from grnf._utils.files import check_free
-from grnf.cli.command import Command
 from grnf.cli.graph_input import Input, SourceArgument, check_format
 from grnf.cli.messages import note, progress, report_bad, with_progress
 from grnf.cli.options import FullFeatures, Output, Run, checked, require
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from grnf.estimators import GRNF
     from grnf.scale.inputs import RunInputs
 
-__all__ = ["EmbedCommand", "embed"]
+__all__ = ["embed"]
 
 SET_ASIDE = 3
 """The exit code if shards were set aside."""
-LOCAL = "local"
-ADDRESS = re.compile(r"[a-z]+://\S+|[\w.-]+:\d+|local")
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,9 @@ class Graphs(Input):
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; nan: a row of NaN; skip: leave it out."),
+        Option(help="A graph that cannot be used. raise: stop; nan: a row of NaN; skip: leave it out."),
     ] = "raise"  # type: ignore[assignment]
-    block_size: Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
+    block_size: Annotated[int, Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Vectors(Output):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             help="File to write: .parquet, .npy, .npz, .csv; - for CSV on standard output. A name without a "
@@ -56,11 +53,9 @@ class Vectors(Output):
         ),
     ] = field()
     shard_size: Annotated[
-        int | None, typer.Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
+        int | None, Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
     ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run, if there is one.")
-    ] = False
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run, if there is one.")] = False
 
     def check(self) -> None:
         """Refuse an output that cannot be written or resumed, before much is read."""
@@ -94,14 +89,14 @@ class Workers(Run):
 
     n_jobs: Annotated[
         int | None,
-        typer.Option(help="Threads, or processes for a folder; -1 for all cores.", show_default="1"),
+        Option(help="Threads, or processes for a folder; -1 for all cores.", show_default="1"),
     ] = None  # type: ignore[assignment]
     dask: Annotated[
         str | None,
-        typer.Option(
-            metavar="[ADDRESS]",
+        Option(
+            metavar="ADDRESS",
             help="For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
-            "this machine.",
+            "this computer (local).",
         ),
     ] = None
 
@@ -185,7 +180,7 @@ def _to_disk(
             block_size=reading.block_size,
             on_error=reading.on_error,
             n_jobs=run.n_jobs,
-            dask=True if run.dask == LOCAL else run.dask,
+            dask=True if run.dask == "local" else run.dask,
             resume=out.resume,
             force=out.force,
             advance=advance,
@@ -250,17 +245,3 @@ def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
             "repeat the command with --resume"
         )
         raise typer.Exit(SET_ASIDE)
-
-
-class EmbedCommand(Command):
-    """A command whose option --dask may have no address."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put "local" after --dask if no address follows."""
-        filled: list[str] = []
-        for place, word in enumerate(args):
-            filled.append(word)
-            following = args[place + 1] if place + 1 < len(args) else ""
-            if word == "--dask" and not ADDRESS.fullmatch(following):
-                filled.append(LOCAL)
-        return super().parse_args(ctx, filled)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import typer
+from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
 from grnf.cli.options import Run, require
@@ -28,9 +29,7 @@ class Scores(Report):
 
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", help="File to write: .json (all), .csv, .md, .tex, .html; - for text."
-        ),
+        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex, .html; - for text."),
     ] = "-"
 
 
@@ -40,14 +39,14 @@ def evaluate(
     *,
     valid: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
+        Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
     ] = None,
     n_neighbors: Annotated[
-        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
     ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
-        typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
     ] = "whitened",
     sampling: Sampling,
     out: Scores,

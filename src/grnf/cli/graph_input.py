@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
+from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
 from grnf.cli.messages import progress, report_bad, with_progress
@@ -33,11 +34,9 @@ TABLE_READERS = ("smiles", "edge-table")
 
 SourceArgument = Annotated[
     list[str],
-    typer.Argument(
-        metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."
-    ),
+    Argument(metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."),
 ]
-Sample = Annotated[str, typer.Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
+Sample = Annotated[str, Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Input:
 
     format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME[:OPTIONS]",
             help="Input format if the file name does not show it, with reader options after a colon. "
             "Examples: edge-list:directed, matrices:array=A,y=age.",
@@ -56,40 +55,36 @@ class Input:
     ] = None
     on_error: Annotated[
         Literal["raise", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
+        Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
     ] = "raise"
     smiles_column: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="SMILES column of a table. By default found by its name or values."
-        ),
+        Option(metavar="NAME", help="SMILES column of a table. By default found by its name or values."),
     ] = None
     id_column: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Id column of a SMILES table. By default found by its name."),
+        Option(metavar="NAME", help="Id column of a SMILES table. By default found by its name."),
     ] = None
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Label column of a SMILES table. Several: repeat it, or use commas."
-        ),
+        Option(metavar="NAME", help="Label column of a SMILES table. Several: repeat it, or use commas."),
     ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Column of a SMILES table to keep in outputs with a row per graph; may be repeated.",
         ),
     ] = None
     encoding: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Encoding of text, such as latin-1.", show_default="utf-8"),
+        Option(metavar="NAME", help="Encoding of text, such as latin-1.", show_default="utf-8"),
     ] = None
     no_header: Annotated[
-        bool, typer.Option("--no-header", help="The first row is data. Columns are called 1, 2, 3, ...")
+        bool, Option("--no-header", help="The first row is data. Columns are called 1, 2, 3, ...")
     ] = False
     decimal: Annotated[
-        str, typer.Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
+        str, Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
     ] = "."
     kept: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, report_bad
@@ -26,7 +27,7 @@ BLOCK = 32_768
 def index(
     source: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[SOURCE...]",
             help="Graphs (files, folders or globs; - for standard input), or vectors made by grnf embed: a "
             "file, or a folder of shards.",
@@ -34,24 +35,24 @@ def index(
     ] = None,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the index.", rich_help_panel="Output")
+        Path | None, Option("--output", "-o", help="Folder of the index.", rich_help_panel="Output")
     ] = None,
-    append: Annotated[bool, typer.Option("--append", help="Add to an existing index.")] = False,
+    append: Annotated[bool, Option("--append", help="Add to an existing index.")] = False,
     delete: Annotated[
-        Path | None, typer.Option(help="File with one id per line: remove these graphs from the index.")
+        Path | None, Option(help="File with one id per line: remove these graphs from the index.")
     ] = None,
     keep_graphs: Annotated[
-        bool, typer.Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
+        bool, Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
     ] = False,
     space: Annotated[
         Literal["plain", "whitened", "views"],
-        typer.Option(
+        Option(
             help="Distances. plain: d_P; whitened: equal variance in all directions; views: WL labels, "
             "degrees, neighbors and walks in addition to d_P."
         ),
     ] = "plain",
     shrinkage: Annotated[
-        float, typer.Option(help="For whitened: share of the largest variance below which axes count less.")
+        float, Option(help="For whitened: share of the largest variance below which axes count less.")
     ] = 0.01,
     reading: Input,
     features: LikeFeatures,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, with_progress
@@ -21,13 +22,13 @@ BLOCK_SIZE = 1024
 def info(
     source: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[SOURCE]...",
             help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
         ),
     ] = None,
     *,
-    formats: Annotated[bool, typer.Option("--formats", help="List the file formats, and exit.")] = False,
+    formats: Annotated[bool, Option("--formats", help="List the file formats, and exit.")] = False,
     reading: Input,
     run: Messages,
 ) -> None:

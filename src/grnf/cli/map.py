@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
+from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
@@ -33,8 +34,8 @@ class Page(Output):
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
 
-    output: Annotated[str, typer.Option("--output", "-o", help="Page to write, .html.")] = "map.html"
-    save_layout: Annotated[Path | None, typer.Option(help="Layout file to write, .npz, for --onto.")] = None
+    output: Annotated[str, Option("--output", "-o", help="Page to write, .html.")] = "map.html"
+    save_layout: Annotated[Path | None, Option(help="Layout file to write, .npz, for --onto.")] = None
 
     def check(self) -> None:
         """Refuse names without their suffixes, and files that exist already."""
@@ -47,40 +48,36 @@ class Page(Output):
 def map(  # noqa: A001 the word users know
     source: SourceArgument,
     *,
-    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="the input")] = None,
+    title: Annotated[str | None, Option(help="Title of the page.", show_default="the input")] = None,
     layout: Annotated[
         Literal["auto", "tsne", "umap", "pca"],
-        typer.Option(
-            help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."
-        ),
+        Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
     space: Annotated[
         Literal["plain", "whitened"],
-        typer.Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
+        Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
     ] = "plain",
     n_neighbors: Annotated[
         int,
-        typer.Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
+        Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
     ] = 6,
     differences: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--differences/--no-differences",
             help="Mark the nodes in which neighbors differ: a vector for each node.",
             show_default="up to 50,000 nodes",
         ),
     ] = None,
     color: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that colors the points at first.")
+        str | None, Option(metavar="NAME", help="Column that colors the points at first.")
     ] = None,
-    clusters: Annotated[int, typer.Option(min=2, max=16, help="Number of clusters.")] = 8,
+    clusters: Annotated[int, Option(min=2, max=16, help="Number of clusters.")] = 8,
     positions: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Node attribute with the positions of nodes.")
+        str | None, Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Error probability of the intervals.")] = DELTA,
-    onto: Annotated[
-        Path | None, typer.Option(help="Saved layout (.npz): place the graphs on that map.")
-    ] = None,
+    delta: Annotated[float, Option(help="Error probability of the intervals.")] = DELTA,
+    onto: Annotated[Path | None, Option(help="Saved layout (.npz): place the graphs on that map.")] = None,
     out: Page,
     reading: Input,
     features: LikeFeatures,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
 import typer
 
-__all__ = ["Terminal", "note", "progress", "report_bad", "time_left", "with_progress"]
+__all__ = ["Terminal", "note", "progress", "report_bad", "with_progress"]
 
 Item = TypeVar("Item")
 
@@ -53,8 +52,7 @@ def progress(
 ) -> Iterator[Callable[..., Any]]:
     """Return a function that counts finished items, and optionally sets their total.
 
-    The counts, the rate and, if the total is known, the remaining time are shown on a terminal only. The
-    progress bar of the library is off meanwhile.
+    On a terminal it shows the count, the rate or share, and the time. The library's bar is off meanwhile.
     """
     from grnf._utils.running import no_progress
 
@@ -63,50 +61,30 @@ def progress(
             yield lambda count, total=None: None  # noqa: ARG005
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         SpinnerColumn(),
-        TextColumn(f"{{task.description}}: {{task.completed:,}}{{task.fields[whole]}} {unit}"),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.description}"),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TaskProgressColumn(show_speed=True),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
-    start = time.monotonic()
     stream = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
     with no_progress(), Progress(*columns, console=Console(file=stream), transient=True) as bar:
-        number = bar.add_task(task, total=total, whole="", rate="", left="")
-
-        def advance(count: int, whole: int | None = None) -> None:
-            nonlocal total
-            total = whole or total
-            done = int(bar.tasks[number].completed) + count
-            rate, left = time_left(done, total, time.monotonic() - start)
-            of = "" if total is None else f" of {total:,}"
-            bar.update(number, advance=count, total=total, whole=of, rate=rate, left=left)
-
-        yield advance
-
-
-def time_left(done: int, total: int | None, seconds: float) -> tuple[str, str]:
-    """Return the rate, and the time that the rest will take.
-
-    Examples
-    --------
-    >>> time_left(5_000, 50_000, 2.0)
-    ('2,500/s', '18 s left')
-    >>> time_left(5_000, None, 2.0), time_left(1, 10_000, 2.0)
-    (('2,500/s', ''), ('0.5/s', '5 h 33 min left'))
-    """
-    speed = done / max(seconds, 1e-9)
-    rate = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s"
-    if total is None or not done:
-        return rate, ""
-    left = max(0, round((total - done) / speed))
-    if left < 100:
-        return rate, f"{left} s left"
-    minutes = round(left / 60)
-    return rate, f"{minutes} min left" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min left"
+        number = bar.add_task(task, total=total)
+        yield lambda count, total=None: bar.update(number, advance=count, total=total)
 
 
 def with_progress(items: Iterable[Item], advance: Callable[[int], Any]) -> Iterator[Item]:

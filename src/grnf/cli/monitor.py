@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, Sample, check_format
 from grnf.cli.options import DELTA, LikeFeatures, Output, Run, check_free, check_probability, require
@@ -31,12 +32,10 @@ class Stream(Input):
 
     on_error: Annotated[
         Literal["raise", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
+        Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
     ] = "skip"
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="At the end of a file, wait for more.")] = (
-        False
-    )
-    block_size: Annotated[int, typer.Option(min=1, help="Largest number of graphs read at a time.")] = 256
+    follow: Annotated[bool, Option("--follow", "-f", help="At the end of a file, wait for more.")] = False
+    block_size: Annotated[int, Option(min=1, help="Largest number of graphs read at a time.")] = 256
 
 
 @dataclass(frozen=True)
@@ -44,25 +43,23 @@ class Lines(Output):
     """Where the lines are written."""
 
     output: Annotated[
-        str, typer.Option("--output", "-o", help="JSON lines file to write; - for standard output.")
+        str, Option("--output", "-o", help="JSON lines file to write; - for standard output.")
     ] = "-"
-    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write only the alarms.")] = False
+    alarms_only: Annotated[bool, Option("--alarms-only", help="Write only the alarms.")] = False
 
 
 @dataclass(frozen=True)
 class Level:
     """How often false alarms may be raised."""
 
-    alpha: Annotated[
-        float | None, typer.Option(help="Probability of any false alarm.", show_default="0.05")
-    ] = None
+    alpha: Annotated[float | None, Option(help="Probability of any false alarm.", show_default="0.05")] = None
     mean_time: Annotated[
         float | None,
-        typer.Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
+        Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
     ] = None
     on_alarm: Annotated[
         Literal["continue", "stop", "restart"],
-        typer.Option(help="After an alarm: continue, stop, or restart with the same reference."),
+        Option(help="After an alarm: continue, stop, or restart with the same reference."),
     ] = "continue"
 
     def check(self) -> None:
@@ -77,11 +74,11 @@ class Level:
 
 def monitor(
     reference: Sample,
-    stream: Annotated[str, typer.Argument(help="Graphs to monitor; - for standard input.")] = "-",
+    stream: Annotated[str, Argument(help="Graphs to monitor; - for standard input.")] = "-",
     *,
     level: Level,
     state: Annotated[
-        Path | None, typer.Option(help="File that keeps the state, from which a later run continues.")
+        Path | None, Option(help="File that keeps the state, from which a later run continues.")
     ] = None,
     out: Lines,
     reading: Stream,

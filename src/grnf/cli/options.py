@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
+from typer import Option
 
 from grnf._utils.files import check_free
 from grnf.cli.messages import note
@@ -49,8 +50,8 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
 def require(condition: bool, text: str) -> None:
@@ -78,9 +79,9 @@ class Messages:
 
     panel: ClassVar[str] = "Run"
 
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")
-    ] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")] = (
+        False
+    )
     as_json: AsJson = False
 
     def note(self, text: str) -> None:
@@ -92,7 +93,7 @@ class Messages:
 class Run(Messages):
     """How a command runs, and what it prints."""
 
-    n_jobs: Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")] = 1
+    n_jobs: Annotated[int, Option(help="Number of threads; -1 for all cores.")] = 1
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -113,7 +114,7 @@ class Output:
 
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
+        Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
     ] = "-"
     force: Force = False
 
@@ -158,19 +159,17 @@ class Features:
 
     n_components: Annotated[
         int | None,
-        typer.Option(
-            "--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"
-        ),
+        Option("--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"),
     ] = None
     orders: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIST",
             help="Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5.",
             show_default="1:2/3,2:1/3",
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")] = None
+    seed: Annotated[int | None, Option(help="Seed of the random features.", show_default="0")] = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by the names of their options."""
@@ -203,7 +202,7 @@ class LikeFeatures(Features):
 
     like: Annotated[
         Path | None,
-        typer.Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
+        Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
     ] = None
 
     def transformer(self) -> GRNF:
@@ -235,7 +234,7 @@ class FullFeatures(LikeFeatures):
 
     n_components: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--n-components",
             "-m",
             metavar="M|auto",
@@ -243,63 +242,57 @@ class FullFeatures(LikeFeatures):
             show_default="512",
         ),
     ] = None  # type: ignore[assignment]
-    eps: Annotated[float | None, typer.Option(help="Accepted error of squared distances, for -m auto.")] = (
-        None
-    )
+    eps: Annotated[float | None, Option(help="Accepted error of squared distances, for -m auto.")] = None
     delta: Annotated[
         float | None,
-        typer.Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
+        Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
     ] = None
     proposal: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIST",
             help="Distribution to sample from: as in --orders, or orders such as 1,2 to restrict it to them.",
         ),
     ] = None
-    heads: Annotated[int | None, typer.Option(help="Output heads per hidden sample.", show_default="1")] = (
-        None
-    )
+    heads: Annotated[int | None, Option(help="Output heads per hidden sample.", show_default="1")] = None
     stratified: Annotated[
-        bool, typer.Option("--stratified", help="Spread the orders evenly over the features.")
+        bool, Option("--stratified", help="Spread the orders evenly over the features.")
     ] = False
     max_seconds_per_graph: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
+        Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
     ] = None
-    hidden_channels: Annotated[
-        int | None, typer.Option(help="Number of hidden channels.", show_default="4")
-    ] = None
+    hidden_channels: Annotated[int | None, Option(help="Number of hidden channels.", show_default="4")] = None
     hidden_activation: Annotated[
-        ActivationName | None, typer.Option(help="Hidden activation.", show_default="relu")
+        ActivationName | None, Option(help="Hidden activation.", show_default="relu")
     ] = None
-    activation: Annotated[
-        ActivationName | None, typer.Option(help="Output activation.", show_default="tanh")
-    ] = None
+    activation: Annotated[ActivationName | None, Option(help="Output activation.", show_default="tanh")] = (
+        None
+    )
     basis: Annotated[
         Literal["indicator", "overlapping"] | None,
-        typer.Option(help="Basis of the equivariant maps.", show_default="indicator"),
+        Option(help="Basis of the equivariant maps.", show_default="indicator"),
     ] = None
-    no_normalize: Annotated[
-        bool, typer.Option("--no-normalize", help="Use sums over nodes instead of means.")
-    ] = False
+    no_normalize: Annotated[bool, Option("--no-normalize", help="Use sums over nodes instead of means.")] = (
+        False
+    )
     no_center: Annotated[
-        bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
+        bool, Option("--no-center", help="Do not subtract the vector of the null graph.")
     ] = False
     dtype: Annotated[
         Literal["float32", "float64"] | None,
-        typer.Option(help="Type of the vectors.", show_default="float32"),
+        Option(help="Type of the vectors.", show_default="float32"),
     ] = None
     unseen: Annotated[
         Literal["open", "error", "ignore"] | None,
-        typer.Option(
+        Option(
             help="A category that fit did not find. open: a new channel; error: stop; ignore: zeros.",
             show_default="open",
         ),
     ] = None
     missing: Annotated[
         Literal["error", "zero"] | None,
-        typer.Option(
+        Option(
             help="An attribute that some nodes or edges lack. error: stop; zero: zeros.", show_default="error"
         ),
     ] = None

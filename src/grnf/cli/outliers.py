@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
 from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
@@ -16,23 +16,23 @@ def outliers(
     source: Sample,
     *,
     reference: Annotated[
-        str | None, typer.Option(help="Reference graphs or vectors. By default, the other graphs of SOURCE.")
+        str | None, Option(help="Reference graphs or vectors. By default, the other graphs of SOURCE.")
     ] = None,
     fdr: Annotated[
-        float, typer.Option(help="False discovery rate: share of inliers among the flagged graphs.")
+        float, Option(help="False discovery rate: share of inliers among the flagged graphs.")
     ] = 0.1,
     contamination: Annotated[
         float | None,
-        typer.Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
+        Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
     ] = None,
     n_neighbors: Annotated[
-        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
     ] = 5,
     space: Annotated[
         Literal["whitened", "plain"],
-        typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
     ] = "whitened",
-    only: Annotated[bool, typer.Option("--only-outliers", help="Write only the flagged graphs.")] = False,
+    only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
     out: Output,
     reading: Input,
     features: LikeFeatures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
 from grnf.cli.options import Output, Run, check_probability, require
@@ -14,27 +14,27 @@ __all__ = ["search"]
 
 
 def search(
-    folder: Annotated[Path, typer.Argument(help="Index made by grnf index.")],
+    folder: Annotated[Path, Argument(help="Index made by grnf index.")],
     queries: Annotated[
-        str, typer.Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
+        str, Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
     ],
     *,
     n_neighbors: Annotated[
-        int, typer.Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
     ] = 10,
     radius: Annotated[
-        float | None, typer.Option(help="Return all graphs up to this distance instead of the nearest.")
+        float | None, Option(help="Return all graphs up to this distance instead of the nearest.")
     ] = None,
     others: Annotated[
-        bool, typer.Option("--others", help="Leave out the graph that has the id of the query.")
+        bool, Option("--others", help="Leave out the graph that has the id of the query.")
     ] = False,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="Add intervals for d_P with error probability DELTA each."),
+        Option(metavar="DELTA", help="Add intervals for d_P with error probability DELTA each."),
     ] = None,
     certified: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="DELTA",
             help="Return the true nearest neighbors under d_P with error probability DELTA. Unresolved "
             'neighbors are marked "tied".',

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
+from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
 from grnf.cli.options import Output, Run, checked
@@ -27,12 +28,12 @@ class Sampling:
 
     n_components: Annotated[
         int,
-        typer.Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
+        Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
     ] = 512
     n_resamples: Annotated[
-        int, typer.Option(min=1, metavar="B", help="Number of permutations. p is at least 1 / (1 + B).")
+        int, Option(min=1, metavar="B", help="Number of permutations. p is at least 1 / (1 + B).")
     ] = 999
-    seed: Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")] = 0
+    seed: Annotated[int, Option(min=0, help="Seed of features, permutations and resamples.")] = 0
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Report(Output):
 
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
+        Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
     ] = "-"
 
     def show(self, result: TwoSampleResult | Evaluation, table: str | None, run: Run) -> None:
@@ -66,16 +67,14 @@ def test(
     *,
     statistic: Annotated[
         Literal["energy", "mmd", "linear"],
-        typer.Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
+        Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
     ] = "energy",
-    axes: Annotated[
-        str, typer.Option(metavar="P,P,..", help="Numbers of whitened axes to test.")
-    ] = "8,16,32,64",
+    axes: Annotated[str, Option(metavar="P,P,..", help="Numbers of whitened axes to test.")] = "8,16,32,64",
     paired: Annotated[
-        bool, typer.Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
+        bool, Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
     ] = False,
     witnesses: Annotated[
-        int, typer.Option(min=0, help="Number of graphs to list that are typical of one sample.")
+        int, Option(min=0, help="Number of graphs to list that are typical of one sample.")
     ] = 5,
     sampling: Sampling,
     out: Report,
