@@ -83,7 +83,7 @@ def test_nearest(run, place):
     np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(D)[:, :3].ravel(), atol=1e-7)
     assert all(row[0] != row[2] for row in rows)
     result = run("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
-    found = [json.loads(line)["kernel"] for line in result.stdout.splitlines()]
+    found = [record["kernel"] for record in json.loads(result.stdout)]
     np.testing.assert_allclose(
         found, pairwise_kernels(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7
     )
@@ -94,7 +94,7 @@ def test_pairs_with_intervals(run, place, tmp_path):
     pairs.write_text("0,1\n3, 3\n")
     result = run("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
-    first, second = map(json.loads, result.stdout.splitlines())
+    first, second = json.loads(result.stdout)
     graphs = read_tu(place / "ONE").graphs
     estimate = GRNF(16, random_state=0).fit(graphs).distance(graphs[0], graphs[1])
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
@@ -102,7 +102,7 @@ def test_pairs_with_intervals(run, place, tmp_path):
     assert (second["distance"], second["method"]) == (0, "betting")
     result = run("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
-    first = json.loads(result.stdout.splitlines()[0])
+    first = json.loads(result.stdout)[0]
     similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
     assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
@@ -143,7 +143,7 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
         (["one.npy", "--nearest", "2", "-o", "d.npy"], "must end in .csv"),
         (["one.npy", "-o", "d.txt"], "must end in .npy or .csv"),
         (["one.npy", "--nearest", "0"], "--nearest"),
-        (["-"], "say the format"),
+        (["-"], "Name its format"),
     ],
 )
 def test_wrong_usage(place, monkeypatch, arguments, message):

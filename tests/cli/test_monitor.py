@@ -60,7 +60,7 @@ def test_an_alarm(call, graphs):
     assert alarm["drivers"]
     assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
     assert rows[alarm["graph"]]["alarm"]
-    assert "65 graphs, 1 alarms" in done.stderr
+    assert "65 graphs, 1 alarms" in done.stdout
 
 
 def test_what_to_do_after_an_alarm(call, graphs, tmp_path):

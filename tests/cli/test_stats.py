@@ -15,7 +15,7 @@ def other(tmp_path):
 
 
 def test_two_collections(call, tu, other, tmp_path):
-    small = ("-m", 32, "--permutations", 99)
+    small = ("-m", 32, "--n-resamples", 99)
     done = call("test", tu, other, *small)
     assert done.returncode == 0, done.stderr
     assert "p = " in done.stdout
@@ -46,7 +46,7 @@ def test_vectors_and_bad_usage(call, tu, tmp_path):
     random = np.random.default_rng(0)
     np.save(tmp_path / "a.npy", random.normal(size=(30, 4)))
     np.save(tmp_path / "b.npy", random.normal(1.5, 1, size=(30, 4)).astype(np.float32))
-    done = call("test", tmp_path / "a.npy", tmp_path / "b.npy", "--permutations", 99, "--json")
+    done = call("test", tmp_path / "a.npy", tmp_path / "b.npy", "--n-resamples", 99, "--json")
     assert json.loads(done.stdout)["p_value"] == 0.01
     done = call("test", tmp_path / "a.npy", tu)
     assert (done.returncode, "holds vectors and" in done.stderr) == (1, True)
@@ -69,7 +69,7 @@ def test_bad_graphs_are_invalid(call, tmp_path):
     lines = ["Bw", "Bg", "BW", "C~", "Cr", "CF", "C^"]
     (tmp_path / "a.g6").write_text("\n".join([*lines[:4], "C~~~~", *lines[4:]]) + "\n")
     (tmp_path / "b.g6").write_text("\n".join(lines) + "\n")
-    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--permutations", 99)
+    small = (tmp_path / "a.g6", tmp_path / "b.g6", "-m", 16, "--n-resamples", 99)
     for command in ("test", "evaluate"):
         done = call(command, *small)
         assert (done.returncode, "a.g6" in done.stderr) == (1, True)
@@ -82,7 +82,7 @@ def test_bad_graphs_are_invalid(call, tmp_path):
 
 
 def test_evaluation(call, tu, other, tmp_path, monkeypatch):
-    small = ("-m", 32, "--permutations", 19)
+    small = ("-m", 32, "--n-resamples", 19)
     done = call("evaluate", tu, other, *small)
     assert done.returncode == 0, done.stderr
     assert "energy distance" in done.stdout

@@ -107,9 +107,9 @@ def test_several_targets(classified, call, tmp_path):
     path = write(tmp_path / "t.csv", ["acid", "gaps", "same", "a, b", "mol_id", "smiles"], rows)
     result, _ = classified(path)
     assert result.returncode == 1
-    assert "name it, or several, by --target" in result.stderr
+    assert "Name one or several with --target" in result.stderr
     assert "gaps    target  whole numbers; 0 (6), 1 (6); 12 missing" in result.stderr
-    assert "mol_id  id      text; 24 different; as TOX0" in result.stderr
+    assert "mol_id  id      text; 24 different; for example TOX0" in result.stderr
     assert "skip" not in result.stderr
     result, report = classified(path, "--target", "acid,gaps", "--target", "a, b", "--target", "same")
     assert result.returncode == 0, result.stderr
