@@ -1,4 +1,4 @@
-"""`grnf dedup`: duplicates among graphs, or of the graphs of one file in another."""
+"""`grnf dedup`: duplicates among graphs, or between two files."""
 
 from __future__ import annotations
 

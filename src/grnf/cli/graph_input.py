@@ -199,7 +199,7 @@ class Input:
         return [self.collection(name, run) for name in names]
 
     def vectors(self, names: Sequence[str], features: LikeFeatures, run: Messages) -> list[Collection]:
-        """Return the vectors of one or two files; graphs are embedded with the transformer of the vectors."""
+        """Return the vectors of a file or two; graphs are embedded with the transformer of the vectors."""
         from grnf.estimators.streams import FIRST, fit_stream
 
         vectors = {name: _vectors(name) for name in names if holds_vectors(name, self.format)}

@@ -125,7 +125,7 @@ def monitor(
 
 @dataclass
 class _MonitorRun:
-    """A run: the detector, where it reads and where it writes."""
+    """A run: the detector, its input and its output."""
 
     stream: str
     state: Path | None
@@ -265,14 +265,15 @@ def _arriving(
     stream: str, reading: Stream, position: dict[str, Any], run: Run
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
-    from grnf.io import guess_format
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
+    from grnf.io.files.formats import FORMATS
     from grnf.io.files.source import format_and_options
 
     check_format(reading.format, stream)
     if stream != "-" and not Path(stream).exists():
         raise GraphError(f"{stream} does not exist")
-    name = format_and_options(reading.format)[0] or guess_format(stream)
+    suffixes = {suffix: name for name in LINE_FORMATS for suffix in FORMATS[name].suffixes}
+    name = format_and_options(reading.format)[0] or suffixes.get(Path(stream).suffix.lower())
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
         settings: Any = {"follow": reading.follow, "block_size": reading.block_size}
@@ -280,7 +281,7 @@ def _arriving(
             yield items, reached.record()
         return
     if reading.follow:
-        raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {name}")
+        raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {stream}")
     count = int(position.get("items", 0))
     with reading.open(stream, run) as source:
         graphs = islice(source.read(yield_bad=True), count, None)

@@ -251,7 +251,7 @@ class FullFeatures(LikeFeatures):
         str | None,
         Option(
             metavar="DIST",
-            help="Distribution to sample from: as in --orders, or orders such as 1,2 to restrict it to them.",
+            help="Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
         ),
     ] = None
     heads: Annotated[int | None, Option(help="Output heads per hidden sample.", show_default="1")] = None
@@ -346,7 +346,7 @@ def _parse_orders(text: str) -> Any:
 
 
 def _parse_proposal(text: str, target: Any) -> Any:
-    """Parse a distribution, or orders such as 1,2, which restrict the target to them."""
+    """Parse a distribution, or a list of orders, for example 1,2, which restrict the target to them."""
     from grnf.law import as_order_law
 
     if ":" in text:

@@ -74,7 +74,7 @@ def test(
         bool, Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
     ] = False,
     witnesses: Annotated[
-        int, Option(min=0, help="Number of graphs to list that are typical of one sample.")
+        int, Option(min=0, help="Number of graphs to list that are typical of each sample.")
     ] = 5,
     sampling: Sampling,
     out: Report,
@@ -85,7 +85,7 @@ def test(
 
     The samples are graphs or vectors. If the distributions are equal, p is at most alpha with probability at
     most alpha, for any number of graphs. The report also has the energy distance with error bars over graphs
-    and features, the feature view with the largest effect, and the graphs most typical of one sample.
+    and features, the feature view with the largest effect, and the graphs most typical of each sample.
 
     Examples:
       grnf test before.smi after.smi
