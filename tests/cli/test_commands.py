@@ -142,8 +142,10 @@ def test_shell_completion():
 
 @pytest.mark.parametrize(("quiet", "said"), [([], "grnf: something odd\n"), (["-q"], "")])
 def test_warnings_are_one_line(run_patched, quiet, said):
-    code = "import warnings, grnf.cli.info as info\ndef odd(name): warnings.warn('something odd'); return {}"
-    result = run_patched(f"{code}\ninfo._about_vectors = odd", "info", "x", "--format", "vectors", *quiet)
+    code = "import warnings, grnf.io.vectors.read as read\ndef odd(name): warnings.warn('something odd')"
+    result = run_patched(
+        f"{code}; return {{}}\nread.describe_vectors = odd", "info", "x", "--format", "vectors", *quiet
+    )
     assert (result.returncode, result.stderr) == (0, said)
 
 

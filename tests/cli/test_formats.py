@@ -58,7 +58,7 @@ def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
     [
         ("edge-table:sourcecolumn=a", "has no option 'sourcecolumn'"),
         ("gml:directed", "gml has no option 'directed'. Available: none"),
-        (":directed", "a format must come before the colon"),
+        (":directed", "unknown format ''"),
         ("edge-lists:directed", "unknown format 'edge-lists'"),
         ("smiles:keep=a", "has no option 'keep'"),
         ("edge-list:directed=maybe", "directed of edge-list must be yes or no"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,6 +55,7 @@ def convert(
     """
     from grnf import io
     from grnf.io.files.file import aside, deliver
+    from grnf.io.losses import count_losses
 
     to = "tu" if to is None and output.endswith("/") else to
     check_format(to, output, "--to")
@@ -69,7 +69,11 @@ def convert(
         if not count:
             why = f" that can be read: {bad[0]['reason']}" if bad else ""
             raise GraphError(f"{graphs.name} holds no graphs{why}")
-        lost = _lost(graphs, made, output, to, reading.on_error, run.quiet)
+        with progress("checking", run.quiet) as advance:
+            before = _good(graphs, reading.on_error, [], advance)
+            after: Any = io.read_graphs(made, format=to)
+            reorder = io.FORMATS[to or io.guess_format(made)].reorder
+            lost = count_losses(before, after, reorder, output)
         if lost and strict:
             raise GraphError(f"{output} cannot hold {_listed(lost)}")
         if output != "-":
@@ -91,31 +95,6 @@ def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any
     for *_, graph in source.usable(on_error, bad):
         advance(1)
         yield graph
-
-
-def _lost(
-    source: Source, made: Path, output: str, to: str | None, on_error: str, quiet: bool
-) -> Counter[str]:
-    """Read both files side by side; count for each thing that is lost the graphs that lose it."""
-    from grnf import io
-    from grnf.io.losses import losses
-
-    lost: Counter[str] = Counter()
-    reorder = io.FORMATS[to or io.guess_format(made)].reorder
-    with progress("checking", quiet) as advance:
-        before = _good(source, on_error, [], advance)
-        after: Iterator[Any] = io.read_graphs(made, format=to)
-        for one, two in zip_longest(before, after):
-            if one is None or two is None:
-                raise GraphError(
-                    f"{output} cannot hold these graphs: it reads back with another number of them"
-                )
-            if reorder is not None:
-                ordered = reorder(one)
-                lost.update(["the order of the nodes"] if losses(one, ordered) else [])
-                one = ordered
-            lost.update(losses(one, two))
-    return lost
 
 
 def _listed(lost: Counter[str]) -> str:

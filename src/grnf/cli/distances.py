@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,17 +86,13 @@ def distances(
     check_probability("--interval", interval)
     is_table = pairs is not None or nearest is not None
     (Output(out.output, out.force) if is_table else out).check()
-    from grnf import metric
-
     with run.threads():
         collections = reading.vectors([source] if other is None else [source, other], features, run)
     if kernel:
         collections = [_centered(collection) for collection in collections]
     first, second = collections[0], collections[-1]
-    name, between = "distance", metric.pairwise_distances
-    if kernel:
-        name, between = "kernel", metric.pairwise_kernels
-    rows = _rows(between, first, second, name, run)
+    name = "kernel" if kernel else "distance"
+    rows = _rows(first, second, name, run)
     if pairs is not None:
         columns = ["graph_1", "graph_2", name, *([] if interval is None else ["low", "high", "method"])]
         out.write(columns, _pairs(pairs, first, second, name, interval), run.as_json)
@@ -120,14 +116,11 @@ def _centered(collection: Collection) -> Collection:
     return replace(collection, vectors=collection.vectors - grnf.null_vector())
 
 
-def _rows(
-    between: Callable[[FloatArray, FloatArray], FloatArray],
-    first: Collection,
-    second: Collection,
-    name: str,
-    run: Run,
-) -> Iterator[tuple[int, FloatArray]]:
+def _rows(first: Collection, second: Collection, name: str, run: Run) -> Iterator[tuple[int, FloatArray]]:
     """Yield (first row, some rows of the matrix), about 32 MB at a time."""
+    from grnf import metric
+
+    between = metric.pairwise_kernels if name == "kernel" else metric.pairwise_distances
     step = max(1, BYTES_OF_ROWS // (8 * max(len(second), 1)))
     with progress(name, run.quiet) as advance:
         for start in range(0, len(first), step):

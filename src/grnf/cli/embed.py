@@ -77,11 +77,6 @@ class Vectors(Output):
 
         return self.output != "-" and is_vector_file(self.output)
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether this is a folder of shards."""
-        return self.output != "-" and not self.is_file
-
 
 @dataclass(frozen=True)
 class Workers(Run):
@@ -123,8 +118,9 @@ def embed(
       grnf embed molecules.csv --smiles-column Drug --keep name --on-error skip -m 1024 -o vectors.parquet
     """
     check_format(reading.format, source)
+    is_folder = out.output != "-" and not out.is_file
     for option, given in (("--dask", run.dask), ("--shard-size", out.shard_size)):
-        require(given is None or out.is_folder, f"{option} needs a folder: an --output without a suffix")
+        require(given is None or is_folder, f"{option} needs a folder: an --output without a suffix")
     require(run.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
     out.check()
     keeps_vectors_only = reading.keep and out.output.endswith(".npy")

@@ -30,7 +30,6 @@ __all__ = [
     "holds_vectors",
 ]
 
-TABLE_READERS = ("smiles", "edge-table")
 
 SourceArgument = Annotated[
     list[str],
@@ -256,32 +255,15 @@ def _columns_to_keep(source: Source, keep: Sequence[str]) -> list[str]:
 
 def check_format(format: str | None, names: str | Sequence[str], option: str = "--format") -> None:
     """Refuse unknown formats and reader options, and standard input or a pipe without a format."""
-    from grnf.io.files.formats import FORMATS, TABLES
+    from grnf.io.files.formats import FORMATS
     from grnf.io.files.source import format_and_options
 
-    name, options = format_and_options(format)
-    known = [*FORMATS, *(TABLES if option == "--format" else ())]
-    if name is None and format is not None:
-        raise typer.BadParameter("a format must come before the colon", param_hint=option)
-    if name is not None and name not in known:
-        raise typer.BadParameter(f"unknown format {name!r}. Available: {', '.join(known)}", param_hint=option)
-    for each in [names] if isinstance(names, str) else names:
-        if name is None and (each == "-" or (is_pipe(each) and not Path(each).suffix)):
+    checked(format_and_options, format, option)
+    for name in [names] if isinstance(names, str) else names:
+        if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
             raise typer.BadParameter(
-                f"{each} has no suffix. Name its format: {', '.join(known)}", param_hint=option
+                f"{name} has no suffix. Name its format: {', '.join(FORMATS)}", param_hint=option
             )
-    readers = TABLE_READERS if name in TABLES else (name,)
-    allowed = {key: flag for each in readers if each for key, flag in FORMATS[each].options.items()}
-    allowed.pop("keep", None)
-    for key, value in options.items():
-        if key not in allowed:
-            available = ", ".join(allowed) or "none"
-            raise typer.BadParameter(
-                f"{name} has no option {key!r}. Available: {available}", param_hint=option
-            )
-        if isinstance(value, bool) != allowed[key]:
-            kind = "yes or no" if allowed[key] else "a value"
-            raise typer.BadParameter(f"{key} of {name} must be {kind}: {key}=...", param_hint=option)
 
 
 def holds_vectors(name: str, format: str | None) -> bool:

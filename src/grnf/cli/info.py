@@ -16,8 +16,6 @@ from grnf.errors import GraphError
 
 __all__ = ["info"]
 
-BLOCK_SIZE = 1024
-
 
 def info(
     source: Annotated[
@@ -42,13 +40,15 @@ def info(
       grnf info MUTAG.zip
       grnf info molecules.csv --smiles-column Drug --json
     """
+    from grnf.io.vectors.read import describe_vectors
+
     if formats:
         _print_formats(run.as_json)
         return
     if not source:
         raise typer.BadParameter("name a file, or list the formats with --formats", param_hint="SOURCE")
     if len(source) == 1 and holds_vectors(source[0], reading.format):
-        report = _about_vectors(source[0])
+        report = describe_vectors(source[0])
     else:
         report = _about_graphs(source, reading, run)
     for line in [json.dumps(report)] if run.as_json else _lines(report):
@@ -84,31 +84,6 @@ def _about_graphs(names: list[str], reading: Input, run: Messages) -> dict[str, 
         report = {"source": source.name, **tally.report()}
         if source.table is not None:
             report["columns"] = describe_columns(source.table, smiles=source.smiles_column()[0])
-    return report
-
-
-def _about_vectors(name: str) -> dict[str, Any]:
-    import numpy as np
-
-    from grnf.io.vectors import read_vectors, side_file
-
-    vectors = read_vectors(name)
-    n_graphs, n_components = vectors.Z.shape
-    starts = range(0, n_graphs, BLOCK_SIZE)
-    bad = sum(int(np.isnan(vectors.Z[start : start + BLOCK_SIZE]).any(axis=1).sum()) for start in starts)
-    report: dict[str, Any] = {
-        "source": name,
-        "vectors": n_graphs,
-        "n_components": n_components,
-        "dtype": vectors.Z.dtype.name,
-        "labeled": vectors.y is not None,
-        "problems": [f"{bad} rows hold NaN: graphs that could not be used"] if bad else [],
-    }
-    side = side_file(name)
-    if side.exists():
-        made = json.loads(side.read_text(encoding="utf-8"))
-        report["input"] = made.get("input")
-        report["settings"] = made.get("transformer", {}).get("params")
     return report
 
 

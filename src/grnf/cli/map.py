@@ -16,6 +16,7 @@ from grnf.cli.options import (
     LikeFeatures,
     Output,
     Run,
+    Space,
     check_free,
     check_probability,
     check_suffix,
@@ -53,10 +54,7 @@ def map(  # noqa: A001 the word users know
         Literal["auto", "tsne", "umap", "pca"],
         Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Annotated[
-        Literal["plain", "whitened"],
-        Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
-    ] = "plain",
+    space: Space = "plain",
     n_neighbors: Annotated[
         int,
         Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),

@@ -60,29 +60,21 @@ def progress(
         with no_progress():
             yield lambda count, total=None: None  # noqa: ARG005
         return
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import (
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TaskProgressColumn(show_speed=True),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn(unit),
+        bars.TaskProgressColumn(show_speed=True),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
     )
     stream = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
-    with no_progress(), Progress(*columns, console=Console(file=stream), transient=True) as bar:
+    with no_progress(), bars.Progress(*columns, console=Console(file=stream), transient=True) as bar:
         number = bar.add_task(task, total=total)
         yield lambda count, total=None: bar.update(number, advance=count, total=total)
 

@@ -145,10 +145,8 @@ class _MonitorRun:
         """Options that a run which continues must repeat."""
         like = None if self.features.like is None else str(self.features.like)
         level = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
-        return {**level, **asdict(self.features), "like": like} | {
-            "stream": self.stream,
-            "output": self.out.output,
-        }
+        files = {"stream": self.stream, "output": self.out.output}
+        return {**level, **asdict(self.features), "like": like, **files}
 
     def begin(self, reference: str) -> None:
         """Fit the detector on the reference."""

@@ -30,6 +30,7 @@ __all__ = [
     "Messages",
     "Output",
     "Run",
+    "Space",
     "check_free",
     "check_probability",
     "check_suffix",
@@ -52,6 +53,11 @@ def _hush(quiet: bool) -> bool:
 
 Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+Space = Annotated[
+    Literal["whitened", "plain"],
+    Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+]
 
 
 def require(condition: bool, text: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_probability, require
 
 __all__ = ["outliers"]
 
@@ -28,10 +28,7 @@ def outliers(
     n_neighbors: Annotated[
         int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
     ] = 5,
-    space: Annotated[
-        Literal["whitened", "plain"],
-        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
-    ] = "whitened",
+    space: Space = "whitened",
     only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
     out: Output,
     reading: Input,

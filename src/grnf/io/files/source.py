@@ -15,7 +15,7 @@ from typing import Any
 from grnf._utils.files import is_pipe, room_for
 from grnf.errors import GraphError
 from grnf.io.files.file import File
-from grnf.io.files.formats import MOLECULES, TABLES
+from grnf.io.files.formats import FORMATS, MOLECULES, TABLES
 from grnf.io.files.ranges import ranges_of
 from grnf.io.files.reading import FILE_OPTIONS, format_of, input_paths, is_several, read_graphs
 from grnf.io.files.tables import Table, named_smiles, table_of
@@ -23,6 +23,8 @@ from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["Source", "format_and_options", "open_source"]
 
+TABLE_READERS = ("smiles", "edge-table")
+"""Formats that a text table may have."""
 TRUTH = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -149,7 +151,7 @@ def open_source(names: str | Sequence[str], format: str | None = None) -> Iterat
 
 
 def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
-    """Split the value of --format into the name of a format and, after a colon, options of its reader.
+    """Return the format and the options of its reader that a text names, such as edge-list:directed.
 
     Examples
     --------
@@ -158,12 +160,24 @@ def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
     >>> format_and_options('edge-table:"source_column=a,b",directed=no'), format_and_options(None)
     (('edge-table', {'source_column': 'a,b', 'directed': False}), (None, {}))
     """
-    name, _, rest = (format or "").partition(":")
+    if format is None:
+        return None, {}
+    name, _, rest = format.partition(":")
+    if name not in (*FORMATS, *TABLES):
+        raise GraphError(f"unknown format {name!r}. Available: {', '.join((*FORMATS, *TABLES))}")
+    readers = TABLE_READERS if name in TABLES else (name,)
+    allowed = {key: flag for each in readers for key, flag in FORMATS[each].options.items() if key != "keep"}
     options: dict[str, Any] = {}
     for item in next(csv.reader([rest])) if rest else ():
-        option, equals, value = item.partition("=")
-        options[option.strip()] = TRUTH.get(value.lower(), value) if equals else True
-    return name or None, options
+        key, equals, value = item.partition("=")
+        key, setting = key.strip(), TRUTH.get(value.lower(), value) if equals else True
+        if key not in allowed:
+            raise GraphError(f"{name} has no option {key!r}. Available: {', '.join(allowed) or 'none'}")
+        if isinstance(setting, bool) != allowed[key]:
+            kind = "yes or no" if allowed[key] else "a value"
+            raise GraphError(f"{key} of {name} must be {kind}: {key}=...")
+        options[key] = setting
+    return name, options
 
 
 def _id_of(item: RawGraph | BadGraph, index: int) -> str:

@@ -19,10 +19,12 @@ from grnf._utils.files import is_pipe
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION, is_shard_folder, vector_format
+from grnf.io.vectors.writer import side_file
 from grnf.typing import FloatArray
 
 __all__ = [
     "Vectors",
+    "describe_vectors",
     "holds_vectors",
     "is_shard_folder",
     "read_manifest",
@@ -33,6 +35,8 @@ __all__ = [
 
 
 CSV_START = "graph_id,y,"
+ROWS_CHECKED = 1024
+"""Rows that are searched for NaN at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +160,28 @@ def vector_blocks(paths: Iterable[str | os.PathLike[str]], size: int) -> Iterato
                 blocks, ids = [], []
     if ids:
         yield Vectors(ids, None, np.concatenate(blocks))
+
+
+def describe_vectors(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the shape and type of the vectors of a file, their settings, and problems."""
+    vectors = read_vectors(path)
+    n_graphs, n_components = vectors.Z.shape
+    starts = range(0, n_graphs, ROWS_CHECKED)
+    bad = sum(int(np.isnan(vectors.Z[start : start + ROWS_CHECKED]).any(axis=1).sum()) for start in starts)
+    report: dict[str, Any] = {
+        "source": os.fspath(path),
+        "vectors": n_graphs,
+        "n_components": n_components,
+        "dtype": vectors.Z.dtype.name,
+        "labeled": vectors.y is not None,
+        "problems": [f"{bad} rows hold NaN: graphs that could not be used"] if bad else [],
+    }
+    settings = side_file(path)
+    if settings.exists():
+        made = json.loads(settings.read_text(encoding="utf-8"))
+        report["input"] = made.get("input")
+        report["settings"] = made.get("transformer", {}).get("params")
+    return report
 
 
 def _read_shards(folder: Path) -> Vectors:
