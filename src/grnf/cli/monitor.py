@@ -113,9 +113,9 @@ def monitor(
             watch.begin(reference)
             if out.output != "-":
                 Path(out.output).write_bytes(b"")
-        if level.on_alarm == "stop" and watch.detector.alarm_ is not None:
-            raised = watch.detector.alarm_.graph
-            run.note(f"the alarm was raised at graph {raised}; start over with another --state")
+        alarm = watch.detector.alarm_
+        if level.on_alarm == "stop" and alarm is not None:
+            run.note(f"the alarm was raised at graph {alarm.graph}; start over with another --state")
             return
         for items, position in _arriving(stream, reading, watch.position, run):
             if watch.update(items, position):
