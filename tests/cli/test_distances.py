@@ -43,13 +43,13 @@ def table(text):
     return rows[0], rows[1:]
 
 
-def test_matrix_from_graphs(run, place, tmp_path):
-    result = run("distances", place / "ONE", place / "TWO", "-m", 16, "-o", tmp_path / "d.npy", "--json")
+def test_matrix_from_graphs(call, place, tmp_path):
+    result = call("distances", place / "ONE", place / "TWO", "-m", 16, "-o", tmp_path / "d.npy", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == {"output": str(tmp_path / "d.npy"), "graphs": [12, 5]}
     expected = pairwise_distances(vectors(place), vectors(place, "TWO"))
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), expected, atol=1e-7)
-    result = run("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
+    result = call("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
     assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
     header, rows = table((tmp_path / "k.csv").read_text())
     assert header == ["graph_id", *map(str, range(1, 13))]
@@ -74,25 +74,25 @@ def test_graphs_beside_vectors_are_embedded_alike(call, place):
     np.testing.assert_allclose(values, pairwise_kernels(vectors(place, "TWO"), vectors(place)), atol=1e-7)
 
 
-def test_nearest(run, place):
+def test_nearest(call, place):
     D = pairwise_distances(vectors(place))
     np.fill_diagonal(D, np.inf)
-    header, rows = table(run("distances", place / "one.npz", "--nearest", 3).stdout)
+    header, rows = table(call("distances", place / "one.npz", "--nearest", 3).stdout)
     assert header == ["graph_id", "rank", "neighbor", "distance"]
     assert len(rows) == 36
     np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(D)[:, :3].ravel(), atol=1e-7)
     assert all(row[0] != row[2] for row in rows)
-    result = run("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
+    result = call("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
     found = [record["kernel"] for record in json.loads(result.stdout)]
     np.testing.assert_allclose(
         found, pairwise_kernels(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7
     )
 
 
-def test_pairs_with_intervals(run, place, tmp_path):
+def test_pairs_with_intervals(call, place, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("0,1\n3, 3\n")
-    result = run("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
     first, second = json.loads(result.stdout)
     graphs = read_tu(place / "ONE").graphs
@@ -100,13 +100,13 @@ def test_pairs_with_intervals(run, place, tmp_path):
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
     assert (second["distance"], second["method"]) == (0, "betting")
-    result = run("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
     first = json.loads(result.stdout)[0]
     similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
     assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
-    header, rows = table(run("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
+    header, rows = table(call("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
     assert float(rows[1][2]) == pytest.approx(pairwise_kernels(vectors(place))[3, 3])
 

@@ -8,19 +8,19 @@ from grnf.io.tally import MOST_LABELS, MOST_VALUES, Column, Targets
 from optional import require
 
 
-def test_tu(run, tu):
-    result = run("info", tu, "--json")
+def test_tu(call, tu):
+    result = call("info", tu, "--json")
     assert (result.returncode, result.stderr) == (0, "")
     report = json.loads(result.stdout)
     assert report["graphs"] == 25
     assert 2 <= report["nodes"]["min"] <= report["nodes"]["mean"] <= report["nodes"]["max"] <= 8
     assert report["y"] == {"classes": {"0": 13, "1": 12}, "missing": 0}
     assert report["problems"] == []
-    result = run("info", tu)
+    result = call("info", tu)
     assert "nodes                 2 to 8, mean " in result.stdout
 
 
-def test_problems(run_lines, tmp_path):
+def test_problems(call_lines, tmp_path):
     odd = {
         "n_nodes": 4,
         "edges": [[0, 1], [1, 0], [2, 2]],
@@ -31,7 +31,7 @@ def test_problems(run_lines, tmp_path):
     arcs = {"n_nodes": 2, "edges": [[0, 1], [1, 0]], "directed": True, "edge_columns": {"weight": [1, 2]}}
     empty = {"n_nodes": 0, "edges": []}
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, PATH, ONE_NODE, odd, arcs, empty, UNREADABLE])
-    result = run_lines("info", source, "--json", "--format", "lines")
+    result = call_lines("info", source, "--json", "--format", "lines")
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert (report["graphs"], report["directed_graphs"], report["self_loops"]) == (6, 1, 1)
@@ -55,7 +55,7 @@ def test_problems(run_lines, tmp_path):
         "node attribute 'kind' lacks 1 values",
         "edge attribute 'weight' is in 1 of 6 graphs only",
     ]
-    text = run_lines("info", source).stdout
+    text = call_lines("info", source).stdout
     assert "  1 edges repeat another; repeats are summed\n" in text
     assert "  graph lost: no such thing\n" in text
 

@@ -64,11 +64,7 @@ def test_graphs_among_themselves(call, tu, tmp_path):
     ("arguments", "code", "what"),
     [
         (["new.npy", "--fdr", "1.5"], 2, "between 0 and 1"),
-        (
-            ["new.npy", "--reference", "usual.npy", "--contamination", "0.1"],
-            2,
-            "cannot be combined",
-        ),
+        (["new.npy", "--reference", "usual.npy", "--contamination", "0.1"], 2, "cannot be combined"),
         (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
         (["one.npy", "--reference", "one.npy"], 1, "1 graph that can be used"),
         (["new.npy", "-k", "200"], 1, "smaller n_neighbors"),
