@@ -146,7 +146,7 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
         (["-o", "z.npy", "--on-error", "hide"], "raise"),
         (["-o", "z.npy", "--block-size", "0"], "--block-size"),
         (["-o", "z.npy", "--n-jobs", "0"], "--n-jobs"),
-        (["-o", "z.npy", "--format", "wax"], "known are"),
+        (["-o", "z.npy", "--format", "wax"], "unknown format"),
         (["-o", "-", "--resume"], "--resume needs a file"),
         ([], "--output"),
     ],
@@ -190,7 +190,7 @@ def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp
 def test_standard_input_needs_a_format(run):
     result = run("embed", "-", "-o", "-", input="")
     assert result.returncode == 2
-    assert "say the format" in result.stderr
+    assert "Name its format" in result.stderr
 
 
 def test_closed_pipe_ends_in_silence(run_patched, tu):

@@ -33,7 +33,7 @@ __all__ = [
 
 SourceArgument = Annotated[
     list[str],
-    Argument(metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."),
+    Argument(metavar="SOURCE", help="Files, folders or globs of graphs, or a pipe; - for standard input."),
 ]
 Sample = Annotated[str, Argument(help="Graphs (- for standard input), or vectors made by grnf embed.")]
 
