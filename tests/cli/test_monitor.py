@@ -60,7 +60,7 @@ def test_an_alarm(call, graphs):
     assert alarm["drivers"]
     assert [row["alarm"] for row in rows[: alarm["graph"]]] == [False] * alarm["graph"]
     assert rows[alarm["graph"]]["alarm"]
-    assert "65 graphs, 1 alarms" in done.stdout
+    assert "65 graphs, 1 alarms" in done.stderr
 
 
 def test_what_to_do_after_an_alarm(call, graphs, tmp_path):
@@ -207,7 +207,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
         (["usual.s6", "stream.s6", "--alpha", "2"], 2, "between 0 and 1"),
         (["usual.s6", "stream.s6", "--alpha", "0.1", "--mean-time", "9"], 2, "not both"),
         (["usual.s6", "stream.s6", "--mean-time", "0"], 2, "must be a number >= 1"),
-        (["usual.s6", "-"], 2, "say the format"),
+        (["usual.s6", "-"], 2, "Name its format"),
         (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
         (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
         (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),

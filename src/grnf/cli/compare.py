@@ -36,7 +36,7 @@ def compare(
     second: Annotated[
         str, Argument(help="File to compare with; or, if ID follows, the id of a graph in FIRST.")
     ],
-    other: Annotated[str | None, Argument(metavar="[ID]", help="Id of a second graph in FIRST.")] = None,
+    other: Annotated[str | None, Argument(metavar="ID", help="Id of a second graph in FIRST.")] = None,
     *,
     first_id: Annotated[str | None, Option(metavar="ID", help="Graph of the first file.")] = None,
     second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,

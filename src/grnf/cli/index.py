@@ -28,7 +28,7 @@ def index(
     source: Annotated[
         list[str] | None,
         Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="Graphs (files, folders or globs; - for standard input), or vectors made by grnf embed: a "
             "file, or a folder of shards.",
         ),

@@ -21,7 +21,7 @@ def info(
     source: Annotated[
         list[str] | None,
         Argument(
-            metavar="[SOURCE]",
+            metavar="SOURCE",
             help="Files, folders or globs of graphs (- for standard input), or a file or folder of vectors.",
         ),
     ] = None,
