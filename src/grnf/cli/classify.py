@@ -93,7 +93,7 @@ def classify(
         "lifts": None if lifts == "none" else lifts,
         "scoring": None if scoring == "accuracy" else scoring,
         "random_state": grnf.random_state,
-        "missing": "zero",
+        "handle_missing": "zero",
     }
     with reading.open(source, run) as table:
         names = target_columns(table, run)

@@ -65,11 +65,10 @@ def _groups(graphs: Collection, transformer: Any, run: Run) -> Table:
     records = [
         {"group": number, "id": name} for number, group in enumerate(groups, start=1) for name in group
     ]
-    redundant = sum(len(group) - 1 for group in groups)
     summary = {
         "graphs": len(graphs),
         "groups of duplicates": len(groups),
-        "redundant graphs": redundant,
+        "redundant graphs": sum(len(group) - 1 for group in groups),
         "undecided pairs": len(undecided),
     }
     return ["group", "id"], records, summary
