@@ -83,8 +83,8 @@ def commands() -> str:
     def one(command, name):
         lines.extend([name, "-" * len(name), ""])
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-            if paragraph.startswith("Example:"):
-                lines.extend(["Example::", "", f"   {paragraph.removeprefix('Example:').strip()}", ""])
+            if paragraph.startswith("\b"):  # examples
+                lines.extend(["Examples::", "", *paragraph.splitlines()[2:], ""])
             else:
                 lines.extend([_escaped(" ".join(paragraph.split())), ""])
         for option in command.params:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grnf._utils.files import atomic_write
-from grnf.cli.figures import COLORS, new_figure
+from grnf.maps.figures import COLORS, new_figure
 
 __all__ = ["COLORS", "MARKERS", "new_figure", "png_bytes", "save_figure", "scatter_classes"]
 

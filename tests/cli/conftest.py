@@ -74,7 +74,7 @@ def call(monkeypatch):
 @pytest.fixture
 def call_lines(call, monkeypatch):
     """As `call`, with the formats of lines_format.py."""
-    lines_format.install(lambda *arguments: monkeypatch.setattr(*arguments, raising=False))
+    lines_format.install(lambda *entry: monkeypatch.setitem(lines_format.FORMATS, *entry))
     return call
 
 

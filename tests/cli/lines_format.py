@@ -4,23 +4,22 @@ A line {"bad": reason} is a record that cannot be read.
 """
 
 import json
-from itertools import islice
-from pathlib import Path
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 
+from grnf.errors import GraphError
+from grnf.io import BadGraph, RawGraph
+from grnf.io.files.formats import EVERYTHING, FORMATS, Format
 
-def read_graphs(path, *, format=None, on_error="raise"):
-    from grnf.errors import GraphError
-    from grnf.io import BadGraph, RawGraph
 
-    with open(path) as file:
-        for index, line in enumerate(file):
+def read(file, *, on_error="raise"):
+    with file.open() as stream:
+        for index, line in enumerate(stream):
             record = json.loads(line)
             if "bad" in record:
                 if on_error == "raise":
-                    raise GraphError(f"{path}, line {index + 1}: {record['bad']}")
+                    raise GraphError(f"{file}, line {index + 1}: {record['bad']}")
                 yield BadGraph(record.get("graph_id"), index, record["bad"])
                 continue
             for name in ("node_columns", "edge_columns"):
@@ -29,50 +28,24 @@ def read_graphs(path, *, format=None, on_error="raise"):
             yield RawGraph(edges=edges, **record)
 
 
-def read_blocks(path, *, format=None, on_error="raise", block_size=1024, n_jobs=None):
-    stream = read_graphs(path, format=format, on_error=on_error)
-    while block := list(islice(stream, block_size)):
-        yield block
+def write(file, graphs):
+    for graph in graphs:
+        record = {"n_nodes": graph.n_nodes, "edges": np.asarray(graph.edges).tolist()}
+        record |= {"directed": graph.directed, "graph_id": graph.graph_id}
+        record["y"] = np.asarray(graph.y).tolist() if graph.y is not None else None
+        for name in ("node_columns", "edge_columns"):
+            columns = getattr(graph, name).items()
+            record[name] = {key: np.asarray(value).tolist() for key, value in columns}
+        file.write(json.dumps(record).encode() + b"\n")
 
 
-def write_graphs(path, graphs, *, format=None, lossy=False):
-    bare = format == "bare" or str(path).endswith(".bare")
-    count = 0
-    with open(path, "w") as file:
-        for graph in graphs:
-            record = {"n_nodes": graph.n_nodes, "edges": np.asarray(graph.edges).tolist()}
-            if not bare:
-                record |= {"directed": graph.directed, "graph_id": graph.graph_id}
-                record["y"] = np.asarray(graph.y).tolist() if graph.y is not None else None
-                for name in ("node_columns", "edge_columns"):
-                    columns = getattr(graph, name).items()
-                    record[name] = {key: np.asarray(value).tolist() for key, value in columns}
-            file.write(json.dumps(record) + "\n")
-            count += 1
-    return count
+def write_bare(file, graphs):
+    write(file, (replace(graph, graph_id=None) for graph in graphs))
 
 
-def blocks_of(source, entry, *, on_error, block_size, n_jobs, options):
-    return read_blocks(source.path, on_error=on_error, block_size=block_size)
-
-
-def install(patch=setattr):
-    import grnf.io
-    import grnf.io.files.formats
-    import grnf.io.files.reading
-    import grnf.scale.inputs
-
-    patch(grnf.scale.inputs, "format_of", lambda source, format=None: format)
-    patch(grnf.scale.inputs, "blocks_of", blocks_of)
-
-    formats = dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None))
-    for module in (grnf.io, grnf.io.files.formats):
-        patch(module, "FORMATS", formats)
-    for module in (grnf.io, grnf.io.files.reading):
-        patch(module, "read_graphs", read_graphs)
-    patch(grnf.io, "guess_format", lambda path: Path(path).suffix[1:])
-    patch(grnf.io, "read_blocks", read_blocks)
-    patch(grnf.io, "write_graphs", write_graphs)
+def install(patch=FORMATS.__setitem__):
+    for name, writer, carries in (("lines", write, EVERYTHING), ("bare", write_bare, frozenset())):
+        patch(name, Format(name, "", (f".{name}",), read, writer, carries=carries, may_be_empty=True))
 
 
 def write_lines(path, records):

@@ -56,21 +56,9 @@ def test_import_loads_no_heavy_guest():
     assert result.returncode == 0, result.stderr
 
 
-def test_version():
-    assert run("--version").stdout.startswith("grnf 0.")
-
-
-def test_dimension(call):
-    result = call("dimension", "--eps", 0.1, "--delta", 0.05)
-    assert result.returncode == 0
-    assert "2,952" in result.stdout
-    assert "32,000" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("given", "asked", "value"),
     [
-        (["--eps", 0.1, "--delta", 0.05], "n_components", 32_000),
         (["--eps", 0.1], "n_components", 32_000),
         (["-m", 32_000], "eps", 0.1),
         (["-m", 32_000, "--delta", 0.05], "eps", 0.1),
@@ -81,6 +69,7 @@ def test_dimension_in_every_direction(call, given, asked, value):
     answer = json.loads(call("dimension", *given, "--json").stdout)
     assert answer["asked"] == asked
     assert answer["bounds"]["chebyshev"] == pytest.approx(value)
+    assert f"{asked} = " in call("dimension", *given).stdout
 
 
 @pytest.mark.parametrize(
@@ -105,31 +94,62 @@ def test_wrong_usage_exits_with_2(call, arguments):
     assert "Traceback" not in result.stderr
 
 
-def test_bad_data_exits_with_1_and_one_line(tmp_path):
-    result = run("embed", tmp_path / "missing.zip", "-o", tmp_path / "z.npy")
+def test_bad_data_exits_with_1_and_one_line(call, tmp_path):
+    result = call("embed", tmp_path / "missing.zip", "-o", tmp_path / "z.npy")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert "does not exist" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", [command.callback.__name__ for command in app.registered_commands])
-def test_every_option_and_argument_has_help(name):
-    command = typer.main.get_command(app).commands[name]
+@pytest.mark.parametrize("command", typer.main.get_command(app).commands.values(), ids=lambda each: each.name)
+def test_the_help_has_panels_short_first_lines_and_two_examples(command):
+    first, *_, examples = command.help.split("\n\n")
+    assert len(first) <= 60, first
+    assert first.endswith("."), first
+    assert examples.count(f"\n  grnf {command.name}") == 2
+    assert command.rich_help_panel
     for parameter in command.params:
-        assert parameter.help, f"grnf {name}: {parameter.name}"
+        assert parameter.help, parameter.name
+        panels = ("Input", "Output", "Features", "Method", "Run")
+        assert parameter.param_type_name == "argument" or parameter.rich_help_panel in panels, parameter.name
 
 
-def test_the_help_has_panels_short_first_lines_and_no_type_of_flags(call, monkeypatch):
+def test_the_help_shows_no_type_of_flags(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    for command in app.registered_commands:
-        first = command.callback.__doc__.splitlines()[0]
-        assert len(first) <= 60, first
-        assert first.endswith("."), first
-        assert command.rich_help_panel, first
     text = call("distances", "--help").stdout
     assert "<bool>" not in text
-    assert all(f"─ {panel} ─" in text for panel in ("Options", "Output", "Input", "Features", "Run"))
+    assert "─ Options ─" not in text
+    assert "\n   grnf distances MUTAG.zip --output distances.npy" in text
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "index", "distances", "map", "monitor", "outliers", "dedup", "compare"]
+)
+def test_auto_exists_only_with_eps(call, command):
+    assert call(command, *["x.zip"] * (command != "demo"), "-m", "auto").returncode == 2
+
+
+TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if not child:
+    os.execv(sys.executable, [sys.executable, "-m", "grnf", "info", sys.argv[1]])
+data = b""
+try:
+    while part := os.read(terminal, 4096):
+        data += part
+except OSError:
+    pass
+sys.stdout.buffer.write(data)
+"""
+
+
+def test_control_characters_are_escaped_on_a_terminal():
+    result = subprocess.run(
+        [sys.executable, "-c", TERMINAL, "a\x1b[2Jb.zip"], capture_output=True, timeout=120
+    )
+    assert b"a\\x1b[2Jb.zip" in result.stdout
 
 
 def test_shell_completion():
@@ -141,8 +161,10 @@ def test_shell_completion():
 
 @pytest.mark.parametrize(("quiet", "said"), [([], "grnf: something odd\n"), (["-q"], "")])
 def test_warnings_are_one_line(run_patched, quiet, said):
-    code = "import warnings, grnf.cli.info as info\ndef odd(name): warnings.warn('something odd'); return {}"
-    result = run_patched(f"{code}\ninfo._about_vectors = odd", "info", "x", "--format", "vectors", *quiet)
+    code = "import warnings, grnf.io.vectors.read as read\ndef odd(name): warnings.warn('something odd')"
+    result = run_patched(
+        f"{code}; return {{}}\nread.describe_vectors = odd", "info", "x", "--format", "vectors", *quiet
+    )
     assert (result.returncode, result.stderr) == (0, said)
 
 

@@ -21,18 +21,17 @@ def test_nothing_is_lost(call_lines, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.lines", "h.lines"]
 
 
-def test_what_is_lost_is_said(run_lines, tmp_path):
+def test_what_is_lost_is_said(call_lines, tmp_path):
     source = write_lines(tmp_path / "g.lines", [TRIANGLE, LABELLED])
-    result = run_lines("convert", source, tmp_path / "h.bare")
+    result = call_lines("convert", source, tmp_path / "h.bare")
     assert (result.returncode, result.stdout) == (0, f"2 graphs: {tmp_path / 'h.bare'}\n")
     assert result.stderr == (
-        f"grnf: {tmp_path / 'h.bare'} does not carry "
+        f"grnf: {tmp_path / 'h.bare'} cannot hold "
         "edge attribute 'weight' (1 graphs), graph_id (2 graphs), "
         "node attribute 'charge' (1 graphs), y (2 graphs)\n"
     )
-    result = run_lines("convert", source, tmp_path / "strict.bare", "--strict")
+    result = call_lines("convert", source, tmp_path / "strict.bare", "--strict")
     assert result.returncode == 1
-    assert "would not carry" in result.stderr
     assert not (tmp_path / "strict.bare").exists()
 
 
@@ -62,7 +61,7 @@ def test_wrong_usage(call_lines, tmp_path):
     assert call_lines("convert", source).returncode == 2
     result = call_lines("convert", source, tmp_path / "x.lines", "--to", "wax")
     assert result.returncode == 2
-    assert "known are lines, bare" in result.stderr
+    assert "unknown format 'wax'" in result.stderr
     assert call_lines("convert", source, "-").returncode == 2
     result = call_lines("convert", source, tmp_path / "none" / "x.lines")
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)

@@ -13,10 +13,8 @@ from cli.lines_format import PATH, TRIANGLE, write_lines
 from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.cli.app import app
-from grnf.cli.distances import Values
-from grnf.cli.inputs import load_vectors
-from grnf.cli.options import Input, JsonRun, LikeFeatures
-from grnf.collection import Collection
+from grnf.cli.graph_input import Input
+from grnf.cli.options import LikeFeatures, Run
 from grnf.io import RawGraph, read_tu
 from grnf.metric import pairwise_distances, pairwise_kernels
 from optional import require
@@ -45,13 +43,13 @@ def table(text):
     return rows[0], rows[1:]
 
 
-def test_matrix_from_graphs(run, place, tmp_path):
-    result = run("distances", place / "ONE", place / "TWO", "-m", 16, "-o", tmp_path / "d.npy", "--json")
+def test_matrix_from_graphs(call, place, tmp_path):
+    result = call("distances", place / "ONE", place / "TWO", "-m", 16, "-o", tmp_path / "d.npy", "--json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout) == {"output": str(tmp_path / "d.npy"), "graphs": [12, 5]}
     expected = pairwise_distances(vectors(place), vectors(place, "TWO"))
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), expected, atol=1e-7)
-    result = run("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
+    result = call("distances", "--kernel", place / "ONE", "-m", 16, "-o", tmp_path / "k.csv")
     assert result.stdout == f"12 x 12 graphs: {tmp_path / 'k.csv'}\n"
     header, rows = table((tmp_path / "k.csv").read_text())
     assert header == ["graph_id", *map(str, range(1, 13))]
@@ -76,39 +74,39 @@ def test_graphs_beside_vectors_are_embedded_alike(call, place):
     np.testing.assert_allclose(values, pairwise_kernels(vectors(place, "TWO"), vectors(place)), atol=1e-7)
 
 
-def test_nearest(run, place):
+def test_nearest(call, place):
     D = pairwise_distances(vectors(place))
     np.fill_diagonal(D, np.inf)
-    header, rows = table(run("distances", place / "one.npz", "--nearest", 3).stdout)
+    header, rows = table(call("distances", place / "one.npz", "--nearest", 3).stdout)
     assert header == ["graph_id", "rank", "neighbor", "distance"]
     assert len(rows) == 36
     np.testing.assert_allclose([float(row[3]) for row in rows], np.sort(D)[:, :3].ravel(), atol=1e-7)
     assert all(row[0] != row[2] for row in rows)
-    result = run("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
-    found = [json.loads(line)["kernel"] for line in result.stdout.splitlines()]
+    result = call("distances", "--kernel", place / "one.npz", place / "TWO", "--nearest", 1, "--json")
+    found = [record["kernel"] for record in json.loads(result.stdout)]
     np.testing.assert_allclose(
         found, pairwise_kernels(vectors(place), vectors(place, "TWO")).max(axis=1), atol=1e-7
     )
 
 
-def test_pairs_with_intervals(run, place, tmp_path):
+def test_pairs_with_intervals(call, place, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("0,1\n3, 3\n")
-    result = run("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
-    first, second = map(json.loads, result.stdout.splitlines())
+    first, second = json.loads(result.stdout)
     graphs = read_tu(place / "ONE").graphs
     estimate = GRNF(16, random_state=0).fit(graphs).distance(graphs[0], graphs[1])
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
     assert (second["distance"], second["method"]) == (0, "betting")
-    result = run("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
     assert result.returncode == 0, result.stderr
-    first = json.loads(result.stdout.splitlines()[0])
+    first = json.loads(result.stdout)[0]
     similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
     assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
     assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
-    header, rows = table(run("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
+    header, rows = table(call("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
     assert float(rows[1][2]) == pytest.approx(pairwise_kernels(vectors(place))[3, 3])
 
@@ -145,7 +143,7 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
         (["one.npy", "--nearest", "2", "-o", "d.npy"], "must end in .csv"),
         (["one.npy", "-o", "d.txt"], "must end in .npy or .csv"),
         (["one.npy", "--nearest", "0"], "--nearest"),
-        (["-"], "say the format"),
+        (["-"], "Name its format"),
     ],
 )
 def test_wrong_usage(place, monkeypatch, arguments, message):
@@ -185,19 +183,20 @@ def test_uncentered_vectors_give_the_same_kernel(call, place, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "k.npy"), pairwise_kernels(vectors(place)), atol=1e-6)
 
 
-def test_some_rows_are_held_at_a_time(tmp_path, monkeypatch):
+def test_some_rows_are_held_at_a_time(call, tmp_path, monkeypatch):
     """The matrix is never in memory: no call asks for more rows than are held."""
     monkeypatch.setattr("grnf.cli.distances.BYTES_OF_ROWS", 8 * 7 * 3)
     Z = np.random.default_rng(0).normal(size=(7, 4))
-    asked = []
+    np.save(tmp_path / "z.npy", Z)
+    sizes = []
 
     def between(X, Y):
-        asked.append(len(X))
+        sizes.append(len(X))
         return pairwise_distances(X, Y)
 
-    everyone = Collection(len(Z), np.arange(len(Z)), vectors=Z, names=list("abcdefg"), name="z")
-    Values("distance", between, everyone, everyone, JsonRun()).write_matrix(str(tmp_path / "d.npy"))
-    assert asked == [3, 3, 1]
+    monkeypatch.setattr("grnf.metric.pairwise_distances", between)
+    assert call("distances", tmp_path / "z.npy", "-o", tmp_path / "d.npy").returncode == 0
+    assert sizes == [3, 3, 1]
     np.testing.assert_allclose(np.load(tmp_path / "d.npy"), pairwise_distances(Z), atol=1e-12)
 
 
@@ -211,15 +210,15 @@ def test_graphs_are_embedded_as_they_are_read(tmp_path, monkeypatch):
     """No more graphs than two blocks are alive at a time."""
     alive, most = weakref.WeakSet(), []
 
-    def read(self, *, yield_bad=False):
+    def read(self, *, yield_bad=False, **options):
         for number in range(5_000):
             graph = RawGraph(3, np.array([[0, 1]]), graph_id=str(number))
             alive.add(graph)
             most.append(len(alive))
             yield graph
 
-    monkeypatch.setattr("grnf.cli.source.Source.read", read)
+    monkeypatch.setattr("grnf.io.files.source.Source.read", read)
     (tmp_path / "graphs.g6").write_text("Bw\n")
-    found = load_vectors([str(tmp_path / "graphs.g6")], Input(), LikeFeatures(4), JsonRun(quiet=True))
+    found = Input().vectors([str(tmp_path / "graphs.g6")], LikeFeatures(4), Run(quiet=True))
     assert (found[0].vectors.shape, found[0].ids[-1]) == ((5_000, 4), "4999")
     assert 1024 <= max(most) <= 2 * 1024 + 1

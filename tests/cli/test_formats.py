@@ -57,9 +57,9 @@ def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
     ("format", "message"),
     [
         ("edge-table:sourcecolumn=a", "has no option 'sourcecolumn'"),
-        ("gml:directed", "gml has no option 'directed'; it has none"),
-        (":directed", "must begin with the name of a format"),
-        ("edge-lists:directed", "edge-lists has no option"),
+        ("gml:directed", "gml has no option 'directed'. Available: none"),
+        (":directed", "unknown format ''"),
+        ("edge-lists:directed", "unknown format 'edge-lists'"),
         ("smiles:keep=a", "has no option 'keep'"),
         ("edge-list:directed=maybe", "directed of edge-list must be yes or no"),
         ("csv:source_column", "source_column of csv must be a value"),

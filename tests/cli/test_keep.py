@@ -204,7 +204,7 @@ def test_names_that_the_output_has_already(call, tmp_path, name):
     options = ["--smiles-column", "Drug", "--keep", name]
     result = call("embed", tmp_path / "t.csv", "-o", tmp_path / "z.csv", *options)
     assert result.returncode == 2
-    reason = "is written in any case" if name == "smiles" else f"a column cannot be called {name!r}"
+    reason = "SMILES are always kept" if name == "smiles" else f"a column cannot be called {name!r}"
     assert reason in said(result)
     assert not (tmp_path / "z.csv").exists()
 

@@ -209,7 +209,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
         (["usual.s6", "stream.s6", "--alpha", "2"], 2, "between 0 and 1"),
         (["usual.s6", "stream.s6", "--alpha", "0.1", "--mean-time", "9"], 2, "not both"),
         (["usual.s6", "stream.s6", "--mean-time", "0"], 2, "must be a number >= 1"),
-        (["usual.s6", "-"], 2, "say the format"),
+        (["usual.s6", "-"], 2, "Name its format"),
         (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
         (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
         (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),

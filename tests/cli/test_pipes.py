@@ -154,7 +154,7 @@ def test_a_pipe_without_a_suffix_needs_a_format(call, substituted, tmp_path):
     for command in (["embed", "-o", tmp_path / "z.npy"], ["info"], ["classify"], ["distances"]):
         result = call(command[0], substituted(b""), *command[1:])
         assert result.returncode == 2
-        assert "has no suffix: say the format" in " ".join(result.stderr.split())
+        assert "has no suffix. Name its format" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("name", ["pipe.json", "pipe.csv", "pipe.zip", "pipe.edgelist"])

@@ -102,7 +102,10 @@ def test_compare(call, tmp_path):
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     files = tmp_path / "a.g6", tmp_path / "b.g6"
     done = call("compare", *files)
-    assert (done.returncode, "found 2. Choose one with --first-id" in done.stderr) == (1, True)
+    assert (done.returncode, "found 2. Select one with --first-id ID (first ids: 0, 1)" in done.stderr) == (
+        1,
+        True,
+    )
     done = call("compare", *files, "--first-id", 0, "--json", "--picture", tmp_path / "d.png")
     answer = json.loads(done.stdout)
     assert 0 < answer["low"] < answer["distance"] < answer["high"]
@@ -111,8 +114,12 @@ def test_compare(call, tmp_path):
     done = call("compare", *files, "--first-id", 1, "-o", tmp_path / "d.csv", "-m", 32)
     assert done.stdout.startswith("d_P = ")
     assert len(rows(tmp_path / "d.csv")) == 10
+    done = call("compare", tmp_path / "a.g6", 0, 1, "-m", 32, "--json")
+    same = call("compare", *[tmp_path / "a.g6"] * 2, "--first-id", 0, "--second-id", 1, "-m", 32, "--json")
+    assert (done.returncode, done.stdout) == (0, same.stdout), done.stderr
+    assert call("compare", *files, "1", "--first-id", 0).returncode == 2
     done = call("compare", *files, "--first-id", 7)
-    assert (done.returncode, "no graph is called '7'" in done.stderr) == (1, True)
+    assert (done.returncode, "no graph with the id '7'" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,9 @@ def test_several_targets(classified, call, tmp_path):
     path = write(tmp_path / "t.csv", ["acid", "gaps", "same", "a, b", "mol_id", "smiles"], rows)
     result, _ = classified(path)
     assert result.returncode == 1
-    assert "name it, or several, by --target" in result.stderr
+    assert "Name one or several with --target" in result.stderr
     assert "gaps    target  whole numbers; 0 (6), 1 (6); 12 missing" in result.stderr
-    assert "mol_id  id      text; 24 different; as TOX0" in result.stderr
+    assert "mol_id  id      text; 24 different; for example TOX0" in result.stderr
     assert "skip" not in result.stderr
     result, report = classified(path, "--target", "acid,gaps", "--target", "a, b", "--target", "same")
     assert result.returncode == 0, result.stderr
@@ -317,16 +317,14 @@ def test_words_for_a_missing_number():
     ],
 )
 def test_real_tables(shared, name, target):
-    from pathlib import Path
-
-    from grnf.cli.classify import chosen_columns
-    from grnf.cli.options import Run
-    from grnf.cli.source import Source
     from grnf.errors import GraphError
+    from grnf.io.files.file import File
+    from grnf.io.files.survey import choose_target
+    from grnf.io.files.tables import table_of
 
-    path = Path(shared / "data" / "molecules" / "molnet" / f"{name}.csv")
+    table = table_of(File(shared / "data" / "molecules" / "molnet" / f"{name}.csv"))
     if target is not None:
-        assert chosen_columns(Source(path, name), [], Run(quiet=True)) == [target]
+        assert choose_target(table, "smiles")[0] == target
         return
-    with pytest.raises(GraphError, match="2 of its columns may be the target"):
-        chosen_columns(Source(path, name), [], Run(quiet=True))
+    with pytest.raises(GraphError, match="2 columns can be the target"):
+        choose_target(table, "smiles")

@@ -14,7 +14,7 @@ from grnf._utils.files import atomic_write
 __all__ = ["write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
-NUMBERS = ("distance", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
+NUMBERS = ("distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
 TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
 TYPES["outlier"] = "bool"
 """Types of columns in Parquet files, other than text."""
@@ -44,8 +44,11 @@ def write_text_table(
 ) -> None:
     """Write records to an open file, as CSV or as a JSON list with one object per line."""
     if as_json:
-        lines = ",\n".join(map(json.dumps, records))
-        file.write(f"[\n{lines}\n]\n" if lines else "[]\n")
+        opening = "["
+        for record in records:
+            file.write(f"{opening}\n{json.dumps(record)}")
+            opening = ","
+        file.write("[]\n" if opening == "[" else "\n]\n")
         return
     table = csv.writer(file, lineterminator="\n")
     table.writerow(columns)

@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import typer
+from typer import Option
 
 from grnf._utils.files import room_for
 from grnf._version import __version__
@@ -18,11 +19,12 @@ from grnf.cli.dedup import dedup
 from grnf.cli.demo import demo
 from grnf.cli.dimension import dimension
 from grnf.cli.distances import distances
-from grnf.cli.embed import EmbedCommand, embed
+from grnf.cli.embed import embed
 from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.map import map  # noqa: A004
+from grnf.cli.messages import Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
 from grnf.cli.search import search
@@ -42,8 +44,7 @@ COMMANDS = {
 app = typer.Typer(name="grnf", no_args_is_help=True, pretty_exceptions_enable=False, cls=Group)
 for panel, functions in COMMANDS.items():
     for function in functions:
-        kind = EmbedCommand if function is embed else Command
-        app.command(cls=kind, rich_help_panel=panel)(command(function))
+        app.command(cls=Command, rich_help_panel=panel)(command(function))
 
 
 def _version(asked: bool) -> None:
@@ -54,9 +55,7 @@ def _version(asked: bool) -> None:
 
 @app.callback(help=ABOUT)
 def common(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version."
-    ),
+    version: bool = Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Take the options that come before the command."""
 
@@ -74,6 +73,10 @@ def main() -> None:
         handler.setFormatter(logging.Formatter("grnf: %(message)s"))
         logging.getLogger("grnf").addHandler(handler)
         logging.getLogger("grnf").setLevel(logging.INFO)
+    if sys.stdout.isatty():
+        sys.stdout = Terminal(sys.stdout)
+    if sys.stderr.isatty():
+        sys.stderr = Terminal(sys.stderr)
     try:
         with room_for("standard output or a temporary file"):
             app()

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import importlib.util
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
-from grnf.cli.columns import Columns, about_columns, described, is_smiles_table, smiles_column_of, survey_of
-from grnf.cli.inputs import graphs_of, tell_errors
-from grnf.cli.options import Features, Input, JsonRun, Run, SourceArgument, check_format
-from grnf.cli.source import Source, open_source
-from grnf.cli.tell import progress
+from grnf.cli.graph_input import Input, SourceArgument
+from grnf.cli.messages import progress
+from grnf.cli.options import Features, Run
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.estimators.validation import Target
     from grnf.io import RawGraph
-    from grnf.io.files.survey import Column
+    from grnf.io.files.source import Source
 
-__all__ = ["chosen_columns", "classify"]
+__all__ = ["classify", "target_columns"]
 
 Task = Literal["auto", "classes", "numbers"]
 
@@ -36,7 +34,7 @@ class ViewFeatures(Features):
 
     n_components: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--n-components",
             "-m",
             min=1,
@@ -50,36 +48,27 @@ class ViewFeatures(Features):
 def classify(
     source: SourceArgument,
     *,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Column of a SMILES table to predict; several with commas, or repeated."
-        ),
-    ] = None,
-    task: Annotated[Task, typer.Option(help="Whether labels are classes or numbers.")] = "auto",
+    task: Annotated[Task, Option(help="Whether labels are classes or numbers.")] = "auto",
     estimator: Annotated[
         Literal["auto", "svm", "linear", "network", "forest", "boosted"],
-        typer.Option(help="Estimator that is trained on the features."),
+        Option(help="Estimator that is trained on the features."),
     ] = "auto",
     lifts: Annotated[
         Literal["auto", "none"],
-        typer.Option(
-            help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."
-        ),
+        Option(help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."),
     ] = "auto",
     scoring: Annotated[
         Literal["accuracy", "roc_auc"],
-        typer.Option(help="Score that selects settings; roc_auc for rare classes."),
+        Option(help="Score that selects settings; roc_auc for rare classes."),
     ] = "accuracy",
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
+    folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
+    repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
     ] = Path("grnf-classify"),
     reading: Input,
-    columns: Columns,
     features: ViewFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Cross-validate a classifier or regressor on labeled graphs.
 
@@ -92,24 +81,23 @@ def classify(
     one. Graphs without a value are left out. ROC-AUC and average precision are for the larger of two classes,
     otherwise means over each class against the rest.
 
-    Example: grnf classify MUTAG.zip --folds 10
+    Examples:
+      grnf classify MUTAG.zip
+      grnf classify tox21.csv --target NR-AR,SR-p53 --scoring roc_auc --on-error skip --n-jobs -1
     """
-    check_format(reading.format, source)
-    asked = features.transformer()
+    grnf = features.transformer()
     settings: dict[str, Any] = {
         "n_components": features.n_components,
-        "orders": asked.orders,
+        "orders": grnf.orders,
         "estimator": estimator,
         "lifts": None if lifts == "none" else lifts,
         "scoring": None if scoring == "accuracy" else scoring,
-        "random_state": asked.random_state,
+        "random_state": grnf.random_state,
         "handle_missing": "zero",
     }
-    with open_source(source, reading.format) as found:
-        table = columns.applied(found, run.quiet)
-        names = chosen_columns(table, target or [], run)
-        samples = graphs_of(table, reading, run, **({} if names is None else {"y": names}))
-    tell_errors(samples, reading, run)
+    with reading.open(source, run) as table:
+        names = target_columns(table, run)
+        samples = reading.collect(table, run, **({} if names is None else {"y": names}))
     if not len(samples):
         raise GraphError("there are no graphs that can be used", where=table.name)
     graphs = samples.graphs
@@ -139,56 +127,21 @@ def classify(
         typer.echo(line)
 
 
-def chosen_columns(source: Source, given: Sequence[str], run: Run) -> list[str] | None:
-    """Return the columns to predict; None if graphs have their labels themselves."""
-    from grnf.io.files.survey import target_columns
+def target_columns(source: Source, run: Run) -> list[str] | None:
+    """Return the columns to predict; None if graphs have their own labels."""
+    from grnf.io.files.survey import choose_target
 
-    if not is_smiles_table(source):
-        if given:
-            raise typer.BadParameter(
-                f"--target needs a SMILES table, got {source.name}, whose graphs have their own labels"
-            )
+    if not source.is_molecules():
         return None
-    columns = survey_of(source)
-    if not columns:  # a folder of tables
-        return list(dict.fromkeys(name for text in given for name in text.split(","))) or None
-    smiles = smiles_column_of(source)[0]
-    if given:
-        found = list(dict.fromkeys(name for text in given for name in _named(source, columns, text)))
-        if smiles in found:
-            raise GraphError(
-                f"{smiles!r} is the SMILES column; --target names what to predict", where=source.name
-            )
-        return found
-    usual, found = target_columns(columns.values(), [smiles] if smiles else [])
-    if not usual and len(found) != 1:
-        several = (
-            f"{len(found)} of its columns may be the target" if found else "no column looks like a target"
-        )
-        raise GraphError(
-            f"{several}; name it, or several, by --target. {_listing(source, columns)}", where=source.name
-        )
-    name = (usual or found)[0]
-    others = ", one of several that may be" if len(found) > 1 else ""
+    if "y" in source.options:
+        y = source.options["y"]
+        return [y] if isinstance(y, str) else y
+    if source.table is None:  # a folder of tables
+        return None
+    name, is_one_of_several = choose_target(source.table, source.smiles_column()[0])
+    others = ", one of several that may be" if is_one_of_several else ""
     run.note(f"grnf: the target is column {name!r}{others}; --target names another")
     return [name]
-
-
-def _named(source: Source, columns: Mapping[str, Column], text: str) -> list[str]:
-    """Return the columns that a text names: one, or several with commas between them."""
-    if text in columns:
-        return [text]
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in columns:
-            near = difflib.get_close_matches(name, columns, 1)
-            meant = f": did you mean {near[0]!r}?" if near else "."
-            raise GraphError(f"no column {name!r}{meant} {_listing(source, columns)}", where=source.name)
-    return names
-
-
-def _listing(source: Source, columns: Mapping[str, Column]) -> str:
-    return "\n  ".join(["Available:", *described(about_columns(source, columns))])
 
 
 def _targets(
@@ -197,13 +150,13 @@ def _targets(
     """Return the targets; of several, one that cannot be used is left out with a note."""
     from grnf.estimators.validation import check_folds, made_target
 
-    found = []
-    for place, name in enumerate(["y"] if columns is None else columns):
-        labels = [graph.y if columns is None else graph.y[place] for graph in graphs]
+    targets = []
+    for position, name in enumerate(["y"] if columns is None else columns):
+        labels = [graph.y if columns is None else graph.y[position] for graph in graphs]
         try:
-            each = made_target(name, labels, task, source, run.note)
-            check_folds(each, folds, run.note)
-            found.append(each)
+            target = made_target(name, labels, task, source, run.note)
+            check_folds(target, folds, run.note)
+            targets.append(target)
         except ValueError as error:
             if columns is not None and len(columns) > 1:
                 run.note(f"grnf: the target {name!r} is left out: {error}")
@@ -211,9 +164,9 @@ def _targets(
                 raise
             else:
                 raise typer.BadParameter(str(error), param_hint="--folds") from None
-    if not found:
-        raise GraphError(f"{source}: none of the targets can be used")
-    return found
+    if not targets:
+        raise GraphError("none of the targets can be used", where=source)
+    return targets
 
 
 def _write(
@@ -221,7 +174,7 @@ def _write(
 ) -> list[str]:
     """Write predictions, figures and the report; return the paths."""
     from grnf._utils.files import atomic_write
-    from grnf.cli.figures import draw_predictions
+    from grnf.maps.figures import draw_predictions
 
     folder.mkdir(parents=True, exist_ok=True)
     written = ["predictions.csv"]
@@ -249,7 +202,7 @@ def _write(
 
 
 def _lines(report: dict[str, Any]) -> list[str]:
-    """Return the report as lines for people."""
+    """Return the report as lines of text."""
     settings, targets = report["settings"], report["targets"]
     lines = [f"{report['source']}: {report['graphs']:,} graphs, {settings['folds']} folds"]
     if settings["repeats"] > 1:

@@ -15,20 +15,31 @@ from typer.models import ParameterInfo
 __all__ = ["Command", "Group", "command"]
 
 
+PANELS = ("Method", "Output", "Input", "Features", "Run")
+"""Panels of the help, in this order."""
+
+
 class PlainFlags:
     """A command whose help shows no type for flags."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return the arguments and options."""
-        found = super().get_params(ctx)  # type: ignore[misc]
-        for option in found:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for option in parameters:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
-        return found
+        return parameters
 
 
 class Command(PlainFlags, TyperCommand):
-    """A command."""
+    """A command, with --help among the options of the run."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.rich_help_panel = PANELS[-1]
+        return option
 
 
 class Group(PlainFlags, TyperGroup):
@@ -49,7 +60,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     ...     n_jobs: int = 1
     ...     quiet: bool = False
     >>> @command
-    ... def count(source: str, run: Run, k: int = 3) -> None:
+    ... def count(source: str, *, k: int = 3, run: Run) -> None:
     ...     print(source, run, k)
     >>> str(inspect.signature(count)).replace("'", "")
     '(source: str, *, k: int = 3, n_jobs: int = 1, quiet: bool = False) -> None'
@@ -60,18 +71,18 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     arguments: list[inspect.Parameter] = []
     options: list[inspect.Parameter] = []
-    shared: list[inspect.Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     for parameter in signature.parameters.values():
         hint = hints[parameter.name]
         if is_dataclass(hint):
-            fields_of = list(_options(hint))
-            groups[parameter.name] = hint, [option.name for option in fields_of]
-            shared += fields_of
-        elif parameter.default is inspect.Parameter.empty:
-            arguments.append(parameter.replace(annotation=hint))
+            members = list(_options(hint))
+            groups[parameter.name] = hint, [option.name for option in members]
+            options += members
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            options.append(parameter.replace(annotation=_in_panel(hint, PANELS[0])))
         else:
-            options.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            arguments.append(parameter.replace(annotation=hint))
+    options.sort(key=lambda option: PANELS.index(_panel(option.annotation)))
 
     @wraps(function)
     def called(*positional: Any, **given: Any) -> None:
@@ -79,7 +90,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = kind(**{option: given.pop(option) for option in names if option in given})
         function(*positional, **given)
 
-    parameters = [*arguments, *options, *shared]
+    parameters = [*arguments, *options]
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
     called.__doc__ = _joined(function.__doc__)
@@ -88,30 +99,36 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 def _options(group: Any) -> Iterator[inspect.Parameter]:
     """Yield the fields of a dataclass as keyword parameters."""
-    hints, panel = get_type_hints(group, include_extras=True), getattr(group, "panel", None)
+    hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
-        hint = _in_panel(hints[field.name], panel)
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        if field.default_factory is not MISSING:
-            default = field.default_factory()
-        yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        if field.init:
+            hint = _in_panel(hints[field.name], getattr(group, "panel", PANELS[0]))
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            kind = inspect.Parameter.KEYWORD_ONLY
+            yield inspect.Parameter(field.name, kind, default=default, annotation=hint)
 
 
-def _in_panel(hint: Any, panel: str | None) -> Any:
+def _in_panel(hint: Any, panel: str) -> Any:
     """Return the type of an option with the panel of the help that it belongs to."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)
-    for place, note in enumerate(notes):
+    for position, note in enumerate(notes):
         if isinstance(note, ParameterInfo) and note.rich_help_panel is None:
-            notes[place] = copy.copy(note)
-            notes[place].rich_help_panel = panel
+            notes[position] = copy.copy(note)
+            notes[position].rich_help_panel = panel
     return Annotated[kind, *notes]
 
 
+def _panel(hint: Any) -> str:
+    notes = get_args(hint) if get_origin(hint) is Annotated else ()
+    panels = (note.rich_help_panel for note in notes if isinstance(note, ParameterInfo))
+    return next(filter(None, panels), PANELS[0])
+
+
 def _joined(doc: str | None) -> str | None:
-    """Return a docstring with one line per paragraph; indented lines do not change."""
+    """Return a docstring with one line per paragraph. The terminal does not wrap a paragraph of examples."""
     if doc is None:
         return None
     paragraphs = inspect.cleandoc(doc).split("\n\n")
-    return "\n\n".join(text if "\n " in f"\n{text}" else " ".join(text.split("\n")) for text in paragraphs)
+    return "\n\n".join(f"\b\n{text}" if "\n " in text else text.replace("\n", " ") for text in paragraphs)

@@ -7,93 +7,103 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from grnf.cli.inputs import read_collection
+from grnf.cli.graph_input import Input
 from grnf.cli.options import (
-    Input,
-    JsonRun,
+    DELTA,
     LikeFeatures,
     Output,
     Run,
     check_free,
     check_probability,
     check_suffix,
+    require,
 )
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
+    from grnf.collection import Collection
     from grnf.io import RawGraph
 
 __all__ = ["compare"]
 
+COLUMNS = ("graph", "item", "number", "adds", "standard_error")
+
 
 def compare(
-    first: Annotated[str, typer.Argument(help="File with a graph, or with several.")],
-    second: Annotated[str, typer.Argument(help="File with the graph to compare with, or with several.")],
+    first: Annotated[str, Argument(help="File with a graph, or with several.")],
+    second: Annotated[
+        str, Argument(help="File to compare with; or, if ID follows, the id of a graph in FIRST.")
+    ],
+    other: Annotated[str | None, Argument(metavar="ID", help="Id of a second graph in FIRST.")] = None,
     *,
-    first_id: Annotated[str | None, typer.Option(metavar="ID", help="Graph of the first file.")] = None,
-    second_id: Annotated[str | None, typer.Option(metavar="ID", help="Graph of the second file.")] = None,
-    delta: Annotated[float, typer.Option(help="Error probability of the interval.")] = 0.05,
+    first_id: Annotated[str | None, Option(metavar="ID", help="Graph of the first file.")] = None,
+    second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,
+    delta: Annotated[float, Option(help="Error probability of the interval.")] = DELTA,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Figure of both graphs, colored by what each part adds: .png or .pdf."),
+        Option(help="Figure of both graphs, colored by what each part adds: .png or .pdf."),
     ] = None,
     out: Output,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Measure the distance of two graphs and where they differ.
 
-    Each node and edge is left out in turn. A row of the table shows what it adds to the squared distance
-    d_P^2 (graph, item, number, adds, standard_error). If the value is positive, the graphs are nearer to each
-    other without it.
+    Give two files, or one file and the ids of two of its graphs. Each node and edge is left out in turn. A
+    row of the table shows what it adds to the squared distance d_P^2 (graph, item, number, adds,
+    standard_error). If the value is positive, the graphs are nearer to each other without it.
 
-    Example: grnf compare one.gml two.gml --picture difference.png
+    Examples:
+      grnf compare molecules.csv aspirin caffeine
+      grnf compare one.gml two.gml --picture difference.png --output parts.csv
     """
     check_probability("--delta", delta)
     if picture is not None:
         check_suffix("--picture", picture, (".png", ".pdf"))
         check_free(picture, out.force)
     out.check()
+    files, ids, hints = [first, second], [first_id, second_id], ["--first-id", "--second-id"]
+    if other is not None:
+        require(ids == [None, None], "give FILE ID ID, or two files with --first-id and --second-id")
+        files, ids = [first, first], [second, other]
     grnf = features.transformer()
-    graphs = [
-        _graph(first, first_id, "--first-id", reading, run),
-        _graph(second, second_id, "--second-id", reading, run),
-    ]
+    read = {name: reading.collection(name, run) for name in dict.fromkeys(files)}
+    graphs = [_graph(read[files[side]], ids[side], hints[side]) for side in (0, 1)]
     with run.threads():
         if not hasattr(grnf, "n_components_"):
             grnf.fit(graphs)
-        found = grnf.difference(*graphs)
-    bounded = found.distance.largest_term < float("inf")
-    low, high = found.distance.interval(delta, None if bounded else "clt")
+        result = grnf.difference(*graphs)
+    bounded = result.distance.largest_term < float("inf")
+    low, high = result.distance.interval(delta, None if bounded else "clt")
     if picture is not None:
         from grnf.maps.drawings import draw_difference
 
-        draw_difference(picture, graphs, found, [first_id or first, second_id or second])
-    answer = {"distance": found.distance.value, "low": low, "high": high, "delta": delta}
+        draw_difference(picture, graphs, result, [ids[side] or files[side] for side in (0, 1)])
+    summary = {"distance": result.distance.value, "low": low, "high": high, "delta": delta}
     if run.as_json and out.output == "-":
-        typer.echo(json.dumps({**answer, "parts": found.records()}))
+        typer.echo(json.dumps({**summary, "parts": result.records()}))
         return
-    out.write(["graph", "item", "number", "adds", "standard_error"], found.records(), as_json=False)
-    if run.as_json:
-        typer.echo(json.dumps({**answer, "output": out.output}))
-    elif not run.quiet:
-        interval = f"{100 * (1 - delta):g} % interval {low:.4g} to {high:.4g}"
-        typer.echo(f"d_P = {found.distance.value:.4g} ({interval})", err=out.output == "-")
+    out.write(COLUMNS, result.records(), as_json=False)
+    interval = f"{100 * (1 - delta):g} % interval {low:.4g} to {high:.4g}"
+    out.summarize(summary, run, f"d_P = {result.distance.value:.4g} ({interval})")
 
 
-def _graph(name: str, wanted: str | None, option: str, reading: Input, run: Run) -> RawGraph:
+def _graph(collection: Collection, graph_id: str | None, option: str) -> RawGraph:
     """Return the only graph of a file, or the one with that id."""
-    found = read_collection(name, reading, run)
-    if found.graphs is None:
-        raise GraphError("expected graphs, got vectors", where=name)
-    if wanted is None and len(found) != 1:
+    if collection.graphs is None:
+        raise GraphError("expected graphs, got vectors", where=collection.name)
+    ids = collection.ids
+    if graph_id is None and len(ids) != 1:
+        first = ", ".join(ids[:3])
         raise GraphError(
-            f"expected one graph, found {len(found)}", where=name, cure=f"Choose one with {option}"
+            f"expected one graph, found {len(ids)}",
+            where=collection.name,
+            cure=f"Select one with {option} ID (first ids: {first})",
         )
-    ids = found.ids
-    if wanted is not None and wanted not in ids:
-        raise GraphError(f"no graph is called {wanted!r}", where=name)
-    graph: RawGraph = found.graphs[0 if wanted is None else ids.index(wanted)]
+    if graph_id is not None and graph_id not in ids:
+        raise GraphError(f"there is no graph with the id {graph_id!r}", where=collection.name)
+    graph: RawGraph = collection.graphs[0 if graph_id is None else ids.index(graph_id)]
     return graph

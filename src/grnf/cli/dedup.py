@@ -1,38 +1,36 @@
-"""`grnf dedup`: duplicates among graphs, or of the graphs of one file in another."""
+"""`grnf dedup`: duplicates among graphs, or between two files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from grnf.cli.inputs import read_collections
-from grnf.cli.options import Input, JsonRun, LikeFeatures, Output, Run, require
+from grnf.cli.graph_input import Input
+from grnf.cli.options import LikeFeatures, Output, Run, require
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
 
 __all__ = ["dedup"]
 
-Answer = tuple[list[str], list[dict[str, Any]], dict[str, int]]
+Table = tuple[list[str], list[dict[str, Any]], dict[str, int]]
 
 
 def dedup(
-    source: Annotated[
-        str, typer.Argument(help="File, folder, glob or pipe of graphs; - for standard input.")
-    ],
+    source: Annotated[str, Argument(help="File, folder, glob or pipe of graphs; - for standard input.")],
     other: Annotated[
-        str | None, typer.Argument(help="Graphs that should not be in SOURCE, such as a test set.")
+        str | None, Argument(help="Graphs that should not be in SOURCE, such as a test set.")
     ] = None,
     *,
     near: Annotated[
         float | None,
-        typer.Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
+        Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
     ] = None,
     out: Output,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Find duplicate graphs and train/test leakage.
 
@@ -41,22 +39,24 @@ def dedup(
     with their distance and the result of the test (isomorphic, different or undecided). Graphs without ids
     are named by their number.
 
-    Example: grnf dedup train.smi test.smi --output leaked.csv
+    Examples:
+      grnf dedup molecules.smi
+      grnf dedup train.csv test.csv --near 0.01 --output leaked.csv
     """
     require(near is None or 0 <= near < float("inf"), f"--near must be a number >= 0, got {near}")
     out.check()
     transformer = features.transformer()
     with run.threads():
-        graphs = read_collections([source] if other is None else [source, other], reading, run)
+        graphs = reading.collections([source] if other is None else [source, other], run)
         if other is None and near is None:
             columns, records, summary = _groups(graphs[0], transformer, run)
         else:
             columns, records, summary = _pairs(graphs, transformer, near)
-    out.write(columns, records, run.as_json)
+    out.write(*reading.with_kept(columns, records, "id"), run.as_json)
     out.summarize(summary, run)
 
 
-def _groups(graphs: Collection, transformer: Any, run: Run) -> Answer:
+def _groups(graphs: Collection, transformer: Any, run: Run) -> Table:
     from grnf.search import duplicate_groups
 
     groups, undecided = duplicate_groups(graphs, transformer)
@@ -65,17 +65,16 @@ def _groups(graphs: Collection, transformer: Any, run: Run) -> Answer:
     records = [
         {"group": number, "id": name} for number, group in enumerate(groups, start=1) for name in group
     ]
-    redundant = sum(len(group) - 1 for group in groups)
     summary = {
         "graphs": len(graphs),
         "groups of duplicates": len(groups),
-        "redundant graphs": redundant,
+        "redundant graphs": sum(len(group) - 1 for group in groups),
         "undecided pairs": len(undecided),
     }
     return ["group", "id"], records, summary
 
 
-def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Answer:
+def _pairs(graphs: list[Collection], transformer: Any, near: float | None) -> Table:
     from grnf.search import leaked, near_duplicates
 
     if len(graphs) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from grnf._utils.files import atomic_write, write_array, write_json
 
@@ -21,12 +21,12 @@ BASELINE = "SVM on degrees and mean attributes (baseline)"
 
 def demo(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("grnf-demo"),
-    n_components: Annotated[
-        int, typer.Option("--n-components", "-m", min=1, help="Number of features M.")
-    ] = 512,
-    n_graphs: Annotated[int, typer.Option(min=40, help="Number of graphs in each dataset.")] = 600,
-    seed: Annotated[int, typer.Option(help="Seed of the graphs and of the features.")] = 0,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder to write to.", rich_help_panel="Output")
+    ] = Path("grnf-demo"),
+    n_components: Annotated[int, Option("--n-components", "-m", min=1, help="Number of features M.")] = 512,
+    n_graphs: Annotated[int, Option(min=40, help="Number of graphs in each dataset.")] = 600,
+    seed: Annotated[int, Option(help="Seed of the graphs and of the features.")] = 0,
 ) -> None:
     """Run the main features on two built-in datasets.
 
@@ -34,7 +34,9 @@ def demo(
     between the classes, and a two-sample test. Write the vectors and an interactive map. This takes about a
     minute.
 
-    Example: grnf demo --output grnf-demo
+    Examples:
+      grnf demo
+      grnf demo --n-graphs 200 --output grnf-demo
     """
     from rich.console import Console
 

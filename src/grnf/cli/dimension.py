@@ -6,8 +6,9 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Option
 
-from grnf.cli.options import DELTA, AsJson, require
+from grnf.cli.options import DELTA, require
 
 __all__ = ["dimension"]
 
@@ -21,30 +22,28 @@ NOTES = {
 def dimension(
     *,
     eps: Annotated[
-        float | None, typer.Option(help="Accepted error of a squared distance (or kernel value).")
+        float | None, Option(help="Accepted error of a squared distance (or kernel value).")
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
+        Option(help="Accepted probability of a larger error.", show_default=str(DELTA)),
     ] = None,
-    n_components: Annotated[
-        int | None, typer.Option("--n-components", "-m", help="Number of features M.")
-    ] = None,
+    n_components: Annotated[int | None, Option("--n-components", "-m", help="Number of features M.")] = None,
     n_graphs: Annotated[
-        int | None, typer.Option(help="Bound the error for all pairs of this many graphs together.")
+        int | None, Option(help="Bound the error for all pairs of this many graphs together.")
     ] = None,
-    quantity: Annotated[Literal["distance", "kernel"], typer.Option(help="What is estimated.")] = "distance",
-    activation: Annotated[
-        Literal["tanh", "sigmoid", "ramp"], typer.Option(help="Output activation.")
-    ] = "tanh",
-    as_json: AsJson = False,
+    quantity: Annotated[Literal["distance", "kernel"], Option(help="What is estimated.")] = "distance",
+    activation: Annotated[Literal["tanh", "sigmoid", "ramp"], Option(help="Output activation.")] = "tanh",
+    as_json: Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Run")] = False,
 ) -> None:
     """Compute how many features an error bound needs.
 
     Give --eps to get the number of features, --n-components to get the error, or both to get the probability
     of a larger error.
 
-    Example: grnf dimension --eps 0.1 --delta 0.05
+    Examples:
+      grnf dimension --eps 0.1
+      grnf dimension -m 512 --delta 0.01 --n-graphs 1000
     """
     require(eps is not None or n_components is not None, "give --eps, --n-components or both")
     require(
@@ -56,23 +55,23 @@ def dimension(
 
     settings: dict[str, Any] = {"quantity": quantity, "activation": activation, "n_graphs": n_graphs}
     risk = DELTA if delta is None else delta
-    answers: dict[str, float] = {}
+    values: dict[str, float] = {}
     try:
         for bound in BOUNDS:
             if eps is None:
-                answers[bound] = error_bound(n_components or 0, risk, bound=bound, **settings)
+                values[bound] = error_bound(n_components or 0, risk, bound=bound, **settings)
             elif n_components is None:
-                answers[bound] = required_dimension(eps, risk, bound=bound, **settings)
+                values[bound] = required_dimension(eps, risk, bound=bound, **settings)
             else:
-                answers[bound] = failure_probability(n_components, eps, bound=bound, **settings)
+                values[bound] = failure_probability(n_components, eps, bound=bound, **settings)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     asked = "eps" if eps is None else "n_components" if n_components is None else "delta"
     if as_json:
         given = {"eps": eps, "delta": risk, "n_components": n_components}
         given = {name: value for name, value in given.items() if value is not None and name != asked}
-        typer.echo(json.dumps({"given": {**given, **settings}, "asked": asked, "bounds": answers}))
+        typer.echo(json.dumps({"given": {**given, **settings}, "asked": asked, "bounds": values}))
         return
-    for bound, value in answers.items():
+    for bound, value in values.items():
         number = f"{value:,}" if asked == "n_components" else f"{value:.4g}"
         typer.echo(f"{asked} = {number:>12}  {bound:<10} {NOTES[bound]}")

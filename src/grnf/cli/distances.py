@@ -6,25 +6,17 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
+from typer import Argument, Option
 
-from grnf.cli.inputs import Sample, load_vectors
-from grnf.cli.options import (
-    Input,
-    JsonRun,
-    LikeFeatures,
-    Output,
-    check_probability,
-    check_suffix,
-    require,
-)
-from grnf.cli.tell import progress
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.messages import progress
+from grnf.cli.options import LikeFeatures, Output, Run, check_probability, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["distances"]
 
 BYTES_OF_ROWS = 2**25
-"""Values that are held at a time."""
+"""Size of the rows of the matrix that are held in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -44,33 +36,39 @@ class Matrix(Output):
     suffixes: ClassVar[tuple[str, ...]] = (".npy", ".csv")
 
     output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write: .npy or .csv; - for standard output.")
+        str,
+        Option(
+            "--output",
+            "-o",
+            help="File to write: .npy or .csv; for --nearest and --pairs .csv, .json or .parquet. - for "
+            "standard output.",
+        ),
     ] = "-"
 
 
 def distances(
     source: Sample,
     other: Annotated[
-        str | None, typer.Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
+        str | None, Argument(help="Graphs or vectors to compare with; by default SOURCE itself.")
     ] = None,
     *,
     kernel: Annotated[
-        bool, typer.Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
+        bool, Option("--kernel", help="Compute the kernel kappa_P instead of distances.")
     ] = False,
     pairs: Annotated[
-        Path | None, typer.Option(help="CSV file with two columns of ids: compute only these pairs.")
+        Path | None, Option(help="CSV file with two columns of ids: compute only these pairs.")
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
+        Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
     ] = None,
     nearest: Annotated[
-        int | None, typer.Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
+        int | None, Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
     ] = None,
     out: Matrix,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Compute distances or kernel values between graphs.
 
@@ -79,30 +77,34 @@ def distances(
     --format vectors if the file name does not show that a file holds vectors. With --kernel, the result is a
     Gram matrix for SVC(kernel="precomputed"), and the nearest graphs have the largest values.
 
-    Example: grnf distances MUTAG.zip --nearest 5 --output nearest.csv
+    Examples:
+      grnf distances MUTAG.zip --output distances.npy
+      grnf distances train.parquet test.smi --nearest 5 --output nearest.csv
     """
     require(pairs is None or nearest is None, "give --pairs or --nearest, not both")
     require(interval is None or pairs is not None, "--interval needs --pairs")
     check_probability("--interval", interval)
-    if out.output != "-" and (pairs is not None or nearest is not None):
-        check_suffix("--output", out.output, (".csv",))
-    out.check()
-    from grnf import metric
-
+    is_table = pairs is not None or nearest is not None
+    (Output(out.output, out.force) if is_table else out).check()
     with run.threads():
-        found = load_vectors([source] if other is None else [source, other], reading, features, run)
+        collections = reading.vectors([source] if other is None else [source, other], features, run)
     if kernel:
-        found = [_centered(collection) for collection in found]
-    between = metric.pairwise_kernels if kernel else metric.pairwise_distances
-    values = Values("kernel" if kernel else "distance", between, found[0], found[-1], run)
+        collections = [_centered(collection) for collection in collections]
+    first, second = collections[0], collections[-1]
+    name = "kernel" if kernel else "distance"
+    rows = _rows(first, second, name, run)
     if pairs is not None:
-        values.write_pairs(out.output, pairs, interval)
+        columns = ["graph_1", "graph_2", name, *([] if interval is None else ["low", "high", "method"])]
+        out.write(columns, _pairs(pairs, first, second, name, interval), run.as_json)
     elif nearest is not None:
-        values.write_nearest(out.output, nearest)
+        records = _nearest(rows, first, second, name, nearest)
+        out.write(["graph_id", "rank", "neighbor", name], records, run.as_json)
+    elif out.output.endswith(".npy"):
+        _write_array(out.output, rows, (len(first), len(second)))
     else:
-        values.write_matrix(out.output)
-    shape = len(found[0]), len(found[-1])
+        _write_matrix(out.output, rows, first, second, name, run.as_json)
     if out.output != "-":
+        shape = len(first), len(second)
         out.summarize({"graphs": shape}, run, f"{shape[0]:,} x {shape[1]:,} graphs")
 
 
@@ -114,133 +116,109 @@ def _centered(collection: Collection) -> Collection:
     return replace(collection, vectors=collection.vectors - grnf.null_vector())
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
-    """Distances or kernel values between two collections, computed some rows at a time.
+def _rows(first: Collection, second: Collection, name: str, run: Run) -> Iterator[tuple[int, FloatArray]]:
+    """Yield (first row, some rows of the matrix), about 32 MB at a time."""
+    from grnf import metric
 
-    Parameters
-    ----------
-    name : "distance" or "kernel"
-        Title of the values in tables; the nearest have the smallest distance, or the largest kernel.
-    between : function of two arrays of vectors
-        All values between them.
-    first, second : Collection
-    run : JsonRun
-        With `as_json`, tables are lines of JSON instead of CSV.
-    """
+    between = metric.pairwise_kernels if name == "kernel" else metric.pairwise_distances
+    step = max(1, BYTES_OF_ROWS // (8 * max(len(second), 1)))
+    with progress(name, run.quiet) as advance:
+        for start in range(0, len(first), step):
+            rows = between(first.vectors[start : start + step], second.vectors)
+            yield start, rows
+            advance(len(rows))
 
-    name: str
-    between: Callable[[FloatArray, FloatArray], FloatArray]
-    first: Collection
-    second: Collection
-    run: JsonRun
 
-    def write_matrix(self, output: str) -> None:
-        """Write all values: an array, or a table with a row for each graph of the first collection."""
-        if output.endswith(".npy"):
-            from grnf._utils.files import atomic_write, npy_header
+def _write_array(output: str, rows: Iterator[tuple[int, FloatArray]], shape: tuple[int, int]) -> None:
+    from grnf._utils.files import atomic_write, npy_header
 
-            with atomic_write(output, "wb") as file:
-                for start, rows in self.some_rows():
-                    if start == 0:
-                        file.write(npy_header((len(self.first), len(self.second)), rows.dtype))
-                    file.write(rows.tobytes())
-            return
-        ids = self.first.ids
-        columns = ["graph_id", self.name] if self.run.as_json else ["graph_id", *self.second.ids]
-        with self._table(output, columns) as add:
-            for start, rows in self.some_rows():
-                for graph_id, row in zip(ids[start:], rows.tolist(), strict=False):
-                    add(
-                        [graph_id, [_number(value) for value in row]]
-                        if self.run.as_json
-                        else [graph_id, *row]
-                    )
+    with atomic_write(output, "wb") as file:
+        for start, some in rows:
+            if start == 0:
+                file.write(npy_header(shape, some.dtype))
+            file.write(some.tobytes())
 
-    def write_pairs(self, output: str, pairs: Path, interval: float | None) -> None:
-        """Write the values of the pairs in a file, with intervals that fail with this probability."""
-        import numpy as np
 
-        if interval is not None and self.first.transformer is None:
+def _write_matrix(
+    output: str,
+    rows: Iterator[tuple[int, FloatArray]],
+    first: Collection,
+    second: Collection,
+    name: str,
+    as_json: bool,
+) -> None:
+    """Write CSV with a column for each graph, or lines of JSON with a list for each row."""
+    from grnf._utils.files import atomic_write
+
+    with nullcontext(sys.stdout) if output == "-" else atomic_write(output) as file:
+        table = csv.writer(file, lineterminator="\n")
+        if not as_json:
+            table.writerow(["graph_id", *second.ids])
+        for start, some in rows:
+            for graph_id, row in zip(first.ids[start:], some.tolist(), strict=False):
+                if as_json:
+                    values = [None if math.isnan(value) else value for value in row]
+                    file.write(json.dumps({"graph_id": graph_id, name: values}) + "\n")
+                else:
+                    table.writerow([graph_id, *(f"{value:.9g}" for value in row)])
+        file.flush()
+
+
+def _nearest(
+    rows: Iterator[tuple[int, FloatArray]], first: Collection, second: Collection, name: str, count: int
+) -> Iterator[dict[str, Any]]:
+    """Yield for each graph of the first collection its nearest ones in the second, except itself."""
+    import numpy as np
+
+    for start, some in rows:
+        keys = -some if name == "kernel" else some
+        for number, (row, key) in enumerate(zip(some, keys, strict=True), start=start):
+            if first is second:
+                key[number] = np.nan
+            order = np.argsort(key, kind="stable")[:count]
+            for rank, column in enumerate(order[~np.isnan(key[order])].tolist(), start=1):
+                neighbor, value = second.ids[column], float(row[column])
+                yield {"graph_id": first.ids[number], "rank": rank, "neighbor": neighbor, name: value}
+
+
+def _pairs(
+    path: Path, first: Collection, second: Collection, name: str, delta: float | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of the pairs in a file, with intervals that fail with probability `delta`."""
+    from grnf import metric
+
+    precision = {}
+    if delta is not None:
+        if first.transformer is None:
             raise GraphError(
                 f"the settings of these vectors are not known, since the file "
-                f"{Path(self.first.name).name}.json is missing",
-                where=self.first.name,
+                f"{Path(first.name).name}.json is missing",
+                where=first.name,
                 cure="Pass them with --like",
             )
-        sides = [(collection, _rows_of_ids(collection)) for collection in (self.first, self.second)]
-        more = [] if interval is None else ["low", "high", "method"]
-        with self._table(output, ["graph_1", "graph_2", self.name, *more]) as add:
-            for line, names in enumerate(_read_pairs(pairs), start=1):
-                x, y = (
-                    np.asarray(side.vectors[_find(known, name, side, f"{pairs}, line {line}")], np.float64)
-                    for name, (side, known) in zip(names, sides, strict=True)
-                )
-                value = float(self.between(x[np.newaxis], y[np.newaxis])[0, 0])
-                bars = [] if interval is None else self._interval(x, y, interval)
-                add([*names, _number(value), *bars])
-
-    def _interval(self, x: FloatArray, y: FloatArray, delta: float) -> list[Any]:
-        """Return the ends of the interval that the transformer of the vectors allows, and its method."""
-        from grnf import metric
-
-        if not math.isfinite(x.sum() + y.sum()):
-            return [None, None, None]
-        precision = self.first.transformer._precision()
-        method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
-        estimate = metric.distance if self.name == "distance" else metric.kernel_estimate
-        return [*estimate(x, y, **precision).interval(delta, method), method]
-
-    def write_nearest(self, output: str, count: int) -> None:
-        """Write for each graph of the first collection its nearest ones in the second, except itself."""
-        import numpy as np
-
-        ids, others = self.first.ids, self.second.ids
-        with self._table(output, ["graph_id", "rank", "neighbor", self.name]) as add:
-            for start, rows in self.some_rows():
-                keys = -rows if self.name == "kernel" else rows
-                for offset, (row, key) in enumerate(zip(rows, keys, strict=True)):
-                    if self.first is self.second:
-                        key[start + offset] = np.nan
-                    order = np.argsort(key, kind="stable")[:count]
-                    for rank, place in enumerate(order[~np.isnan(key[order])].tolist(), start=1):
-                        add([ids[start + offset], rank, others[place], float(row[place])])
-
-    def some_rows(self) -> Iterator[tuple[int, FloatArray]]:
-        """Yield (first row, values of some rows), about 32 MB at a time."""
-        X, Y = self.first.vectors, self.second.vectors
-        step = max(1, BYTES_OF_ROWS // (8 * max(len(Y), 1)))
-        with progress(self.name, self.run.quiet) as advance:
-            for start in range(0, len(X), step):
-                rows = self.between(X[start : start + step], Y)
-                yield start, rows
-                advance(len(rows))
-
-    @contextmanager
-    def _table(self, output: str, columns: list[str]) -> Iterator[Callable[[list[Any]], Any]]:
-        """Give a function that adds a row to a CSV table, or an object to lines of JSON."""
-        from grnf._utils.files import atomic_write
-
-        with nullcontext(sys.stdout) if output == "-" else atomic_write(output) as file:
-            if self.run.as_json:
-                yield lambda row: file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
-            else:
-                table = csv.writer(file, lineterminator="\n")
-                table.writerow(columns)
-                yield lambda row: table.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
-            file.flush()
+        precision = first.transformer._precision()
+    estimate = metric.distance if name == "distance" else metric.kernel_estimate
+    sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
+    for line, ids in _read_pairs(path):
+        x, y = (
+            side.vectors[_row(rows, graph_id, side.name, f"{path}, line {line}")].astype(float)
+            for graph_id, (side, rows) in zip(ids, sides, strict=True)
+        )
+        value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
+        record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
+        if delta is not None:
+            method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
+            low, high = (None, None) if value is None else value.interval(delta, method)
+            record |= {"low": low, "high": high, "method": None if value is None else method}
+        yield record
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _read_pairs(path: Path) -> Iterator[list[str]]:
+def _read_pairs(path: Path) -> Iterator[tuple[int, list[str]]]:
     with open(path, newline="", encoding="utf-8") as file:
         for line, row in enumerate(csv.reader(file), start=1):
             if len(row) != 2:
                 raise GraphError(f"expected two ids, found {len(row)} columns", where=f"{path}, line {line}")
-            yield [entry.strip() for entry in row]
+            yield line, [entry.strip() for entry in row]
 
 
 def _rows_of_ids(collection: Collection) -> dict[str, int]:
@@ -251,9 +229,9 @@ def _rows_of_ids(collection: Collection) -> dict[str, int]:
     return rows
 
 
-def _find(rows: dict[str, int], graph_id: str, collection: Collection, where: str) -> int:
+def _row(rows: dict[str, int], graph_id: str, name: str, where: str) -> int:
     row = rows.get(graph_id)
     if row is None or row < 0:
-        what = "no graph" if row is None else "several graphs"
-        raise GraphError(f"{collection.name} has {what} called {graph_id!r}", where=where)
+        number = "no graph" if row is None else "several graphs"
+        raise GraphError(f"{name} has {number} called {graph_id!r}", where=where)
     return row

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from dataclasses import dataclass, field, replace
@@ -11,34 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from grnf._utils.files import check_free
-from grnf.cli.columns import TableOptions
-from grnf.cli.command import Command
-from grnf.cli.options import (
-    FullFeatures,
-    Input,
-    JsonRun,
-    Output,
-    SourceArgument,
-    check_format,
-    checked,
-    require,
-)
-from grnf.cli.source import open_source
-from grnf.cli.tell import counted, note, progress, tell_bad
+from grnf.cli.graph_input import Input, SourceArgument, check_format
+from grnf.cli.messages import note, progress, report_bad, with_progress
+from grnf.cli.options import FullFeatures, Output, Run, checked, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
     from grnf.scale.inputs import RunInputs
 
-__all__ = ["EmbedCommand", "embed"]
+__all__ = ["embed"]
 
 SET_ASIDE = 3
 """The exit code if shards were set aside."""
-LOCAL = "local"
-ADDRESS = re.compile(r"[a-z]+://\S+|[\w.-]+:\d+|local")
 
 
 @dataclass(frozen=True)
@@ -47,9 +34,9 @@ class Graphs(Input):
 
     on_error: Annotated[
         Literal["raise", "nan", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; nan: a row of NaN; skip: leave it out."),
+        Option(help="A graph that cannot be used. raise: stop; nan: a row of NaN; skip: leave it out."),
     ] = "raise"  # type: ignore[assignment]
-    block_size: Annotated[int, typer.Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
+    block_size: Annotated[int, Option(min=1, help="Graphs that are held in memory at a time.")] = 1024
 
 
 @dataclass(frozen=True)
@@ -58,7 +45,7 @@ class Vectors(Output):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             help="File to write: .parquet, .npy, .npz, .csv; - for CSV on standard output. A name without a "
@@ -66,11 +53,9 @@ class Vectors(Output):
         ),
     ] = field()
     shard_size: Annotated[
-        int | None, typer.Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
+        int | None, Option(min=1, help="Graphs per shard of a folder.", show_default="32768")
     ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted run, if there is one.")
-    ] = False
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run, if there is one.")] = False
 
     def check(self) -> None:
         """Refuse an output that cannot be written or resumed, before much is read."""
@@ -92,26 +77,21 @@ class Vectors(Output):
 
         return self.output != "-" and is_vector_file(self.output)
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether this is a folder of shards."""
-        return self.output != "-" and not self.is_file
-
 
 @dataclass(frozen=True)
-class Workers(JsonRun):
+class Workers(Run):
     """How the run is computed, and what it prints."""
 
     n_jobs: Annotated[
         int | None,
-        typer.Option(help="Threads, or processes for a folder; -1 for all cores.", show_default="1"),
+        Option(help="Threads, or processes for a folder; -1 for all cores.", show_default="1"),
     ] = None  # type: ignore[assignment]
     dask: Annotated[
         str | None,
-        typer.Option(
-            metavar="[ADDRESS]",
+        Option(
+            metavar="ADDRESS",
             help="For a folder: compute on the Dask cluster with this scheduler address, or on a new one on "
-            "this machine.",
+            "this computer (local).",
         ),
     ] = None
 
@@ -121,7 +101,6 @@ def embed(
     *,
     out: Vectors,
     reading: Graphs,
-    columns: TableOptions,
     features: FullFeatures,
     run: Workers,
 ) -> None:
@@ -134,21 +113,25 @@ def embed(
     An OUTPUT without a suffix is a folder of shards with _manifest.json, which several processes or machines
     can compute. Shards that fail three times are set aside, with exit code 3.
 
-    Example: grnf embed MUTAG.zip --output mutag.parquet
+    Examples:
+      grnf embed MUTAG.zip --output mutag.parquet
+      grnf embed molecules.csv --smiles-column Drug --keep name --on-error skip -m 1024 -o vectors.parquet
     """
     check_format(reading.format, source)
+    is_folder = out.output != "-" and not out.is_file
     for option, given in (("--dask", run.dask), ("--shard-size", out.shard_size)):
-        require(given is None or out.is_folder, f"{option} needs a folder: an --output without a suffix")
+        require(given is None or is_folder, f"{option} needs a folder: an --output without a suffix")
     require(run.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
     out.check()
-    if columns.keep and out.output.endswith(".npy"):
-        raise typer.BadParameter("--keep needs .parquet, .npz or .csv: .npy holds vectors only")
+    keeps_vectors_only = reading.keep and out.output.endswith(".npy")
+    require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
     grnf = features.transformer()
+    from grnf.io.files.source import open_source
     from grnf.scale.inputs import RunInputs
 
-    with open_source(source, reading.format) as found:
-        inputs = RunInputs(list(found.inputs) or found.path, found.name)
-        graphs = columns.applied(replace(found, known=inputs.source), run.quiet)
+    with open_source(source, reading.format) as graphs:
+        inputs = RunInputs(list(graphs.paths) or graphs.file.path, graphs.name)
+        graphs = reading.applied(replace(graphs, file=inputs.source or graphs.file), run)
         read = {"format": graphs.format, "options": graphs.options}
         total = graphs.count() if out.output != "-" and not run.quiet and sys.stderr.isatty() else None
         with progress("embedding", run.quiet, total=total) as advance:
@@ -156,15 +139,15 @@ def embed(
                 summary = _to_stdout(inputs, read, grnf, reading, run, advance)
             else:
                 summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
-    bad, set_aside = summary["bad"], summary.get("set_aside", [])
-    tell_bad(bad, reading.on_error, run.quiet)
+    bad = summary["bad"]
+    report_bad(bad, reading.on_error, run.quiet)
     if run.as_json:
         typer.echo(json.dumps({**summary, "bad": len(bad)}), err=out.output == "-")
     elif not run.quiet:
         shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
         where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
         typer.echo(shape + where, err=out.output == "-")
-    _tell_set_aside(set_aside, out.output)
+    _report_set_aside(summary.get("set_aside", []), out.output)
 
 
 def _to_disk(
@@ -193,7 +176,7 @@ def _to_disk(
             block_size=reading.block_size,
             on_error=reading.on_error,
             n_jobs=run.n_jobs,
-            dask=True if run.dask == LOCAL else run.dask,
+            dask=True if run.dask == "local" else run.dask,
             resume=out.resume,
             force=out.force,
             advance=advance,
@@ -233,7 +216,7 @@ def _to_stdout(
     bad: list[Any] = []
 
     def blocks() -> Any:
-        for block, failed in embed_stream(grnf, counted(graphs(), advance), on_error=reading.on_error):
+        for block, failed in embed_stream(grnf, with_progress(graphs(), advance), on_error=reading.on_error):
             bad.extend({"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed)
             yield block
 
@@ -247,7 +230,7 @@ def _to_stdout(
     return {"graphs": n_rows, "n_components": grnf.n_components_, "bad": bad}
 
 
-def _tell_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
+def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
     """Report shards that were set aside, and end with the exit code for it."""
     for shard in set_aside:
         places = ", ".join(f"{each['path']} from graph {each['first']}" for each in shard["from"])
@@ -258,17 +241,3 @@ def _tell_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
             "repeat the command with --resume"
         )
         raise typer.Exit(SET_ASIDE)
-
-
-class EmbedCommand(Command):
-    """A command whose option --dask may stand without an address."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put "local" after --dask if no address follows."""
-        filled: list[str] = []
-        for place, word in enumerate(args):
-            filled.append(word)
-            following = args[place + 1] if place + 1 < len(args) else ""
-            if word == "--dask" and not ADDRESS.fullmatch(following):
-                filled.append(LOCAL)
-        return super().parse_args(ctx, filled)

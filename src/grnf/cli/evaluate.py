@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer import Option
 
-from grnf.cli.inputs import Sample, read_collections
-from grnf.cli.options import Input, JsonRun
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import Run, Space, require
 from grnf.cli.test import Report, Sampling
 
 __all__ = ["evaluate"]
@@ -28,9 +29,7 @@ class Scores(Report):
 
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", help="File to write: .json (all), .csv, .md, .tex, .html; - for text."
-        ),
+        Option("--output", "-o", help="File to write: .json (all), .csv, .md, .tex, .html; - for text."),
     ] = "-"
 
 
@@ -40,19 +39,16 @@ def evaluate(
     *,
     valid: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
+        Option(metavar="MODULE:FUNCTION", help="Function that returns whether a graph is valid."),
     ] = None,
     n_neighbors: Annotated[
-        int, typer.Option("-k", "--n-neighbors", min=1, help="Neighbor that bounds a ball.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
     ] = 5,
-    space: Annotated[
-        Literal["whitened", "plain"],
-        typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
-    ] = "whitened",
+    space: Space = "whitened",
     sampling: Sampling,
     out: Scores,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Score generated graphs against reference graphs.
 
@@ -61,18 +57,19 @@ def evaluate(
     protocol is stored with them. With --on-error skip, generated graphs that cannot be used count as invalid,
     and the other scores are those of the rest.
 
-    Example: grnf evaluate generated.smi reference.smi --output table.tex
+    Examples:
+      grnf evaluate generated.smi reference.smi
+      grnf evaluate generated.smi reference.smi --valid rules:is_valid --on-error skip --output table.tex
     """
     out.check()
-    function = None if valid is None else _function(valid)
     from grnf import stats
 
     with run.threads():
-        X, Y = read_collections([generated, reference], reading, run)
+        X, Y = reading.collections([generated, reference], run)
         result = stats.evaluate(
             X,
             Y,
-            valid=function,
+            valid=None if valid is None else _function(valid),
             space=space,
             n_neighbors=n_neighbors,
             n_resamples=sampling.n_resamples,
@@ -88,14 +85,12 @@ def _function(text: str) -> Callable[[Any], bool]:
     module, _, name = text.partition(":")
     sys.path.insert(0, "")  # modules of this folder, as with python -m
     try:
-        found = getattr(importlib.import_module(module), name)
+        function: Callable[[Any], bool] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise typer.BadParameter(
             f"--valid must be MODULE:FUNCTION of a module that can be imported, got {text} ({error})"
         ) from None
     finally:
         sys.path.remove("")
-    if not callable(found):
-        raise typer.BadParameter(f"--valid must name a function, got {text}")
-    function: Callable[[Any], bool] = found
+    require(callable(function), f"--valid must name a function, got {text}")
     return function

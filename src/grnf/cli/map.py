@@ -5,25 +5,25 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
+from typer import Option
 
-from grnf.cli.columns import TableOptions, is_smiles_table, smiles_column_of
-from grnf.cli.inputs import graphs_of, tell_errors
+from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
-    Input,
-    JsonRun,
     LikeFeatures,
     Output,
-    SourceArgument,
-    check_format,
+    Run,
+    Space,
     check_free,
     check_probability,
     check_suffix,
     require,
 )
-from grnf.cli.source import Source, open_source
+
+if TYPE_CHECKING:
+    from grnf.io.files.source import Source
 
 __all__ = ["map"]
 
@@ -34,8 +34,8 @@ class Page(Output):
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
 
-    output: Annotated[str, typer.Option("--output", "-o", help="Page to write, .html.")] = "map.html"
-    save_layout: Annotated[Path | None, typer.Option(help="Layout file to write, .npz, for --onto.")] = None
+    output: Annotated[str, Option("--output", "-o", help="Page to write, .html.")] = "map.html"
+    save_layout: Annotated[Path | None, Option(help="Layout file to write, .npz, for --onto.")] = None
 
     def check(self) -> None:
         """Refuse names without their suffixes, and files that exist already."""
@@ -48,44 +48,37 @@ class Page(Output):
 def map(  # noqa: A001 the word users know
     source: SourceArgument,
     *,
-    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default="the input")] = None,
+    title: Annotated[str | None, Option(help="Title of the page.", show_default="the input")] = None,
     layout: Annotated[
         Literal["auto", "tsne", "umap", "pca"],
-        typer.Option(
-            help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."
-        ),
+        Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Annotated[
-        Literal["plain", "whitened"],
-        typer.Option(help="Distances. plain: d_P; whitened: equal variance in all directions."),
-    ] = "plain",
+    space: Space = "plain",
     n_neighbors: Annotated[
-        int, typer.Option("-k", "--n-neighbors", min=0, max=50, help="Number of neighbors shown.")
+        int,
+        Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
     ] = 6,
     differences: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--differences/--no-differences",
             help="Mark the nodes in which neighbors differ: a vector for each node.",
             show_default="up to 50,000 nodes",
         ),
     ] = None,
     color: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column that colors the points at first.")
+        str | None, Option(metavar="NAME", help="Column that colors the points at first.")
     ] = None,
-    clusters: Annotated[int, typer.Option(min=2, max=16, help="Number of clusters.")] = 8,
+    clusters: Annotated[int, Option(min=2, max=16, help="Number of clusters.")] = 8,
     positions: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Node attribute with the positions of nodes.")
+        str | None, Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Probability that an interval contains d_P.")] = 0.95,
-    onto: Annotated[
-        Path | None, typer.Option(help="Saved layout (.npz): place the graphs on that map.")
-    ] = None,
+    confidence: Annotated[float, Option(help="Probability that an interval contains d_P.")] = 0.95,
+    onto: Annotated[Path | None, Option(help="Saved layout (.npz): place the graphs on that map.")] = None,
     out: Page,
     reading: Input,
-    columns: TableOptions,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Create an interactive map of a dataset as one HTML file.
 
@@ -93,23 +86,23 @@ def map(  # noqa: A001 the word users know
     with confidence intervals, and the nodes that differ. Color by label, any column, size, outlier score,
     cluster or neighborhood preservation. Select with the lasso, search by id, export ids.
 
-    Example: grnf map molecules.csv --output map.html
+    Examples:
+      grnf map molecules.csv
+      grnf map molecules.csv --id-column name --color activity --on-error skip --output molecules.html
     """
     check_probability("--confidence", confidence)
     out.check()
     require(onto is None or features == LikeFeatures(), "the settings of the map given by --onto are fixed")
-    check_format(reading.format, source)
     transformer = None if onto is not None else features.transformer()
     from grnf.maps import map_graphs
 
-    with run.threads(), open_source(source, reading.format) as where:
-        found = graphs_of(_all_columns(columns.applied(where, run.quiet), columns.keep), reading, run)
-        if not len(found):
-            run.note(f"grnf: {where.name} holds no graphs that can be read: the map is empty")
-        tell_errors(found, reading, run)
+    with run.threads(), reading.open(source, run) as graphs:
+        collection = reading.collect(graphs if reading.keep else _with_all_columns(graphs), run)
+        if not len(collection):
+            run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
         made = map_graphs(
-            found.graphs,
-            ids=found.ids,
+            collection.graphs,
+            ids=collection.ids,
             transformer=transformer,
             layout=layout,
             space=space,
@@ -119,7 +112,7 @@ def map(  # noqa: A001 the word users know
             n_clusters=clusters,
             positions=positions,
             onto=onto,
-            title=title or Path(where.name).name,
+            title=title or Path(graphs.name).name,
             confidence=confidence,
             random_state=features.seed or 0,
             n_jobs=run.n_jobs,
@@ -130,8 +123,8 @@ def map(  # noqa: A001 the word users know
     page = Path(out.output)
     size, kept = page.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
     if run.as_json:
-        answer = {"output": out.output, "graphs": len(made), "left_out": len(found.errors)}
-        typer.echo(json.dumps({**answer, "megabytes": size, "neighbors_kept": kept}))
+        summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
+        typer.echo(json.dumps({**summary, "megabytes": size, "neighbors_kept": kept}))
     elif not run.quiet:
         typer.echo(
             f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
@@ -139,13 +132,10 @@ def map(  # noqa: A001 the word users know
         )
 
 
-def _all_columns(source: Source, keep: list[str] | None) -> Source:
-    """Let a SMILES table keep all its columns, if none are named."""
-    if keep or not source.path.is_file() or not is_smiles_table(source, "column" in source.options):
+def _with_all_columns(source: Source) -> Source:
+    """Let a SMILES table keep all its columns."""
+    if source.table is None:
         return source
-    from grnf.io.files.tables import table_of
-
-    smiles = smiles_column_of(source)[0]
-    known = (smiles, "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in table_of(source.file).columns if name not in known]
+    known = (source.smiles_column()[0], "smiles", source.options.get("graph_id", "graph_id"))
+    others = [name for name in source.table.columns if name not in known]
     return replace(source, options={**source.options, "keep": others})

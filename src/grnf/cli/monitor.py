@@ -8,29 +8,19 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
-from grnf.cli.inputs import Sample, read_collection
-from grnf.cli.options import (
-    Input,
-    LikeFeatures,
-    Output,
-    Run,
-    check_format,
-    check_free,
-    check_probability,
-    require,
-)
-from grnf.cli.source import format_and_options, open_source
+from grnf.cli.graph_input import Input, Sample, check_format
+from grnf.cli.options import DELTA, LikeFeatures, Output, Run, check_free, check_probability, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
-    from grnf.collection import Collection
-    from grnf.estimators import GRNF
     from grnf.stats import ChangeDetector
     from grnf.stats.change_detection import Update
 
@@ -43,12 +33,10 @@ class Stream(Input):
 
     on_error: Annotated[
         Literal["raise", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
+        Option(help="A graph that cannot be used. raise: stop; skip: report it and continue."),
     ] = "skip"
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="At the end of a file, wait for more.")] = (
-        False
-    )
-    block_size: Annotated[int, typer.Option(min=1, help="Largest number of graphs read at a time.")] = 256
+    follow: Annotated[bool, Option("--follow", "-f", help="At the end of a file, wait for more.")] = False
+    block_size: Annotated[int, Option(min=1, help="Largest number of graphs read at a time.")] = 256
 
 
 @dataclass(frozen=True)
@@ -56,26 +44,24 @@ class Lines(Output):
     """Where the lines are written."""
 
     output: Annotated[
-        str, typer.Option("--output", "-o", help="JSON lines file to write; - for standard output.")
+        str, Option("--output", "-o", help="JSON lines file to write; - for standard output.")
     ] = "-"
-    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write only the alarms.")] = False
+    alarms_only: Annotated[bool, Option("--alarms-only", help="Write only the alarms.")] = False
 
 
 @dataclass(frozen=True)
 class Level:
     """How often false alarms may be raised."""
 
-    alpha: Annotated[
-        float | None, typer.Option(help="Probability of any false alarm.", show_default="0.05")
-    ] = None
+    alpha: Annotated[float | None, Option(help="Probability of any false alarm.", show_default="0.05")] = None
     mean_time: Annotated[
         float | None,
-        typer.Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
+        Option(help="Mean number of graphs until a false alarm. It excludes --alpha."),
     ] = None
     on_alarm: Annotated[
-        Literal["go-on", "stop", "restart"],
-        typer.Option(help="After an alarm: continue, stop, or restart with the same reference."),
-    ] = "go-on"
+        Literal["continue", "stop", "restart"],
+        Option(help="After an alarm: continue, stop, or restart with the same reference."),
+    ] = "continue"
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
@@ -89,11 +75,11 @@ class Level:
 
 def monitor(
     reference: Sample,
-    stream: Annotated[str, typer.Argument(help="Graphs to monitor; - for standard input.")] = "-",
+    stream: Annotated[str, Argument(help="Graphs to monitor; - for standard input.")] = "-",
     *,
     level: Level,
     state: Annotated[
-        Path | None, typer.Option(help="File that keeps the state, from which a later run continues.")
+        Path | None, Option(help="File that keeps the state, from which a later run continues.")
     ] = None,
     out: Lines,
     reading: Stream,
@@ -108,10 +94,12 @@ def monitor(
     continues after the last graph that it reported and stored. Later lines are removed from --output and
     written again. Standard input must then continue after that graph.
 
-    Example: grnf monitor usual.smi arriving.smi --follow --state watch.npz --output alarms.jsonl
+    Examples:
+      grnf monitor usual.smi arriving.smi
+      grnf monitor usual.smi arriving.smi --follow --alarms-only --state monitor.npz --output alarms.jsonl
     """
     level.check()
-    watch = _Watch(stream, state, level, out, reading, features, run)
+    watch = _MonitorRun(stream, state, level, out, reading, features, run)
     with run.threads(), ExitStack() as stack:
         if state is not None:
             from grnf._utils.locks import FolderLock
@@ -126,19 +114,19 @@ def monitor(
             watch.begin(reference)
             if out.output != "-":
                 Path(out.output).write_bytes(b"")
-        if level.on_alarm == "stop" and watch.detector.alarm_ is not None:
-            raised = watch.detector.alarm_.graph
-            run.note(f"the alarm was raised at graph {raised}; start over with another --state")
+        alarm = watch.detector.alarm_
+        if level.on_alarm == "stop" and alarm is not None:
+            run.note(f"the alarm was raised at graph {alarm.graph}; start over with another --state")
             return
-        for items, position in _arriving(stream, reading, watch.position):
-            if watch.take(items, position):
+        for items, position in _arriving(stream, reading, watch.position, run):
+            if watch.update(items, position):
                 return
-    run.note(f"{watch.detector.n_seen_:,} graphs, {watch.alarms:,} alarms")
+    out.summarize({"graphs": watch.detector.n_seen_, "alarms": watch.alarms}, run)
 
 
 @dataclass
-class _Watch:
-    """A run: the detector, where it reads and where it writes."""
+class _MonitorRun:
+    """A run: the detector, its input and its output."""
 
     stream: str
     state: Path | None
@@ -156,36 +144,32 @@ class _Watch:
     @property
     def asked(self) -> dict[str, Any]:
         """Options that a run which continues must repeat."""
-        features, like = self.features, self.features.like
-        asked: dict[str, Any] = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
-        asked |= {"n_components": features.n_components, "orders": features.orders, "seed": features.seed}
-        asked |= {"like": None if like is None else str(like)}
-        return {**asked, "stream": self.stream, "output": self.out.output}
+        like = None if self.features.like is None else str(self.features.like)
+        level = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
+        files = {"stream": self.stream, "output": self.out.output}
+        return {**level, **asdict(self.features), "like": like, **files}
 
     def begin(self, reference: str) -> None:
         """Fit the detector on the reference."""
         from grnf.stats import ChangeDetector
 
-        X, transformer = self._reference(reference)
+        known = None if reference != "-" and Path(reference).suffix else self.reading.format
+        X = replace(self.reading, format=known).collection(reference, self.run)
+        of_vectors = self.features.transformer_of(reference) if X.has_vectors else None
+        if X.has_vectors and of_vectors is None:
+            raise GraphError(
+                "the transformer that made the vectors is not known",
+                where=reference,
+                cure="Pass it with --like",
+            )
         self.detector = ChangeDetector(
-            transformer,
-            alpha=0.05 if self.level.alpha is None else self.level.alpha,
+            of_vectors or self.features.transformer(),
+            alpha=DELTA if self.level.alpha is None else self.level.alpha,
             mean_time=self.level.mean_time,
             random_state=self.features.seed or 0,
         ).fit(X)
         self.detector.set_params(on_error=self.reading.on_error)
         self.commit({})
-
-    def _reference(self, source: str) -> tuple[Collection, GRNF]:
-        """Return the reference, and the transformer of its graphs or vectors."""
-        known = None if source != "-" and Path(source).suffix else self.reading.format
-        found = read_collection(source, replace(self.reading, format=known), self.run)
-        made = self.features.transformer_of(source) if found.has_vectors else self.features.transformer()
-        if made is None:
-            raise GraphError(
-                "the transformer that made the vectors is not known", where=source, cure="Pass it with --like"
-            )
-        return found, made
 
     def resume(self) -> None:
         """Continue from the state, and remove lines that were written after it was."""
@@ -212,22 +196,22 @@ class _Watch:
         Path(self.out.output).touch()
         os.truncate(self.out.output, self.written)
 
-    def take(self, items: list[Any], position: dict[str, Any]) -> bool:
-        """Take some graphs, write what is to be said, and keep the state; tell whether to stop."""
+    def update(self, items: list[Any], position: dict[str, Any]) -> bool:
+        """Test some graphs, write their lines and store the state. Return whether to stop."""
         records: list[dict[str, Any]] = []
         stop = False
         while items and not stop:
             first = self.detector.n_seen_
-            taken, update = items, self.detector.update(items)
+            block, update = items, self.detector.update(items)
             alarm, items = update.alarm, []
-            last = math.inf if alarm is None or self.level.on_alarm == "go-on" else alarm.graph
+            last = math.inf if alarm is None or self.level.on_alarm == "continue" else alarm.graph
             records += [record for record in self._records(update) if record["graph"] <= last]
             if alarm is not None:
                 self.alarms += 1
                 records.append({"event": "alarm", **alarm.to_dict()})
                 stop = self.level.on_alarm == "stop"
                 if self.level.on_alarm == "restart":
-                    items = taken[alarm.graph + 1 - first :]
+                    items = block[alarm.graph + 1 - first :]
                     self.detector.reset(seen=alarm.graph + 1)
         self._write(records)
         self.commit(position)
@@ -263,7 +247,7 @@ class _Watch:
         self.written += len(text.encode())
 
     def commit(self, position: dict[str, Any]) -> None:
-        """Keep the state, if it is to be kept: what was written before it counts."""
+        """Store the state, if there is a file for it. Lines written before are not written again."""
         self.position = position
         if self.state is None:
             return
@@ -277,16 +261,18 @@ class _Watch:
 
 
 def _arriving(
-    stream: str, reading: Stream, position: dict[str, Any]
+    stream: str, reading: Stream, position: dict[str, Any], run: Run
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
-    from grnf.io import guess_format
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
+    from grnf.io.files.formats import FORMATS
+    from grnf.io.files.source import format_and_options
 
     check_format(reading.format, stream)
     if stream != "-" and not Path(stream).exists():
         raise GraphError(f"{stream} does not exist")
-    name = format_and_options(reading.format)[0] or guess_format(stream)
+    suffixes = {suffix: name for name in LINE_FORMATS for suffix in FORMATS[name].suffixes}
+    name = format_and_options(reading.format)[0] or suffixes.get(Path(stream).suffix.lower())
     if name in LINE_FORMATS and not stream.endswith(".gz"):
         start = Position(**position) if position else None
         settings: Any = {"follow": reading.follow, "block_size": reading.block_size}
@@ -294,15 +280,10 @@ def _arriving(
             yield items, reached.record()
         return
     if reading.follow:
-        raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {name}")
-    count, waiting = int(position.get("items", 0)), []
-    with open_source(stream, reading.format) as where:
-        for place, item in enumerate(where.read(yield_bad=True)):
-            if place < count:
-                continue
-            waiting.append(item)
-            if len(waiting) == reading.block_size:
-                yield waiting, {"items": place + 1}
-                waiting = []
-        if waiting:
-            yield waiting, {"items": place + 1}
+        raise typer.BadParameter(f"--follow needs one of the formats {', '.join(LINE_FORMATS)}, got {stream}")
+    count = int(position.get("items", 0))
+    with reading.open(stream, run) as source:
+        graphs = islice(source.read(yield_bad=True), count, None)
+        while items := list(islice(graphs, reading.block_size)):
+            count += len(items)
+            yield items, {"items": count}

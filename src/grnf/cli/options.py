@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
+from typer import Option
 
-from grnf._utils.files import check_free, is_pipe
-from grnf.cli.source import format_and_options
-from grnf.cli.tell import note
+from grnf._utils.files import check_free
+from grnf.cli.messages import note
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
@@ -26,19 +25,12 @@ __all__ = [
     "AsJson",
     "Features",
     "Force",
-    "Format",
     "FullFeatures",
-    "IdColumn",
-    "Input",
-    "JsonRun",
-    "Keep",
     "LikeFeatures",
+    "Messages",
     "Output",
-    "Quiet",
     "Run",
-    "SmilesColumn",
-    "SourceArgument",
-    "check_format",
+    "Space",
     "check_free",
     "check_probability",
     "check_suffix",
@@ -46,9 +38,6 @@ __all__ = [
     "require",
 ]
 
-
-TABLE_READERS = ("smiles", "edge-table")
-"""The formats that a table may have."""
 
 DELTA = 0.05
 
@@ -62,38 +51,13 @@ def _hush(quiet: bool) -> bool:
     return quiet
 
 
-SourceArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...", help="Files, folders or globs of graphs, or a pipe; - for standard input."
-    ),
+Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+
+Space = Annotated[
+    Literal["whitened", "plain"],
+    Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
 ]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME[:OPTIONS]",
-        help="Input format if the file name does not show it, with reader options after a colon. Examples: "
-        "edge-list:directed, matrices:array=A,y=age.",
-    ),
-]
-SmilesColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="SMILES column of a table. By default it is found by its name or its values."
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column with the ids of graphs.", show_default="graph_id"),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Column of a SMILES table to keep with the vectors; may be repeated."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def require(condition: bool, text: str) -> None:
@@ -116,26 +80,26 @@ def checked(parse: Callable[[Any], Any], text: Any, option: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Input:
-    """How graphs are read."""
-
-    panel: ClassVar[str] = "Input"
-
-    format: Format = None
-    on_error: Annotated[
-        Literal["raise", "skip"],
-        typer.Option(help="A graph that cannot be used. raise: stop; skip: leave it out and report it."),
-    ] = "raise"
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a command runs, and what it prints."""
+class Messages:
+    """What a command prints."""
 
     panel: ClassVar[str] = "Run"
 
-    n_jobs: Annotated[int, typer.Option(help="Number of threads; -1 for all cores.")] = 1
-    quiet: Quiet = False
+    quiet: Annotated[bool, Option("--quiet", "-q", callback=_hush, help="Print only results and errors.")] = (
+        False
+    )
+    as_json: AsJson = False
+
+    def note(self, text: str) -> None:
+        """Print a message on standard error."""
+        note(text, self.quiet)
+
+
+@dataclass(frozen=True)
+class Run(Messages):
+    """How a command runs, and what it prints."""
+
+    n_jobs: Annotated[int, Option(help="Number of threads; -1 for all cores.")] = 1
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -145,17 +109,6 @@ class Run:
         require(self.n_jobs != 0, "--n-jobs must be at least 1, or -1 for all cores, got 0")
         with parallel_config(backend="threading", n_jobs=self.n_jobs):
             yield
-
-    def note(self, text: str) -> None:
-        """Print a message on standard error."""
-        note(text, self.quiet)
-
-
-@dataclass(frozen=True)
-class JsonRun(Run):
-    """How a command runs, and whether it prints JSON."""
-
-    as_json: AsJson = False
 
 
 @dataclass(frozen=True)
@@ -167,7 +120,7 @@ class Output:
 
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
+        Option("--output", "-o", help="File to write: .csv, .json, .parquet; - for standard output."),
     ] = "-"
     force: Force = False
 
@@ -177,17 +130,17 @@ class Output:
             check_suffix("--output", self.output, self.suffixes)
             check_free(self.output, self.force)
 
-    def write(self, columns: list[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf._utils.result_tables import write_table, write_text_table
 
         if self.output == "-":
-            write_text_table(sys.stdout, columns, records, as_json)
+            write_text_table(sys.stdout, list(columns), records, as_json)
             sys.stdout.flush()
         else:
-            write_table(self.output, columns, records)
+            write_table(self.output, list(columns), records)
 
-    def summarize(self, counts: Mapping[str, Any], run: JsonRun, text: str | None = None) -> None:
+    def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
         """Print what was written; next to a table on standard output, print it on standard error."""
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
         if self.output == "-":
@@ -212,19 +165,17 @@ class Features:
 
     n_components: Annotated[
         int | None,
-        typer.Option(
-            "--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"
-        ),
+        Option("--n-components", "-m", min=1, metavar="M", help="Number of features.", show_default="512"),
     ] = None
     orders: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIST",
             help="Distribution of the hidden order. Examples: 1:2/3,2:1/3, poisson:0.5.",
             show_default="1:2/3,2:1/3",
         ),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed of the random features.", show_default="0")] = None
+    seed: Annotated[int | None, Option(help="Seed of the random features.", show_default="0")] = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were given, by the names of their options."""
@@ -257,7 +208,7 @@ class LikeFeatures(Features):
 
     like: Annotated[
         Path | None,
-        typer.Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
+        Option(help="Settings file (.json) of an earlier run. It excludes other settings."),
     ] = None
 
     def transformer(self) -> GRNF:
@@ -289,7 +240,7 @@ class FullFeatures(LikeFeatures):
 
     n_components: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--n-components",
             "-m",
             metavar="M|auto",
@@ -297,63 +248,57 @@ class FullFeatures(LikeFeatures):
             show_default="512",
         ),
     ] = None  # type: ignore[assignment]
-    eps: Annotated[float | None, typer.Option(help="Accepted error of squared distances, for -m auto.")] = (
-        None
-    )
+    eps: Annotated[float | None, Option(help="Accepted error of squared distances, for -m auto.")] = None
     delta: Annotated[
         float | None,
-        typer.Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
+        Option(help="Accepted probability of a larger error, for -m auto.", show_default=str(DELTA)),
     ] = None
     proposal: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIST",
-            help="Distribution to sample from: as in --orders, or orders such as 1,2 to restrict it to them.",
+            help="Distribution to sample from, written like --orders, or the orders to sample from: 1,2.",
         ),
     ] = None
-    heads: Annotated[int | None, typer.Option(help="Output heads per hidden sample.", show_default="1")] = (
-        None
-    )
+    heads: Annotated[int | None, Option(help="Output heads per hidden sample.", show_default="1")] = None
     stratified: Annotated[
-        bool, typer.Option("--stratified", help="Spread the orders evenly over the features.")
+        bool, Option("--stratified", help="Spread the orders evenly over the features.")
     ] = False
     max_seconds_per_graph: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
+        Option(metavar="SECONDS", help="Leave out orders that take longer, with a warning."),
     ] = None
-    hidden_channels: Annotated[
-        int | None, typer.Option(help="Number of hidden channels.", show_default="4")
-    ] = None
+    hidden_channels: Annotated[int | None, Option(help="Number of hidden channels.", show_default="4")] = None
     hidden_activation: Annotated[
-        ActivationName | None, typer.Option(help="Hidden activation.", show_default="relu")
+        ActivationName | None, Option(help="Hidden activation.", show_default="relu")
     ] = None
-    activation: Annotated[
-        ActivationName | None, typer.Option(help="Output activation.", show_default="tanh")
-    ] = None
+    activation: Annotated[ActivationName | None, Option(help="Output activation.", show_default="tanh")] = (
+        None
+    )
     basis: Annotated[
         Literal["indicator", "overlapping"] | None,
-        typer.Option(help="Basis of the equivariant maps.", show_default="indicator"),
+        Option(help="Basis of the equivariant maps.", show_default="indicator"),
     ] = None
-    no_normalize: Annotated[
-        bool, typer.Option("--no-normalize", help="Use sums over nodes instead of means.")
-    ] = False
+    no_normalize: Annotated[bool, Option("--no-normalize", help="Use sums over nodes instead of means.")] = (
+        False
+    )
     no_center: Annotated[
-        bool, typer.Option("--no-center", help="Do not subtract the vector of the null graph.")
+        bool, Option("--no-center", help="Do not subtract the vector of the null graph.")
     ] = False
     dtype: Annotated[
         Literal["float32", "float64"] | None,
-        typer.Option(help="Type of the vectors.", show_default="float32"),
+        Option(help="Type of the vectors.", show_default="float32"),
     ] = None
     handle_unknown: Annotated[
         Literal["open", "error", "ignore"] | None,
-        typer.Option(
+        Option(
             help="A category that fit did not find. open: a new channel; error: stop; ignore: zeros.",
             show_default="open",
         ),
     ] = None
     handle_missing: Annotated[
         Literal["error", "zero"] | None,
-        typer.Option(
+        Option(
             help="An attribute that some nodes or edges lack. error: stop; zero: zeros.", show_default="error"
         ),
     ] = None
@@ -367,7 +312,6 @@ class FullFeatures(LikeFeatures):
             given["n_components"] = checked(_parse_dimension, given["n_components"], "--n-components")
         if given.get("n_components") == "auto":
             require("eps" in given, "-m auto needs --eps, for example --eps 0.1")
-            given.setdefault("delta", DELTA)
         if "proposal" in given:
             target = given.get("orders", GRNF().orders)
             given["proposal"] = checked(
@@ -381,51 +325,6 @@ class FullFeatures(LikeFeatures):
 
 def _options(names: Iterable[str]) -> str:
     return ", ".join("--" + name.replace("_", "-") for name in names)
-
-
-def check_format(format: str | None, name: str | list[str], option: str = "--format") -> None:
-    """Refuse a format that is not known, and standard input, standard output or a pipe without one."""
-    from grnf.io.files.formats import FORMATS, TABLES
-
-    if isinstance(name, list):
-        for each in name:
-            check_format(format, each, option)
-        return
-
-    known = [*FORMATS, *(TABLES if option == "--format" else ())]
-    if format is not None and option == "--format":
-        told, options = format_and_options(format)
-        if options or told is None:
-            _check_options(told, options)
-        format = told
-    if format is None and (name == "-" or (is_pipe(name) and not Path(name).suffix)):
-        raise typer.BadParameter(
-            f"{name} has no suffix: say the format, {', '.join(known)}", param_hint=option
-        )
-    if format is not None and format not in known:
-        raise typer.BadParameter(f"{format!r}; known are {', '.join(known)}", param_hint=option)
-
-
-def _check_options(format: str | None, options: Mapping[str, Any]) -> None:
-    """Refuse options that the reader of a format does not have, and values that are none of theirs."""
-    from grnf.io.files.formats import FORMATS, TABLES
-
-    if format is None:
-        raise typer.BadParameter("--format must begin with the name of a format", param_hint="--format")
-    known = {
-        name: str(parameter.annotation).startswith("bool")
-        for reader in (TABLE_READERS if format in TABLES else (format,))
-        if reader in FORMATS
-        for name, parameter in inspect.signature(FORMATS[reader].reader).parameters.items()
-        if parameter.kind == parameter.KEYWORD_ONLY and name not in ("on_error", "keep")
-    }
-    for name, value in options.items():
-        if name not in known:
-            has = f"its options are {', '.join(known)}" if known else "it has none"
-            raise typer.BadParameter(f"{format} has no option {name!r}; {has}", param_hint="--format")
-        if isinstance(value, bool) != known[name]:
-            kind = "yes or no" if known[name] else "a value"
-            raise typer.BadParameter(f"{name} of {format} must be {kind}: {name}=...", param_hint="--format")
 
 
 def _parse_dimension(text: str) -> int | str:
@@ -453,7 +352,7 @@ def _parse_orders(text: str) -> Any:
 
 
 def _parse_proposal(text: str, target: Any) -> Any:
-    """Parse a distribution, or orders such as 1,2, which restrict the target to them."""
+    """Parse a distribution, or a list of orders, for example 1,2, which restrict the target to them."""
     from grnf.law import as_order_law
 
     if ":" in text:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import typer
+from typer import Option
 
-from grnf.cli.inputs import Sample, load_vectors
-from grnf.cli.options import Input, JsonRun, LikeFeatures, Output, check_probability, require
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_probability, require
 
 __all__ = ["outliers"]
 
@@ -16,27 +16,24 @@ def outliers(
     source: Sample,
     *,
     reference: Annotated[
-        str | None, typer.Option(help="Reference graphs or vectors. By default, the other graphs of SOURCE.")
+        str | None, Option(help="Reference graphs or vectors. By default, the other graphs of SOURCE.")
     ] = None,
     fdr: Annotated[
-        float, typer.Option(help="False discovery rate: share of inliers among the flagged graphs.")
+        float, Option(help="False discovery rate: share of inliers among the flagged graphs.")
     ] = 0.1,
     contamination: Annotated[
         float | None,
-        typer.Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
+        Option(help="Flag this share, the graphs with the largest scores. Excludes --reference."),
     ] = None,
     n_neighbors: Annotated[
-        int, typer.Option("-k", "--n-neighbors", min=1, help="Number of nearest neighbors.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
     ] = 5,
-    space: Annotated[
-        Literal["whitened", "plain"],
-        typer.Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
-    ] = "whitened",
-    only: Annotated[bool, typer.Option("--only-outliers", help="Write only the flagged graphs.")] = False,
+    space: Space = "whitened",
+    only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
     out: Output,
     reading: Input,
     features: LikeFeatures,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Score graphs against a reference and flag outliers.
 
@@ -45,7 +42,9 @@ def outliers(
     (1 + half of the reference graphs), so a small reference flags nothing. Without --reference, outliers can
     mask each other: their scores are large nevertheless, and --contamination flags the largest.
 
-    Example: grnf outliers new.smi --reference usual.smi --fdr 0.1 --output scores.csv
+    Examples:
+      grnf outliers new.smi --reference usual.smi
+      grnf outliers new.csv --reference usual.csv --fdr 0.05 --keep name --only-outliers --output flagged.csv
     """
     check_probability("--fdr", fdr)
     require(contamination is None or reference is None, "--contamination cannot be combined with --reference")
@@ -56,20 +55,20 @@ def outliers(
     out.check()
     from grnf.stats import GRNFOutlierDetector
 
-    settings: dict[str, Any] = {
-        "n_neighbors": n_neighbors,
-        "space": space,
-        "random_state": features.seed or 0,
-    }
     detector = GRNFOutlierDetector(
-        contamination="auto" if contamination is None else contamination, **settings
+        contamination="auto" if contamination is None else contamination,
+        n_neighbors=n_neighbors,
+        space=space,
+        random_state=features.seed or 0,
     )
     with run.threads():
-        samples = load_vectors([source] if reference is None else [reference, source], reading, features, run)
-        if reference is None:
-            report = detector.fit_detect(samples[0], fdr=fdr)
+        *known, graphs = reading.vectors(
+            [source] if reference is None else [reference, source], features, run
+        )
+        if known:
+            result = detector.fit(known[0]).detect(graphs, fdr=fdr)
         else:
-            report = detector.fit(samples[0]).detect(samples[1], fdr=fdr)
-    records = [record for record in report.records() if record["outlier"] or not only]
-    out.write(report.columns, records, run.as_json)
-    out.summarize({"graphs": len(report.ids), "outliers": int(report.outliers.sum())}, run)
+            result = detector.fit_detect(graphs, fdr=fdr)
+    records = [record for record in result.records() if record["outlier"] or not only]
+    out.write(*reading.with_kept(result.columns, records, "id"), run.as_json)
+    out.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())}, run)

@@ -5,38 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from grnf.cli.inputs import read_collection
-from grnf.cli.options import Input, JsonRun, Output, check_probability, require
+from grnf.cli.graph_input import Input
+from grnf.cli.options import Output, Run, check_probability, require
 
 __all__ = ["search"]
 
 
 def search(
-    folder: Annotated[Path, typer.Argument(help="Index made by grnf index.")],
+    folder: Annotated[Path, Argument(help="Index made by grnf index.")],
     queries: Annotated[
-        str, typer.Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
+        str, Argument(help="Graphs (- for standard input) or vectors to find the neighbors of.")
     ],
     *,
     n_neighbors: Annotated[
-        int, typer.Option("-k", "--n-neighbors", min=1, help="Number of nearest graphs.")
+        int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest graphs.")
     ] = 10,
     radius: Annotated[
-        float | None, typer.Option(help="Return all graphs up to this distance instead of the nearest.")
+        float | None, Option(help="Return all graphs up to this distance instead of the nearest.")
     ] = None,
     others: Annotated[
-        bool, typer.Option("--others", help="Leave out the graph that has the id of the query.")
+        bool, Option("--others", help="Leave out the graph that has the id of the query.")
     ] = False,
     confidence: Annotated[
         float | None,
-        typer.Option(
-            metavar="P", help="Add intervals that contain d_P with probability P each, such as 0.95."
-        ),
+        Option(metavar="P", help="Add intervals that contain d_P with probability P each, such as 0.95."),
     ] = None,
     certified: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="P",
             help="Return the true nearest neighbors under d_P with probability P, such as 0.95. Unresolved "
             'neighbors are marked "tied".',
@@ -44,14 +42,16 @@ def search(
     ] = None,
     out: Output,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
     The table has a row for each hit: query, rank, id and distance. --confidence adds low and high,
     --certified adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
 
-    Example: grnf search molecules.index new.smi -k 5 --output hits.csv
+    Examples:
+      grnf search molecules.index new.smi
+      grnf search molecules.index new.csv --smiles-column Drug -k 5 --confidence 0.95 --output hits.csv
     """
     check_probability("--confidence", confidence)
     check_probability("--certified", certified)
@@ -65,12 +65,12 @@ def search(
 
     with run.threads():
         index = GraphIndex.load(folder)
-        X = read_collection(queries, reading, run)
+        X = reading.collection(queries, run)
         if radius is not None:
             hits = index.within(X, radius, others=others, confidence=confidence)
         elif certified is not None:
             hits = index.search(X, n_neighbors, others=others, certified=True, confidence=certified)
         else:
             hits = index.search(X, n_neighbors, others=others, confidence=confidence)
-    out.write(hits.columns, list(hits.records()), run.as_json)
+    out.write(*reading.with_kept(hits.columns, hits.records(), "query"), run.as_json)
     out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
+from typer import Option
 
-from grnf.cli.inputs import Sample, read_collections
-from grnf.cli.options import Input, JsonRun, Output, checked
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.options import Output, Run, checked
 
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, PermutationTestResult
@@ -27,12 +28,12 @@ class Sampling:
 
     n_components: Annotated[
         int,
-        typer.Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
+        Option("--n-components", "-m", min=1, metavar="M", help="Number of features per feature view."),
     ] = 512
     n_resamples: Annotated[
-        int, typer.Option(min=1, help="Number of permutations B; p is at least 1 / (1 + B).")
+        int, Option(min=1, metavar="B", help="Number of permutations. p is at least 1 / (1 + B).")
     ] = 999
-    seed: Annotated[int, typer.Option(min=0, help="Seed of features, permutations and resamples.")] = 0
+    seed: Annotated[int, Option(min=0, help="Seed of features, permutations and resamples.")] = 0
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class Report(Output):
 
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
+        Option("--output", "-o", help="File to write: .json (all), .csv (each statistic); - for text."),
     ] = "-"
 
-    def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: JsonRun) -> None:
+    def show(self, result: PermutationTestResult | Evaluation, table: str | None, run: Run) -> None:
         """Write a result to the file, as a table or else as JSON, and print it."""
         from grnf._utils.files import atomic_write
 
@@ -66,36 +67,36 @@ def test(
     *,
     statistic: Annotated[
         Literal["energy", "mmd", "linear"],
-        typer.Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
+        Option(help="Energy distance, MMD^2 with Gaussian kernels, or mean vectors (linear cost)."),
     ] = "energy",
-    axes: Annotated[
-        str, typer.Option(metavar="P,P,..", help="Numbers of whitened axes to test.")
-    ] = "8,16,32,64",
+    axes: Annotated[str, Option(metavar="P,P,..", help="Numbers of whitened axes to test.")] = "8,16,32,64",
     paired: Annotated[
-        bool, typer.Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
+        bool, Option("--paired", help="The samples are pairs in the same order: permute within pairs.")
     ] = False,
     witnesses: Annotated[
-        int, typer.Option(min=0, help="Number of graphs to list that are typical of one sample.")
+        int, Option(min=0, help="Number of graphs to list that are typical of each sample.")
     ] = 5,
     sampling: Sampling,
     out: Report,
     reading: Input,
-    run: JsonRun,
+    run: Run,
 ) -> None:
     """Test whether two samples come from the same distribution.
 
     The samples are graphs or vectors. If the distributions are equal, p is at most alpha with probability at
     most alpha, for any number of graphs. The report also has the energy distance with error bars over graphs
-    and features, the feature view with the largest effect, and the graphs most typical of one sample.
+    and features, the feature view with the largest effect, and the graphs most typical of each sample.
 
-    Example: grnf test before.smi after.smi --output result.json
+    Examples:
+      grnf test before.smi after.smi
+      grnf test before.csv after.csv --n-resamples 9999 --n-jobs -1 --output result.json
     """
     out.check()
     numbers = checked(lambda text: [int(part) for part in text.split(",") if part.strip()], axes, "--axes")
     from grnf.stats import two_sample_test
 
     with run.threads():
-        X, Y = read_collections([first, second], reading, run)
+        X, Y = reading.collections([first, second], run)
         result = two_sample_test(
             X,
             Y,

@@ -538,8 +538,10 @@ class GRNF(GraphTransformer):
         Use means instead of sums over nodes. False is the paper's literal definition.
     center : bool, default=True
         Subtract the vector of the null graph, so that products estimate the kernel.
-    eps, delta : float, optional
-        Error and risk accepted on squared distances, for ``n_components="auto"``.
+    eps : float, optional
+        Accepted error of squared distances, for ``n_components="auto"``.
+    delta : float, default=0.05
+        Accepted probability of a larger error, for ``n_components="auto"``.
     dtype : "float32" or "float64", default="float32"
         Of the arithmetic and of the vectors.
     random_state : int, numpy Generator or RandomState, optional
@@ -600,7 +602,7 @@ class GRNF(GraphTransformer):
         "heads": [Int(1)],
         "max_seconds_per_graph": [Real(), OneOf(None)],
         "eps": [Real(), OneOf(None)],
-        "delta": [Real(1), OneOf(None)],
+        "delta": [Real(1)],
     }
 
     def __init__(
@@ -619,7 +621,7 @@ class GRNF(GraphTransformer):
         normalize: bool = True,
         center: bool = True,
         eps: float | None = None,
-        delta: float | None = None,
+        delta: float = 0.05,
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -814,10 +816,9 @@ def _dimension(settings: Settings) -> int:
     """Return M, as given or by the error and risk accepted."""
     if settings["n_components"] != "auto":
         return int(settings["n_components"])
-    if settings["eps"] is None or settings["delta"] is None:
+    if settings["eps"] is None:
         raise ValueError(
-            "n_components='auto' needs eps and delta: the accepted error of squared distances and its "
-            "probability, for example eps=0.1, delta=0.05"
+            "n_components='auto' needs eps, the accepted error of squared distances, for example eps=0.1"
         )
     return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
         settings["eps"], settings["delta"], activation=settings["activation"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.io import RawGraph
 
-__all__ = ["losses"]
+__all__ = ["count_losses", "losses"]
 
 
 def losses(before: RawGraph, after: RawGraph) -> set[str]:
@@ -105,3 +109,22 @@ def _same_label(before: Any, after: Any) -> bool:
     import numpy as np
 
     return after is not None and _texts(np.ravel(before)) == _texts(np.ravel(after))
+
+
+def count_losses(
+    before: Iterable[RawGraph],
+    after: Iterable[RawGraph],
+    reorder: Callable[[RawGraph], RawGraph] | None,
+    output: str,
+) -> Counter[str]:
+    """Compare graphs with the same graphs read back; count for each kind of loss the graphs that have it."""
+    lost: Counter[str] = Counter()
+    for one, two in zip_longest(before, after):
+        if one is None or two is None:
+            raise GraphError(f"{output} cannot hold these graphs: it reads back with another number of them")
+        if reorder is not None:
+            ordered = reorder(one)
+            lost.update(["the order of the nodes"] if losses(one, ordered) else [])
+            one = ordered
+        lost.update(losses(one, two))
+    return lost

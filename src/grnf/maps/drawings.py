@@ -27,6 +27,7 @@ from grnf.errors import GraphError
 from grnf.estimators.difference import Difference
 from grnf.io.from_molecules import molecule_of_raw, quiet_rdkit
 from grnf.io.raw import RawGraph
+from grnf.maps.figures import new_figure
 from grnf.maps.point_columns import sort_key
 from grnf.typing import FloatArray, IntArray
 
@@ -370,15 +371,11 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
 
 def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, names: list[str]) -> None:
     """Write a figure of both graphs, nodes and edges colored by their contribution to d_P^2."""
-    try:
-        from matplotlib.collections import LineCollection
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need matplotlib: pip install 'grnf[plot]'") from None
+    figure, axes = new_figure(10, 5.2, columns=2)
+    from matplotlib.collections import LineCollection
+
     values = np.concatenate([np.zeros(1), *difference.nodes, *difference.edges])
     largest = float(np.abs(values).max()) or 1.0
-    figure = Figure(figsize=(10, 5.2), layout="constrained")
-    axes = figure.subplots(1, 2)
     shown: Any = None
     for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
         positions = spring_positions(graph.n_nodes, graph.edges)

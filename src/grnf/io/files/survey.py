@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grnf.io.files.tables import HEAD, Table, are_molecules, cell
+from grnf.errors import GraphError
+from grnf.io.files.tables import HEAD, Table, are_molecules, cell, named_smiles
 from grnf.io.raw import ABSENT
 
-__all__ = ["Column", "missing_or_value", "survey", "target_columns"]
+__all__ = [
+    "Column",
+    "choose_target",
+    "column_lines",
+    "describe_columns",
+    "missing_or_value",
+    "named_columns",
+    "survey",
+    "target_columns",
+]
 
 TARGET_NAMES = (
     *("y", "label", "labels", "target", "targets", "class", "classes", "activity", "active"),
@@ -171,3 +182,70 @@ def _kind(value: Any) -> str:
     if isinstance(value, float):
         return "whole numbers" if value.is_integer() else "numbers"
     return "text" if isinstance(value, str) else "lists"
+
+
+def named_columns(table: Table | None, given: Iterable[str], smiles: str | None = None) -> list[str]:
+    """Return the columns that texts name, one or several with commas each, other than the SMILES column.
+
+    Without a table, names are not checked.
+    """
+    names: list[str] = []
+    for text in given:
+        whole = table is not None and text in table.columns
+        names += [text] if whole else [name.strip() for name in text.split(",")]
+    for name in names:
+        if table is not None and name not in table.columns:
+            near = difflib.get_close_matches(name, table.columns, 1)
+            meant = f": did you mean {near[0]!r}?" if near else "."
+            available = _available(table, None, smiles)
+            raise GraphError(f"no column {name!r}{meant} {available}", where=str(table.file))
+        if name == smiles:
+            raise GraphError(f"{name!r} is the SMILES column, not a target")
+    return list(dict.fromkeys(names))
+
+
+def choose_target(table: Table, smiles: str | None) -> tuple[str, bool]:
+    """Return the column that is the target by its name or its values, and whether others could be."""
+    columns = survey(table)
+    usual, possible = target_columns(columns.values(), [smiles] if smiles else [])
+    if usual or len(possible) == 1:
+        return (usual or possible)[0], len(possible) > 1
+    several = f"{len(possible)} columns can be the target" if possible else "no column looks like a target"
+    raise GraphError(
+        f"{several}. Name one or several with --target. {_available(table, columns, smiles)}",
+        where=str(table.file),
+    )
+
+
+def describe_columns(
+    table: Table, columns: Mapping[str, Column] | None = None, smiles: str | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return for each column what it holds, and what it may be: SMILES, id or target."""
+    columns = survey(table) if columns is None else columns
+    smiles = smiles or named_smiles(table.columns, None, table.file) or table.smiles_column()
+    _, targets = target_columns(columns.values(), [smiles])
+    report = {}
+    for name, column in columns.items():
+        role = "SMILES" if name == smiles else "id" if column.is_id else "target" if name in targets else None
+        report[name] = {"may_be": role, **column.describe()}
+    return report
+
+
+def column_lines(report: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the result of `describe_columns` as lines of text."""
+    width = max(map(len, report), default=0)
+    for name, column in report.items():
+        distinct, missing = column["distinct"], column["missing"]
+        parts = [column["kind"]]
+        if "classes" in column:
+            parts.append(", ".join(f"{value} ({count:,})" for value, count in column["classes"].items()))
+        else:
+            parts.append(f"{distinct:,} different" if isinstance(distinct, int) else f"{distinct} different")
+            example = " ".join(str(column["example"]).split())
+            parts.append(f"for example {example if len(example) <= 40 else example[:37] + '...'}")
+        parts += [f"{missing:,} missing"] if missing else []
+        yield f"{name:<{width}}  {column['may_be'] or '':<6}  {'; '.join(parts)}"
+
+
+def _available(table: Table, columns: Mapping[str, Column] | None, smiles: str | None) -> str:
+    return "\n  ".join(["Available:", *column_lines(describe_columns(table, columns, smiles))])

@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,19 +19,24 @@ from grnf._utils.files import is_pipe
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import arrow
 from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION, is_shard_folder, vector_format
+from grnf.io.vectors.writer import side_file
 from grnf.typing import FloatArray
 
 __all__ = [
     "Vectors",
+    "describe_vectors",
     "holds_vectors",
     "is_shard_folder",
     "read_manifest",
     "read_vectors",
     "shard_files",
+    "vector_blocks",
 ]
 
 
 CSV_START = "graph_id,y,"
+ROWS_CHECKED = 1024
+"""Rows that are searched for NaN at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +144,44 @@ def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Itera
                 if hashlib.file_digest(file, "sha256").hexdigest() != record["sha256"]:
                     raise GraphError(f"{path} is not as it was written: its checksum is another")
         yield path
+
+
+def vector_blocks(paths: Iterable[str | os.PathLike[str]], size: int) -> Iterator[Vectors]:
+    """Yield the vectors and ids of files and of the shards of folders, `size` rows or more at a time."""
+    blocks: list[FloatArray] = []
+    ids: list[str] = []
+    for path in paths:
+        for file in shard_files(path, check=True) if is_shard_folder(path) else [Path(path)]:
+            vectors = read_vectors(file)
+            blocks.append(vectors.Z)
+            ids += vectors.ids
+            if len(ids) >= size:
+                yield Vectors(ids, None, np.concatenate(blocks))
+                blocks, ids = [], []
+    if ids:
+        yield Vectors(ids, None, np.concatenate(blocks))
+
+
+def describe_vectors(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the shape and type of the vectors of a file, their settings, and problems."""
+    vectors = read_vectors(path)
+    n_graphs, n_components = vectors.Z.shape
+    starts = range(0, n_graphs, ROWS_CHECKED)
+    bad = sum(int(np.isnan(vectors.Z[start : start + ROWS_CHECKED]).any(axis=1).sum()) for start in starts)
+    report: dict[str, Any] = {
+        "source": os.fspath(path),
+        "vectors": n_graphs,
+        "n_components": n_components,
+        "dtype": vectors.Z.dtype.name,
+        "labeled": vectors.y is not None,
+        "problems": [f"{bad} rows hold NaN: graphs that could not be used"] if bad else [],
+    }
+    settings = side_file(path)
+    if settings.exists():
+        made = json.loads(settings.read_text(encoding="utf-8"))
+        report["input"] = made.get("input")
+        report["settings"] = made.get("transformer", {}).get("params")
+    return report
 
 
 def _read_shards(folder: Path) -> Vectors:

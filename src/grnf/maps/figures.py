@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grnf._utils.files import atomic_write
 
 if TYPE_CHECKING:
@@ -12,11 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COLORS", "draw_predictions", "new_figure"]
 
-MOST_CLASSES_DRAWN, MOST_CLASSES_COUNTED = 60, 12
-"""Classes up to which a confusion matrix is drawn, and has numbers in its cells."""
-
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]
 """The color-blind safe palette of Okabe and Ito, and gray."""
+
+MOST_CLASSES_DRAWN, MOST_CLASSES_COUNTED = 60, 12
+"""Classes up to which a confusion matrix is drawn, and has numbers in its cells."""
 
 
 def new_figure(
@@ -55,7 +57,6 @@ def draw_predictions(folder: Path, suffix: str, target: Target, predictions: Any
 
 
 def _confusion(target: Target, predictions: Any, title: str) -> Any:
-    import numpy as np
     from sklearn.metrics import confusion_matrix
 
     counts = confusion_matrix(target.y, predictions, labels=target.labels)
@@ -81,8 +82,6 @@ def _confusion(target: Target, predictions: Any, title: str) -> Any:
 
 
 def _scatter(target: Target, predictions: Any, title: str) -> Any:
-    import numpy as np
-
     figure, (axes,) = new_figure(5.8, 5)
     both = np.concatenate([target.y, predictions])
     low, high = both.min(), both.max()

@@ -1,0 +1,98 @@
+"""Messages: progress on a terminal, notes on standard error, and control characters of foreign text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, TypeVar
+
+import typer
+
+__all__ = ["Terminal", "note", "progress", "report_bad", "with_progress"]
+
+Item = TypeVar("Item")
+
+CONTROLS = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters other than tab and line feed. The first group has the sequences that set colors."""
+
+MOST_REASONS = 5
+
+
+class Terminal:
+    r"""A terminal that shows control characters of ids, columns and file names as escapes.
+
+    Examples
+    --------
+    >>> _ = Terminal(sys.stdout).write("a" + chr(27) + "[2Jb")
+    a\x1b[2Jb
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, with escapes for control characters."""
+        return self.stream.write(CONTROLS.sub(lambda m: m[1] or f"\\x{ord(m[0]):02x}", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """Print a message on standard error."""
+    if not quiet:
+        typer.echo(text, err=True)
+
+
+@contextmanager
+def progress(
+    task: str, quiet: bool = False, unit: str = "graphs", total: int | None = None
+) -> Iterator[Callable[..., Any]]:
+    """Return a function that counts finished items, and optionally sets their total.
+
+    On a terminal it shows the count, the rate or share, and the time. The library's bar is off meanwhile.
+    """
+    from grnf._utils.running import no_progress
+
+    if quiet or not sys.stderr.isatty():
+        with no_progress():
+            yield lambda count, total=None: None  # noqa: ARG005
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn(unit),
+        bars.TaskProgressColumn(show_speed=True),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    )
+    stream = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
+    with no_progress(), bars.Progress(*columns, console=Console(file=stream), transient=True) as bar:
+        number = bar.add_task(task, total=total)
+        yield lambda count, total=None: bar.update(number, advance=count, total=total)
+
+
+def with_progress(items: Iterable[Item], advance: Callable[[int], Any]) -> Iterator[Item]:
+    """Yield items and count them; a block counts for the graphs in it."""
+    for item in items:
+        advance(len(item) if hasattr(item, "__len__") else 1)
+        yield item
+
+
+def report_bad(bad: list[dict[str, Any]], on_error: str, quiet: bool = False) -> None:
+    """Report graphs that could not be used: how many, what was done, and the first reasons."""
+    if not bad:
+        return
+    action = "left out" if on_error == "skip" else "rows of NaN"
+    note(f"grnf: {len(bad)} graphs could not be used ({action}):", quiet)
+    for record in bad[:MOST_REASONS]:
+        note(f"  graph {record['graph_id']}: {record['reason']}", quiet)
+    if len(bad) > MOST_REASONS:
+        note(f"  and {len(bad) - MOST_REASONS} more", quiet)

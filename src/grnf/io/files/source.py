@@ -1,0 +1,185 @@
+"""Graphs that a user names: a file, a folder, a glob, a pipe or standard input, and how they are read."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from grnf._utils.files import is_pipe, room_for
+from grnf.errors import GraphError
+from grnf.io.files.file import File
+from grnf.io.files.formats import FORMATS, MOLECULES, TABLES
+from grnf.io.files.ranges import ranges_of
+from grnf.io.files.reading import FILE_OPTIONS, format_of, input_paths, is_several, read_graphs
+from grnf.io.files.tables import Table, named_smiles, table_of
+from grnf.io.raw import BadGraph, RawGraph
+
+__all__ = ["Source", "format_and_options", "open_source"]
+
+TABLE_READERS = ("smiles", "edge-table")
+"""Formats that a text table may have."""
+TRUTH = {"yes": True, "true": True, "no": False, "false": False}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Graphs in one or several files, and how they are read.
+
+    Parameters
+    ----------
+    file : File
+        The file or folder; of several, the first.
+    name : str
+        Its name in messages.
+    format : str, optional
+        By default guessed.
+    options : mapping
+        Options of the reader, such as names of columns or the encoding.
+    paths : tuple of Path
+        All files and folders if there are several.
+    kept : dict
+        Receives the values of the columns to keep, by the id of the graph.
+    """
+
+    file: File
+    name: str
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[Path, ...] = ()
+    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
+        """Return the graphs one by one; with `yield_bad`, bad records too, in their places."""
+        options = {**self.options, "on_error": "yield" if yield_bad else "raise", "isolated": True, **options}
+        graphs = read_graphs(self.paths or self.file, format=self.format, **options)
+        return self._keeping(graphs) if "keep" in options else graphs
+
+    def _keeping(self, graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
+        for index, item in enumerate(graphs):
+            self.kept[_id_of(item, index)] = dict(item.graph_columns)
+            yield item
+
+    def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, str, RawGraph]]:
+        """Yield position, id and graph; with on_error="skip", graphs that cannot be read go to `bad`."""
+        for index, item in enumerate(self.read(yield_bad=on_error == "skip")):
+            if isinstance(item, BadGraph):
+                bad.append({"index": index, "graph_id": _id_of(item, index), "reason": item.reason})
+            else:
+                yield index, _id_of(item, index), item
+
+    def count(self) -> int | None:
+        """Return the number of graphs, or None if only reading them would tell."""
+        about = {name: self.options[name] for name in FILE_OPTIONS if name in self.options}
+        files: Any = self.paths or (self.file,)
+        try:
+            ranges = [each for file in files for each in ranges_of(file, sys.maxsize, self.format, **about)]
+        except GraphError:  # the reader raises it again
+            return None
+        counts = [each.count for each in ranges if each.count is not None]
+        return sum(counts) if len(counts) == len(ranges) else None
+
+    def is_molecules(self, has_column: bool = False) -> bool:
+        """Whether this is read as a SMILES table or SD file; `has_column`: its SMILES column is known."""
+        if self.format is not None and self.format not in TABLES:
+            return self.format in MOLECULES
+        has_column = has_column or "column" in self.options
+        try:
+            return format_of(self.file).name in ((*MOLECULES, "edge-table") if has_column else MOLECULES)
+        except GraphError:  # the reader raises it again
+            return has_column
+
+    @property
+    def table(self) -> Table | None:
+        """The SMILES table, if this is one in a single file."""
+        return table_of(self.file) if self.file.path.is_file() and self.is_molecules() else None
+
+    def smiles_column(self) -> tuple[str | None, bool]:
+        """Return the column that the reader will use, and whether its name shows that it has SMILES."""
+        if "column" in self.options:
+            return self.options["column"], True
+        try:
+            table = table_of(self.file)
+        except GraphError:  # the reader raises it again, perhaps only from some row on
+            return None, False
+        named = named_smiles(table.columns, None, self.file)
+        return (table.smiles_column(), False) if named is None else (named, True)
+
+
+@contextmanager
+def open_source(names: str | Sequence[str], format: str | None = None) -> Iterator[Source]:
+    """Find the graphs that a user names: a file, a folder, a pipe, or a glob or several of them.
+
+    Standard input, "-", and pipes can be read only once: they are copied to disk meanwhile.
+    """
+    format, options = format_and_options(format)
+    names = [names] if isinstance(names, str) else list(names)
+    if len(names) > 1 or is_several(names[0]):
+        paths = input_paths(names)
+        for path in paths:
+            if str(path) == "-" or is_pipe(path):
+                raise GraphError(
+                    f"{path} can be read only once, and not together with other inputs. Save it first"
+                )
+        name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else str(paths[0])
+        yield Source(File(paths[0], name=name, isolated=True), name, format, options, tuple(paths))
+        return
+    name = names[0]
+    if name != "-" and not Path(name).exists():
+        raise GraphError(f"{name} does not exist")
+    if name != "-" and not is_pipe(name):
+        yield Source(File(name, isolated=True), name, format, options)
+        return
+    title = "standard input" if name == "-" else name
+    with tempfile.TemporaryDirectory(prefix="grnf-") as folder:
+        copy = Path(folder) / (Path(name).name if Path(name).suffix else "stdin")
+        with (
+            room_for(f"the temporary copy of {title}"),
+            nullcontext(sys.stdin.buffer) if name == "-" else open(name, "rb") as pipe,
+            open(copy, "wb") as file,
+        ):
+            shutil.copyfileobj(pipe, file)
+        if not copy.stat().st_size:
+            raise GraphError(f"{title} holds no graphs: it is empty")
+        yield Source(File(copy, name=title, isolated=True), title, format, options)
+
+
+def format_and_options(format: str | None) -> tuple[str | None, dict[str, Any]]:
+    """Return the format and the options of its reader that a text names, such as edge-list:directed.
+
+    Examples
+    --------
+    >>> format_and_options("edge-table:source_column=from,directed")
+    ('edge-table', {'source_column': 'from', 'directed': True})
+    >>> format_and_options('edge-table:"source_column=a,b",directed=no'), format_and_options(None)
+    (('edge-table', {'source_column': 'a,b', 'directed': False}), (None, {}))
+    """
+    if format is None:
+        return None, {}
+    name, _, rest = format.partition(":")
+    if name not in (*FORMATS, *TABLES):
+        raise GraphError(f"unknown format {name!r}. Available: {', '.join((*FORMATS, *TABLES))}")
+    readers = TABLE_READERS if name in TABLES else (name,)
+    allowed = {key: flag for each in readers for key, flag in FORMATS[each].options.items() if key != "keep"}
+    options: dict[str, Any] = {}
+    for item in next(csv.reader([rest])) if rest else ():
+        key, equals, value = item.partition("=")
+        key, setting = key.strip(), TRUTH.get(value.lower(), value) if equals else True
+        if key not in allowed:
+            raise GraphError(f"{name} has no option {key!r}. Available: {', '.join(allowed) or 'none'}")
+        if isinstance(setting, bool) != allowed[key]:
+            kind = "yes or no" if allowed[key] else "a value"
+            raise GraphError(f"{key} of {name} must be {kind}: {key}=...")
+        options[key] = setting
+    return name, options
+
+
+def _id_of(item: RawGraph | BadGraph, index: int) -> str:
+    """Return the id of a graph, or its position in the source."""
+    return str(index) if item.graph_id is None else str(item.graph_id)
