@@ -13,7 +13,7 @@ from grnf.engine.costs import count_distinct, estimated_terms
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
-from grnf.engine.statistics import grouped, neighbours, statistics
+from grnf.engine.statistics import grouped, neighbors, statistics
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
@@ -113,7 +113,7 @@ def counted_terms(batch, B, linear):
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
         if B > 2:
-            *_, of = engine._classes(s, neighbours(s), twins=True)
+            *_, of = engine._classes(s, neighbors(s), twins=True)
             terms, _ = engine._tuples(B, s)
             most = np.full(len(terms), costs.MOST_TYPES)
             types = np.diff(list_types(of, s.sizes, B, most, False, 0, 10**9).ptr)
@@ -150,7 +150,7 @@ def test_classes_are_counted_as_the_loops_find_them(name):
         few = batch.take(piece.members)
         found = count_distinct(few)
         np.testing.assert_array_equal(found.classes, np.diff(grouped(s, engine._bits).node_ptr))
-        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbours(s)).node_ptr))
+        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbors(s)).node_ptr))
 
 
 def test_no_false_alarm_where_nodes_are_alike():

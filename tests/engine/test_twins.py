@@ -6,7 +6,7 @@ from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
 from grnf.engine import Engine, Piece
-from grnf.engine.statistics import neighbours, statistics
+from grnf.engine.statistics import neighbors, statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle
@@ -16,7 +16,7 @@ def classes_of(graph):
     batch = GraphBatch.from_graphs([graph])
     piece = Piece(np.array([0]), graph.directed)
     s = statistics(Engine(1, "indicator", True, True, np.float64)._graphs(batch, piece), piece.directed)
-    return sorted(twins(s, neighbours(s)).node_weight.astype(int).tolist())
+    return sorted(twins(s, neighbors(s)).node_weight.astype(int).tolist())
 
 
 def clique(n, start=0):

@@ -1,7 +1,7 @@
-"""From drawn parameters to what the loops read, the hidden channels of U_B by number of slots B; and back.
+"""From drawn parameters to what the kernels read, the hidden channels of U_B by number of slots B; and back.
 
 Each feature of order k has, for every partition of its k output indices into B slots, F_h hidden channels
-in U_B. Coefficients are polynomials in u (1/n, or 1 without normalisation): arrays start with an axis of 3.
+in U_B. Coefficients are polynomials in u (1/n, or 1 without normalization): arrays start with an axis of 3.
 They are linear in theta, so derivatives go back through the same table of places.
 """
 
@@ -19,7 +19,7 @@ from grnf.basis.partitions import Partition
 from grnf.law import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_slopes"]
+__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_gradients"]
 
 
 class Coefficients(NamedTuple):
@@ -66,7 +66,7 @@ class _Place(NamedTuple):
 def channels(
     groups: tuple[OrderDraw, ...], *, node_width: int, directed: bool, basis: str, dtype: Any
 ) -> Channels:
-    """Bring drawn parameters, gathered by order, into the form that the loops read.
+    """Bring drawn parameters, gathered by order, into the form that the kernels read.
 
     Channels of one order and partition stand together; channel f m_k + m is hidden channel f of feature m.
     """
@@ -105,16 +105,16 @@ def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
     return Channels(single, columns, np.zeros(len(columns)))
 
 
-def theta_slopes(
+def theta_gradients(
     groups: tuple[OrderDraw, ...],
-    slopes: dict[int, Coefficients],
+    gradients: dict[int, Coefficients],
     *,
     node_width: int,
     directed: bool,
     basis: str,
 ) -> list[FloatArray]:
     """Return the derivatives of each group's `theta` from those of its channels; of theta_0 it is 0 here."""
-    starts = dict.fromkeys(slopes, 0)
+    starts = dict.fromkeys(gradients, 0)
     found: list[FloatArray] = []
     for group in groups:
         d = np.zeros(group.theta.shape)
@@ -126,14 +126,14 @@ def theta_slopes(
             starts[B] += m * F_h
             form = np.zeros((3, mapping.matrices.shape[1], group.channels, m * F_h))
             for place in _places(B, node_width, group.channels, directed):
-                source = getattr(slopes[B], place.array)[:, place.slot, place.columns, own]
+                source = getattr(gradients[B], place.array)[:, place.slot, place.columns, own]
                 form[:, place.row, place.channels] += source
             theta = np.einsum(
                 "usc,usfhm->mchf", mapping.matrices, form.reshape(*form.shape[:3], F_h, m), optimize=True
             )
             out.equivariant[:, mapping.columns] += theta
-            out.equivariant_bias[:, index] += slopes[B].bias[own].reshape(F_h, m).T
-            out.invariant[:, index] += slopes[B].head[own].reshape(F_h, m).T
+            out.equivariant_bias[:, index] += gradients[B].bias[own].reshape(F_h, m).T
+            out.invariant[:, index] += gradients[B].head[own].reshape(F_h, m).T
         found.append(d)
     return found
 

@@ -1,6 +1,6 @@
 """What each way to a sum costs: for the plan, which takes the cheapest, and for warnings of long runs.
 
-A term is one sum, rho_e and one more sum of one channel, as in the loop over pairs.
+A term is one sum, rho_e and one more sum of one channel, as in the kernel over pairs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = [
 ]
 
 SORTED_FROM = 384
-"""Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
+"""Classes of nodes from which sorting is faster than the kernel over pairs; see the benchmark "crossing"."""
 
-SORTED_SLOPES_FROM = 1024
+SORTED_GRADIENTS_FROM = 1024
 """The same for derivatives, whose sort must remember where each entry came from."""
 
 MOST_TYPES, FEW_TUPLES = 2**22, 1000
 """Types of ordered tuples of a graph that are held at most; and tuples whose types are always counted."""
 
-COUNTED = 40
+COUNTING_COST = 40
 """What counting costs for each step of the walk and each type, beside a term of a channel."""
 
 EDGE_STEP = 0.8
@@ -66,10 +66,10 @@ def falling(n: FloatArray, B: int) -> FloatArray:
 def most_types(cost: FloatArray, steps: FloatArray, channels: int) -> IntArray:
     """Return up to how many types U_B of each graph is cheaper by types than what it costs otherwise.
 
-    So many steps it takes to count them. Graphs of few tuples are always done so: other loops need not be
+    So many steps it takes to count them. Graphs of few tuples are always done so: other kernels need not be
     compiled for them.
     """
-    most = (cost * channels - COUNTED * steps) / (COUNTED + channels)
+    most = (cost * channels - COUNTING_COST * steps) / (COUNTING_COST + channels)
     return np.where(cost <= FEW_TUPLES, MOST_TYPES, np.clip(most, 0, MOST_TYPES)).astype(np.int64)
 
 
@@ -91,7 +91,7 @@ def _squares(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
 
 
 def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
-    """Return the cost of the sorted path of U_3 in terms of the vector loop.
+    """Return the cost of the sorted path of U_3 in terms of the vectorized kernel.
 
     One step of a merge costs about as much as 12 such terms, a correction as much as 3.
     """
@@ -111,7 +111,7 @@ def estimated_seconds(
         terms = estimated_terms(batch, B, linear, sampled)
         seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
         if B > 2:
-            seconds += COUNTED * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
+            seconds += COUNTING_COST * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
     return seconds
 
 
@@ -216,12 +216,12 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     back = np.where(batch.directed[of_edge], math.sqrt(3), 1.0)  # what an arc counts at its end
     value = 1 + batch.edge_attr @ np.sqrt(2.0 + np.arange(batch.edge_width)) + _of_codes(batch.edge_codes)
 
-    def of_neighbours(x: FloatArray) -> FloatArray:
+    def of_neighbors(x: FloatArray) -> FloatArray:
         found = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
         return np.asarray(found)
 
     key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
-    key += math.pi * of_neighbours(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
+    key += math.pi * of_neighbors(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
     classes = _n_different(owner, key, len(batch))
     there, again = (
         value + math.e * key[i] + math.sqrt(5) * key[j],
@@ -231,8 +231,8 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     pairs = np.concatenate([there[apart], (back * again)[apart]])
     pairs_of = np.tile(of_edge[apart], 2)
     names = _names(len(owner))
-    key = key + of_neighbours(names)
-    # twins that are not joined have equal neighbours; twins that are, once each is among its own
+    key = key + of_neighbors(names)
+    # twins that are not joined have equal neighbors; twins that are, once each is among its own
     loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
     twins = np.asarray(loose + joined - batch.sizes)
     return Distinct(classes, twins, _n_different(pairs_of, pairs, len(batch)))

@@ -1,4 +1,4 @@
-"""Counting sort, and tables of counted keys: whole numbers of up to 62 bits; a free place has the key -1."""
+"""Counting sort, and hash tables of counts. Keys have up to 62 bits, and a free place has the key -1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["add_to", "counted", "counting_sort", "grown", "merged", "place_of", "roomy"]
+__all__ = ["add_to", "counting_sort", "enlarged_table", "integers_below", "merged", "place_of", "with_room"]
 
 DENSE = 8
 """Possible keys for each one there is, up to which they are merged in an array with a place for each."""
@@ -29,7 +29,7 @@ def counting_sort(order: IntArray, keys: IntArray, n_keys: int) -> IntArray:
 
 
 @inner
-def counted(n: int) -> IntArray:
+def integers_below(n: int) -> IntArray:
     """Return 0 .. n - 1."""
     numbers = np.empty(n, np.int64)
     for i in range(n):
@@ -59,7 +59,7 @@ def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
 
 
 @inner
-def grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
+def enlarged_table(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
     """Return a table with room for so many more keys, if it is to be at most half full."""
     size = 64
     while size < 2 * (filled + more + 1) or size < 2 * len(keys):
@@ -132,7 +132,7 @@ def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
 
 
 @inner
-def roomy(array: IntArray, size: int) -> IntArray:
+def with_room(array: IntArray, size: int) -> IntArray:
     """Return an array with room for so many entries, twice as large as before where it must grow."""
     if size <= len(array):
         return array

@@ -14,10 +14,10 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.rows import evaluate, project, set_evaluated
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["Matrices", "Slopes", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
+__all__ = ["Gradients", "Matrices", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
 
 
 class Matrices(NamedTuple):
@@ -29,10 +29,10 @@ class Matrices(NamedTuple):
     bias: FloatArray
 
 
-class Slopes(NamedTuple):
+class Gradients(NamedTuple):
     """What derivatives are added to: of the statistics, and of the coefficients (segments as they are).
 
-    Shapes as `Statistics.nodes`, `Neighbours.values`, `Statistics.totals`; `of_statistics` and
+    Shapes as `Statistics.nodes`, `Neighbors.values`, `Statistics.totals`; `of_statistics` and
     `of_coefficients` say which of them are wanted.
     """
 
@@ -57,7 +57,7 @@ class Tape(NamedTuple):
 
 @compiled
 def terms(
-    s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
+    s: Statistics, near: Neighbors, c: Coefficients, u: float, g: int, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of nodes, shape (B, n, channels), and of edges, (B (B - 1) / 2, values, channels)."""
     return projection_of(s, near, matrices(c, u, start, stop), g)
@@ -83,7 +83,7 @@ def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
 
 
 @inner
-def projection_of(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
+def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
     """Return the rows of one graph."""
     dtype, width = m.bias.dtype, len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
@@ -103,7 +103,7 @@ def projection_of(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple
 @compiled
 def start_tape(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
     u: float,
     g: int,
@@ -124,14 +124,14 @@ def start_tape(
 @compiled
 def finish_tape(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
     u: float,
     g: int,
     start: int,
     tape: Tape,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add what the derivatives of a tile's rows say about coefficients and statistics: `terms` transposed."""
     stop, scale = start + len(tape.U), u ** len(tape.nodes)

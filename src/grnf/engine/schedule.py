@@ -1,7 +1,7 @@
 """How the work is cut, and who does it: all sizes, memory, threads, progress and warnings, in one place.
 
 A *piece* is graphs that one thread treats together, a *chunk* features that are drawn and evaluated together,
-a *tile* hidden channels that a loop treats at once. What is computed does not depend on any of them.
+a *tile* hidden channels that a kernel treats at once. What is computed does not depend on any of them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ TYPES_TILE = 4096
 TYPES_HELD = 2**14
 """Types of tuples of a few graphs that are held at once; those of a single graph may be more."""
 
-TUPLES_TILE, TUPLE_SLOPES_TILE = 256, 16
+TUPLES_TILE, TUPLE_GRADIENTS_TILE = 256, 16
 """Hidden channels that the general U_B treats at once, if its rows fit the cache; and its derivative."""
 
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
 """Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
 so many that a row of single precision is one line of the cache."""
 
-SLOPES_TILE = 512
+GRADIENTS_TILE = 512
 """Hidden channels whose derivatives are taken at once, if the rows of a graph fit the cache."""
 
 TABLE_BYTES = 2**20
@@ -76,7 +76,7 @@ MOST_CATEGORIES, PART_CATEGORIES = 1024, 1024
 
 ROUNDS, SHRINKING = 5, 0.6
 """Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
-for the interpreter between loops, and small ones at the end, so that none waits long for the last one."""
+for the interpreter between kernels, and small ones at the end, so that none waits long for the last one."""
 
 FEATURES = 16
 """Chunks are multiples of so many features: a loop over fewer channels does not fill vector registers."""
@@ -84,7 +84,7 @@ FEATURES = 16
 COEFFICIENT_BYTES = 128
 """Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
 
-LONG = 600.0
+LONG_RUN = 600.0
 """Seconds of estimated work from which a warning comes first."""
 
 
@@ -209,13 +209,13 @@ class Schedule:
         k = int(sample.max())
         if (
             np.sum(batch.sizes.astype(float) ** k) * n_hidden * law.hidden_channels * bell(k)
-            < LONG * SMOOTH_PER_SECOND
+            < LONG_RUN * SMOOTH_PER_SECOND
         ):
             return
         for sampled in (0, SAMPLED_GRAPHS):
             seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, sampled)
             seconds *= n_hidden / len(sample) / self.workers
-            if seconds <= LONG:
+            if seconds <= LONG_RUN:
                 return
         warnings.warn(
             f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "

@@ -14,25 +14,25 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import ragged_indices
 from grnf._utils.jit import compiled, inner
-from grnf.engine.counting import counted, counting_sort
+from grnf.engine.counting import counting_sort, integers_below
 from grnf.graphs import GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 
 __all__ = [
-    "SEARCHED",
-    "Neighbours",
+    "VALUES_SEARCHED",
+    "Neighbors",
     "Source",
     "Statistics",
-    "attribute_slopes",
+    "attribute_gradients",
     "class_numbers",
     "folded",
     "grouped",
-    "neighbours",
+    "neighbors",
     "statistics",
 ]
 
 
-MOVES = 16
+MOVES_PER_EDGE = 16
 """Steps for each edge after which moving edges to their places is given up for another sort."""
 
 
@@ -58,7 +58,7 @@ class Statistics(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Some graphs of a batch, and how their tensors are made, as the loops take them.
+    """Some graphs of a batch, and how their tensors are made, as the kernels take them.
 
     `adjacency` is 1 where the first edge channel is the adjacency; channels of categories follow on those of
     numbers, so many of nodes and of edges; `like` has the type of the arithmetic.
@@ -124,7 +124,7 @@ def folded(s: Statistics) -> Statistics:
     return s._replace(directed=False, nodes=nodes, pairs=pairs)
 
 
-def attribute_slopes(
+def attribute_gradients(
     batch: GraphBatch,
     graphs: IntArray,
     s: Statistics,
@@ -251,7 +251,7 @@ def _in_order(edges: IntArray, first: int, last: int, n: int) -> ShortArray:
             at -= 1
         rows[at, 0], rows[at, 1], rows[at, 2] = i, j, e
         steps += place - at
-        if steps > MOVES * len(rows):  # many: sorted by both
+        if steps > MOVES_PER_EDGE * len(rows):  # many: sorted by both
             _sort_by_both(edges, first, n, rows)
             break
     return rows
@@ -263,7 +263,7 @@ def _sort_by_both(edges: IntArray, first: int, n: int, rows: ShortArray) -> None
     for k in range(len(rows)):
         lows[k] = min(edges[first + k, 0], edges[first + k, 1])
         highs[k] = max(edges[first + k, 0], edges[first + k, 1])
-    order = counting_sort(counting_sort(counted(len(rows)), highs, n), lows, n)
+    order = counting_sort(counting_sort(integers_below(len(rows)), highs, n), lows, n)
     for place in range(len(rows)):
         e = order[place]
         rows[place, 0], rows[place, 1], rows[place, 2] = edges[first + e, 0], edges[first + e, 1], e
@@ -305,12 +305,12 @@ def _join_nodes(
             totals[position, f] = total[f]
 
 
-SEARCHED = 16
+VALUES_SEARCHED = 16
 """Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
 
 
-class Neighbours(NamedTuple):
-    """Neighbours of all nodes (rows of `Statistics.nodes`) of a batch.
+class Neighbors(NamedTuple):
+    """Neighbors of all nodes (rows of `Statistics.nodes`) of a batch.
 
     Node i has the entries ptr[i] .. ptr[i + 1] - 1: the other end (in the graph's own numbers), how many such
     pairs there are, and the value of the edge as a row of the graph's values (`back`: of the edge the other
@@ -327,15 +327,15 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
-def neighbours(s: Statistics, searched: int = SEARCHED, left_out: BoolArray | None = None) -> Neighbours:
-    """List the neighbours of every node; a pair {i, j} stands in the lists of both.
+def neighbors(s: Statistics, searched: int = VALUES_SEARCHED, left_out: BoolArray | None = None) -> Neighbors:
+    """List the neighbors of every node; a pair {i, j} stands in the lists of both.
 
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1. Graphs that nobody has a use for may be left out.
     """
     n_entries = 2 * len(s.pairs)
     node, value, back = np.zeros((3, n_entries), np.int64)
-    near = Neighbours(
+    near = Neighbors(
         np.zeros(len(s.nodes) + 1, np.int64),
         node,
         np.zeros(n_entries, s.pairs.dtype),
@@ -347,14 +347,14 @@ def neighbours(s: Statistics, searched: int = SEARCHED, left_out: BoolArray | No
     if left_out is None:
         left_out = np.zeros(len(s.sizes), np.bool_)
     half = s.pairs.shape[1] // 2 if s.directed else 0
-    _list_neighbours(
+    _list_neighbors(
         s.node_ptr, s.pair_ptr, s.pair_nodes, s.pairs, s.pair_weight, half, searched, left_out, *near
     )
     return near
 
 
 @compiled
-def _list_neighbours(
+def _list_neighbors(
     node_ptr: IntArray,
     pair_ptr: IntArray,
     pair_nodes: IntArray,
@@ -371,7 +371,7 @@ def _list_neighbours(
     value_ptr: IntArray,
     values: FloatArray,
 ) -> None:
-    """Fill the arrays of `Neighbours`; `half`: half the columns of pairs of directed graphs, or else 0."""
+    """Fill the arrays of `Neighbors`; `half`: half the columns of pairs of directed graphs, or else 0."""
     columns = pairs.shape[1]
     n_values = 0
     for g in range(len(pair_ptr) - 1):
@@ -397,7 +397,7 @@ def _list_neighbours(
                     break
             kind[entry] = found - first_value
             n_values = max(n_values, found + 1)
-        order = counted(n_entries)
+        order = integers_below(n_entries)
         if n_values > first_value + 1:
             order = counting_sort(order, kind, n_values - first_value)
         order = counting_sort(order, source, n)
@@ -414,7 +414,7 @@ def _list_neighbours(
         ptr[i + 1] = max(ptr[i + 1], ptr[i])
 
 
-TRIED = 256
+NODES_TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -522,7 +522,7 @@ def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> 
     n_classes, columns = 0, rows.shape[1]
     table = _empty_table(len(rows))
     for i in range(len(rows)):
-        if i >= TRIED and n_classes == i:  # no two alike so far: continuous attributes
+        if i >= NODES_TRIED and n_classes == i:  # no two alike so far: continuous attributes
             class_of[i], firsts[i] = i, i
             n_classes += 1
             continue

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import inner
-from grnf.engine.counting import add_to, grown, place_of
+from grnf.engine.counting import add_to, enlarged_table, place_of
 from grnf.typing import IntArray
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
 
 
 class Members(NamedTuple):
-    """What is counted: the rows of many graphs. Integers alone, so that one loop serves all kinds of numbers.
+    """The rows whose tuples are counted. Integers only, so that one kernel serves both precisions.
 
     Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes; each stands for so many
-    nodes, `size`. Neighbours are listed as in `Neighbours`.
+    nodes, `size`. Neighbors are listed as in `Neighbors`.
     """
 
     node_ptr: IntArray
@@ -69,7 +69,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
     if kinds * n_classes > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     # of each kind of edge: its number and how many there are; and of each class, nodes that are joined to it
-    pairs, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
+    pairs, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
     times, joined = np.zeros(kinds, np.int64), np.zeros((kinds, n_classes), np.int64)
     n_kinds = _number_edges(near, classes, first, form, pairs, number, times, joined)
     keys, counts, filled = _meeting_edges(near, classes, first, form)
@@ -153,7 +153,7 @@ def _meeting_edges(
     near: Members, classes: IntArray, first: int, form: Form
 ) -> tuple[IntArray, IntArray, int]:
     """Count the types of triples with two edges, which meet in the first slot, or with three, met once."""
-    keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
     filled, bits, mark = 0, form.value_bits, np.zeros(len(classes), np.int64)
     for i in range(len(classes)):
         own = range(near.ptr[first + i], near.ptr[first + i + 1])
@@ -161,7 +161,7 @@ def _meeting_edges(
             j = near.node[entry]
             beside = range(near.ptr[first + j], near.ptr[first + j + 1])
             if 2 * (filled + len(own)) > len(keys):
-                keys, counts = grown(keys, counts, filled, len(own))
+                keys, counts = enlarged_table(keys, counts, filled, len(own))
             for other in beside:
                 mark[near.node[other]] = near.value[other] + 1
             head = classes[i] << slot_bits(form, 1) | classes[j] << bits | near.value[entry] + 1

@@ -2,7 +2,7 @@
 
 The term of a tuple depends on the classes of its nodes (equal statistics) and on the values of the edges
 between them. So U_B is a sum over types, each as often as it occurs. Tuples are walked unordered, in the
-order of their classes, and without their last node: of that one only neighbours of the others are met one by
+order of their classes, and without their last node: of that one only neighbors of the others are met one by
 one, and all the rest are counted by class. The types of ordered tuples are those of unordered ones, permuted.
 
 A type is one number: fields for the class of slot 1; class of slot 2, value of the edge (1, 2); class of slot
@@ -17,7 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
-from grnf.engine.counting import add_to, counted, counting_sort, grown, merged, place_of, roomy
+from grnf.engine.counting import (
+    add_to,
+    counting_sort,
+    enlarged_table,
+    integers_below,
+    merged,
+    place_of,
+    with_room,
+)
 from grnf.engine.triple_types import (
     Form,
     Members,
@@ -60,7 +68,7 @@ class _Walk(NamedTuple):
 class _Rows(NamedTuple):
     """The rows of a graph in the order of their classes: class, nodes, nodes of later rows of that class.
 
-    And their later neighbours: `node` and `value` from ptr[i] to ptr[i + 1].
+    And their later neighbors: `node` and `value` from ptr[i] to ptr[i + 1].
     """
 
     classes: IntArray
@@ -120,8 +128,8 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
         np.zeros(n, np.int64),
         np.zeros(1, np.int64),
     )
-    keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
-    prefixes, times = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
+    prefixes, times = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
     beyond = np.zeros(len(prefixes), np.int64)
     filled = found = 0
     while walk.depth[0] >= 0:
@@ -129,14 +137,14 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
         if filled > most:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         if walk.depth[0] >= 0 and 2 * (filled + 2 * n + 2) > len(keys):
-            keys, counts = grown(keys, counts, filled, 2 * n + 2)
+            keys, counts = enlarged_table(keys, counts, filled, 2 * n + 2)
         if walk.depth[0] >= 0 and 2 * (found + 1) > len(prefixes):
-            _, beyond = grown(prefixes, beyond, found, 1)
-            prefixes, times = grown(prefixes, times, found, 1)
+            _, beyond = enlarged_table(prefixes, beyond, found, 1)
+            prefixes, times = enlarged_table(prefixes, times, found, 1)
     more = _count_the_rest(prefixes, len(total), form)
     if more > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    keys, counts = grown(keys, counts, filled, more)
+    keys, counts = enlarged_table(keys, counts, filled, more)
     filled = _add_the_rest(prefixes, times, beyond, total, form, keys, counts, filled)
     if filled > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -250,7 +258,7 @@ def _by_class(of: Members, first: int, n: int) -> tuple[_Rows, IntArray]:
 
     Values of edges count from 1. A row that stands for joined twins is its own neighbour.
     """
-    order = counting_sort(counted(n), of.classes[first : first + n], n)
+    order = counting_sort(integers_below(n), of.classes[first : first + n], n)
     rank, entries = np.zeros(n, np.int64), of.ptr[first + n] - of.ptr[first]
     rows = _Rows(
         np.zeros(n, np.int64),
@@ -282,7 +290,7 @@ def _by_class(of: Members, first: int, n: int) -> tuple[_Rows, IntArray]:
 
 @inner
 def _mark(rows: _Rows, i: int, sign: int, shift: int, mark: IntArray) -> None:
-    """Write the values of the edges of row i at its neighbours, or take them away again."""
+    """Write the values of the edges of row i at its neighbors, or take them away again."""
     for entry in range(rows.ptr[i], rows.ptr[i + 1]):
         mark[rows.node[entry]] += sign * (rows.value[entry] << shift)
 
@@ -416,8 +424,8 @@ def list_types(
             ptr[item + 1] += len(numbers)
             symbol_ptr[item + 1] += len(said)
             bits[item, 0], bits[item, 1] = form.class_bits, form.value_bits
-            prefix, last = roomy(prefix, ptr[item + 1]), roomy(last, ptr[item + 1])
-            counts, symbols = roomy(counts, ptr[item + 1]), roomy(symbols, symbol_ptr[item + 1])
+            prefix, last = with_room(prefix, ptr[item + 1]), with_room(last, ptr[item + 1])
+            counts, symbols = with_room(counts, ptr[item + 1]), with_room(symbols, symbol_ptr[item + 1])
             shift = form.class_bits + (B - 1) * form.value_bits
             for place in range(len(numbers)):
                 at = ptr[item] + place
@@ -446,7 +454,7 @@ def _last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
     if dense:
         known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
     else:
-        known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
+        known, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
     numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
     found = 0
     for place in range(len(types.keys)):

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
-from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
-from grnf.activations import ACTIVATIONS
+from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
+from grnf.activations import ACTIVATIONS, Activation, get_activation
 from grnf.collection import ON_ERROR, Collection, encode, fit_encode, warn_skipped
 from grnf.engine import Schedule
 from grnf.errors import GrnfWarning
@@ -121,8 +121,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "orders": LAW_RULES,
         "stratified": [Bool()],
         "hidden_channels": [Int(1)],
-        "hidden_activation": [OneOf(*ACTIVATIONS)],
-        "activation": [OneOf(*ACTIVATIONS)],
+        "hidden_activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
+        "activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
         "basis": [OneOf("indicator", "overlapping")],
         "adjacency_channel": [Bool()],
         "normalize": [Bool()],
@@ -393,8 +393,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             proposal or settings["orders"],
             n_components,
             seed,
-            hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
-            activation=ACTIVATIONS[settings["activation"]],
+            hidden_activation=get_activation(settings["hidden_activation"]),
+            activation=get_activation(settings["activation"]),
             dtype=DTYPES[settings["dtype"]],
             **{name: settings[name] for name in MAP_PARAMETERS},
             **more,
@@ -413,8 +413,16 @@ def schedule_of(settings: Settings) -> Schedule:
 
 
 def plain_params(transformer: Any) -> dict[str, Any]:
-    """Return the parameters of a transformer with distributions as plain values."""
+    """Return the parameters of a transformer with distributions and activations as plain values."""
     params: dict[str, Any] = transformer.get_params(deep=False)
+    for name in ("hidden_activation", "activation"):
+        if isinstance(params.get(name), Activation):
+            if ACTIVATIONS.get(params[name].name) != params[name]:
+                raise ValueError(
+                    f"{name}={params[name].name} cannot be saved, because a file holds only the names of "
+                    "built-in activations. Use one of these, or pickle the transformer"
+                )
+            params[name] = params[name].name
     for name in LAWS & {name for name, value in params.items() if value is not None}:
         law = params[name]
         if isinstance(law, ParameterLaw):

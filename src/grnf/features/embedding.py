@@ -28,6 +28,7 @@ from grnf.law import (
     largest_ratio,
     proposal_sample_size,
 )
+from grnf.law.distributions import scales_of
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap", "affordable_orders"]
@@ -96,10 +97,8 @@ class FeatureMap:
 
     @property
     def engine(self) -> Engine:
-        """What the loops must know."""
-        return Engine(
-            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, self.dtype
-        )
+        """The settings of the kernels."""
+        return Engine(self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, self.dtype)
 
     def hidden_orders(self) -> IntArray:
         """Return the order k of each hidden draw."""
@@ -317,7 +316,7 @@ class Chunk:
             groups.append(HiddenGroup(group.k, group.features, U, null[cut].reshape(m, width)))
             start += m * width
         target, proposal = self.map.target, self.map.proposal
-        scales = list(target.coefficients.probabilities)
+        scales = list(scales_of(target.coefficients) or [])
         return HiddenSums(
             tuple(groups),
             hidden_weights(target, proposal, self.draw),

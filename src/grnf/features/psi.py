@@ -4,7 +4,7 @@
     F_{2,k}(A)[i] = sum_gamma theta_gamma sum_jj' E_gamma[i, j, j'] A[j, j'] + sum_gamma b_gamma I_gamma[i]
     H_k(T) = theta_0 + sum_gamma theta_gamma . sum_i I_gamma[i] T[i]
 
-Normalised: every index that is summed over is divided by n, so E_gamma by n per block of gamma without an
+Normalized: every index that is summed over is divided by n, so E_gamma by n per block of gamma without an
 output index, I_gamma in H_k by n per block of gamma.
 """
 

@@ -324,7 +324,7 @@ def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
 
 def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
     edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
-    return np.ascontiguousarray(edges)  # the loops are compiled for one layout
+    return np.ascontiguousarray(edges)  # kernels are compiled for one layout
 
 
 def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, caller: str) -> int:

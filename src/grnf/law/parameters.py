@@ -13,14 +13,14 @@ from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
 from grnf.law.distributions import (
-    Categorical,
     CoefficientLaw,
     Gaussian,
     OrderLaw,
     Restricted,
     ScaleMixture,
-    ShiftedPoisson,
     as_order_law,
+    scales_of,
+    unsaved,
 )
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -34,6 +34,16 @@ __all__ = [
     "n_parameters",
     "parameter_law",
 ]
+
+
+def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
+    """Return a distribution whose density is known, or raise an error."""
+    if scales_of(law) is None or not isinstance(law, ScaleMixture):
+        raise ValueError(
+            f"the density of {type(law).__name__} is not known, so it cannot be weighted. Use the same "
+            "coefficients in orders and proposal, or Gaussian and ScaleMixture of grnf.law"
+        )
+    return law
 
 
 def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
@@ -186,7 +196,7 @@ class ParameterLaw:
     Parameters
     ----------
     orders : OrderLaw or dict from order to probability
-    coefficients : Gaussian or ScaleMixture, default=Gaussian(1.0)
+    coefficients : CoefficientLaw, default=Gaussian(1.0)
     hidden_channels : int, default=4
         F_h, the number of hidden channels.
     stratified : bool, default=False
@@ -296,21 +306,17 @@ class ParameterLaw:
         for group in draw.groups:
             p = self.orders.probability(group.k)
             log_p = np.log(p) if p > 0 else -np.inf
-            result[group.features] = log_p + self.coefficients.log_density(group.theta)
+            result[group.features] = log_p + normal_mixture(self.coefficients).log_density(group.theta)
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
+        """Return the distribution as plain JSON values; those defined outside `grnf.law` are refused."""
         parts: list[object] = [self, self.coefficients, self.orders]
         while isinstance(parts[-1], Restricted):
             parts.append(parts[-1].law)
         for part in parts:
-            if type(part) not in READABLE:
-                names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
-                raise ValueError(
-                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
-                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
-                )
+            if type(part).__module__ not in (__name__, OrderLaw.__module__):
+                raise unsaved(part)
         config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
@@ -363,15 +369,16 @@ class ParameterLaw:
         fill_normals(seed, BIASES, features, numbers[:1], theta[-head - biases : -head].reshape(biases, 1, m))
         fill_normals(seed, HEADS, features, numbers[:1], theta[-head:].reshape(head, 1, m))
         fill_normals(seed, HEADS, features, numbers[1:], more_heads)
-        if self.coefficients != Gaussian():
-            scales = self.coefficients.scales(uniforms(seed, SCALES, features))
-            theta *= scales
-            more_heads *= scales
+        uniform = uniforms(seed, SCALES, features)
+        theta, more_heads = (self.coefficients.sample(array, uniform) for array in (theta, more_heads))
+        for array, shape in ((theta, (size, m)), (more_heads, (head, heads - 1, m))):
+            if array.shape != shape:
+                raise ValueError(
+                    f"{type(self.coefficients).__name__}.sample must return an array of shape {shape}, "
+                    f"as large as `normal`, got {array.shape}"
+                )
         return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
-
-READABLE: set[type] = {Categorical, Restricted, ShiftedPoisson, Gaussian, ScaleMixture, ParameterLaw}
-"""Laws that `ParameterLaw.from_config` can make."""
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 

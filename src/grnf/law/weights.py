@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters
+from grnf.law.distributions import scales_of
+from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters, normal_mixture
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -80,7 +82,7 @@ def proposal_sample_size(
 ) -> float:
     """Return the effective sample size of features of these orders, drawn from the proposal.
 
-    Their coefficients matter only where the two laws of them differ; then they are asked for by `draws`.
+    Coefficients matter only if their two distributions differ; then `draws` returns them.
     """
     if target.coefficients != proposal.coefficients:
         weights = [importance_weights(target, proposal, draw) for draw in draws()]
@@ -101,7 +103,12 @@ def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
     """
     drawn = [k for k in range(1, 64) if proposal.orders.probability(k) > 0]
     orders = max(target.orders.probability(k) / proposal.orders.probability(k) for k in drawn)
-    return orders * proposal.coefficients.largest_ratio(target.coefficients)
+    if target.coefficients == proposal.coefficients:
+        return orders
+    p, p_bar = (scales_of(law.coefficients) or {} for law in (target, proposal))
+    if not p or not set(p) <= set(p_bar):
+        return math.inf
+    return orders * max(probability / p_bar[scale] for scale, probability in p.items())
 
 
 def _order_ratio(target: ParameterLaw, proposal: ParameterLaw, group: OrderDraw) -> float:
@@ -117,5 +124,5 @@ def _hidden_squares(group: OrderDraw) -> tuple[FloatArray, int]:
 def _coefficient_ratio(
     target: ParameterLaw, proposal: ParameterLaw, squares: FloatArray, count: int
 ) -> FloatArray:
-    p, p_bar = (law.coefficients.log_density_of(squares, count) for law in (target, proposal))
+    p, p_bar = (normal_mixture(law.coefficients).log_density_of(squares, count) for law in (target, proposal))
     return np.asarray(np.exp(p - p_bar))

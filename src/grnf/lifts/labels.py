@@ -17,7 +17,7 @@ from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import DIRECTION, Lift, arcs, pieces
 from grnf.lifts.columns import indicator_columns
-from grnf.symmetry import LIMIT, node_codes
+from grnf.symmetry import NODES_PER_LEVEL, node_codes
 from grnf.typing import BoolArray, FloatArray, Keys
 
 __all__ = ["Individualize", "WeisfeilerLehman", "hashed_rows", "refined_labels"]
@@ -177,7 +177,7 @@ class Individualize(LabelLift):
     }
 
     def __init__(
-        self, depth: int | None = None, limit: int = LIMIT, *, dim: int | None = None, seed: int = 0
+        self, depth: int | None = None, limit: int = NODES_PER_LEVEL, *, dim: int | None = None, seed: int = 0
     ) -> None:
         self.depth = depth
         self.limit = limit

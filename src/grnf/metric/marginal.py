@@ -306,8 +306,8 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
         raise ValueError("U1 and U2 must be hidden sums of one transformer")
     if not U1.scale > 0:
         raise ValueError(
-            "theta_H cannot be integrated out: its law is a mixture of scales. Take Gaussian coefficients as "
-            "the target; a mixture may be the proposal"
+            "theta_H cannot be integrated out, because its distribution is not a single Gaussian. Use "
+            "Gaussian coefficients as the target. A mixture may be the proposal"
         )
     step = max(1, BLOCK_ENTRIES // ((len(U1) + 1) * (len(other) + 1)))
     for one, two in zip(U1.groups, other.groups, strict=True):

@@ -20,7 +20,7 @@ def as_batch(
 
     With `once`, edges that are given by two arcs are kept as one.
     """
-    # one layout: the loops are compiled anew for another
+    # one layout: kernels are compiled again for another
     number, ends = (np.ascontiguousarray(one.cpu().numpy()) for one in (batch, arcs))
     node_attr, edge_attr = (np.ascontiguousarray(one.double().cpu().numpy()) for one in (x, values))
     node_order, edge_order, n_arcs = None, None, ends.shape[1]

@@ -22,6 +22,10 @@ class Inputs(NamedTuple):
     n_graphs: int
 
 
+ARGUMENTS = {"x": "in_channels", "edge_attr": "edge_dim"}
+"""The argument of the layer that gives the number of columns."""
+
+
 def refuse(reason: str) -> NoReturn:
     """Raise a `GraphError`; under torch.compile, which cannot trace its class, an `AssertionError`."""
     if torch.compiler.is_compiling():
@@ -129,16 +133,16 @@ def _two_axes(values: Tensor, name: str) -> Tensor:
 def _attributes(values: Tensor | None, count: int, width: int, name: str, item: str, like: Tensor) -> Tensor:
     if values is None:
         if width and count:
-            refuse(f"{name} is None, but the layer was made for {item}_channels={width}; pass {name}")
+            refuse(f"{name} is None, but the layer has {ARGUMENTS[name]}={width}. Pass {name}")
         return like.new_zeros(count, width)
     values = _two_axes(values, name)
     if values.shape[0] != count:
         refuse(f"{name} must have one row per {item}: {count}; got {_of(values)}")
     if values.shape[1] != width:
         refuse(
-            f"{name} has {values.shape[1]} columns, but the layer was made for {item}_channels={width}; "
-            f"make it with {item}_channels={values.shape[1]}"
-            + ("" if width else f", or pass {name}=None to leave them out")
+            f"{name} must have {width} columns, as many as {ARGUMENTS[name]} of the layer, got "
+            f"{values.shape[1]}. Create the layer with {ARGUMENTS[name]}={values.shape[1]}"
+            + ("" if width else f", or pass {name}=None")
         )
     return values.to(dtype=like.dtype)
 

@@ -12,12 +12,12 @@ from grnf.collection import Collection, vectors_of
 from grnf.graphs import Graph
 from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
-from grnf.symmetry import LIMIT, Answer, Certificate, certificates
+from grnf.symmetry import NODES_PER_LEVEL, Certificate, Verdict, certificates
 
 __all__ = ["Pair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates", "raw_certificates"]
 
 
-def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
+def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = NODES_PER_LEVEL) -> Verdict:
     """Return whether two graphs are isomorphic: equal columns of nodes, arcs and values of arcs.
 
     An undirected edge is a pair of arcs; parallel arcs are equal if their values are, in any order. For
@@ -39,7 +39,7 @@ def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
     return first.compare(second)
 
 
-def raw_certificates(graphs: Iterable[RawGraph], *, limit: int = LIMIT) -> list[Certificate]:
+def raw_certificates(graphs: Iterable[RawGraph], *, limit: int = NODES_PER_LEVEL) -> list[Certificate]:
     """Return certificates of graphs with attributes of any kind, to be compared with each other only."""
     codes: dict[Hashable, int] = {}
 
@@ -92,7 +92,7 @@ class Pair:
     first: str
     second: str
     distance: float
-    answer: Answer
+    answer: Verdict
 
 
 def duplicate_groups(
