@@ -112,7 +112,7 @@ def springs():
 def main():
     from playwright.sync_api import sync_playwright
 
-    pages = {1_000: grnf.map(molecules(1_000)).html()}
+    pages = {1_000: grnf.map_graphs(molecules(1_000)).html()}
     for name in sys.argv[1:]:
         html = Path(name).read_text(encoding="utf-8")
         pages[meta_of(html)["n"]] = html

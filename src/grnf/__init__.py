@@ -1,4 +1,4 @@
-"""Graph Random Neural Features: graphs of any kind to vectors whose distances estimate a true metric.
+"""Graph Random Neural Features: vectors for graphs, whose distances estimate a distance between the graphs.
 
 >>> from grnf import GRNF
 >>> from grnf.datasets import make_sbm
@@ -15,15 +15,31 @@ from typing import TYPE_CHECKING, Any
 from grnf._version import __version__
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, lifts, maps, metric, nn, scale, search, stats, testing
+    from grnf import (  # noqa: F401
+        basis,
+        datasets,
+        io,
+        law,
+        lifts,
+        maps,
+        metric,
+        nn,
+        scale,
+        search,
+        stats,
+        symmetry,
+        testing,
+    )
+    from grnf.activations import Activation
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
+    from grnf.estimators.warmup import warmup
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
-    from grnf.maps import map_graphs as map  # noqa: A004, F401 not in __all__: `import *` spares Python's own
-
+    from grnf.maps import map_graphs
 
 __all__ = [
     "GRNF",
+    "Activation",
     "CostWarning",
     "GRNFClassifier",
     "GRNFRegressor",
@@ -34,24 +50,15 @@ __all__ = [
     "OrderTooLargeError",
     "ReweightedGRNF",
     "__version__",
-    "basis",
     "check_graphs",
-    "datasets",
-    "io",
-    "law",
-    "lifts",
-    "maps",
-    "metric",
-    "nn",
+    "map_graphs",
     "null_graph",
-    "scale",
-    "search",
-    "stats",
-    "testing",
+    "warmup",
 ]
 
-# Names are loaded when they are first used, so that `grnf --help` need not wait for scikit-learn and numba.
+# Names are loaded when they are first used, so that `grnf --help` does not load scikit-learn and numba.
 _HOMES = {
+    "Activation": "grnf.activations",
     "CostWarning": "grnf.errors",
     "GRNF": "grnf.estimators",
     "GRNFClassifier": "grnf.estimators",
@@ -63,14 +70,13 @@ _HOMES = {
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
-    "map": "grnf.maps",
+    "map_graphs": "grnf.maps",
     "null_graph": "grnf.graphs",
+    "warmup": "grnf.estimators.warmup",
 }
-_NAMES = {"map": "map_graphs"}
-"""Names that are others at home: one of Python's own is not written over in a module."""
 _MODULES = (
     *("basis", "datasets", "io", "law", "lifts", "maps", "metric", "nn", "scale", "search", "stats"),
-    "testing",
+    *("symmetry", "testing"),
 )
 
 
@@ -78,9 +84,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"grnf.{name}")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), _NAMES.get(name, name))
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'grnf' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_MODULES])

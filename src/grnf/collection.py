@@ -54,8 +54,8 @@ class Collection:
     """The graphs of a collection that can be used, and the errors of the others.
 
     What is there depends on where it comes from: `encode` gives a batch, `GRNF.embed` and `vectors_of` give
-    vectors, `collect` keeps what it was given. `grnf.stats`, `grnf.search` and `grnf.map` take a `Collection`
-    instead of graphs or vectors.
+    vectors, `collect` keeps what it was given. `grnf.stats`, `grnf.search` and `grnf.map_graphs` take a
+    `Collection` instead of graphs or vectors.
 
     Parameters
     ----------

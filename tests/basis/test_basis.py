@@ -5,19 +5,9 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from grnf.basis import (
-    bell,
-    complies,
-    indicator_tensor,
-    n_slots,
-    overlapping_tensor,
-    positions,
-    set_partitions,
-    slot_map,
-    slot_statistics,
-    slots,
-    stirling,
-)
+from grnf.basis import bell, indicator_tensor, overlapping_tensor, set_partitions
+from grnf.basis.partitions import complies, n_slots, positions, slots, stirling
+from grnf.basis.slot_form import slot_map, slot_statistics
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140]
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tu_sets
-from grnf.datasets import TU_SETS, folds, load_brec, load_folds, load_tu, store, tu
+from grnf.datasets import folds, load_brec, load_folds, load_tu, store, tu
+from grnf.datasets.tu import TU_SETS
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
 

@@ -8,7 +8,8 @@ import pytest
 
 from grnf import Graph, GraphBatch
 from grnf.activations import ACTIVATIONS, get_activation
-from grnf.basis import bell, positions
+from grnf.basis import bell
+from grnf.basis.partitions import positions
 from grnf.engine import Engine, Schedule, costs, plan, schedule
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw

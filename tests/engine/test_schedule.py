@@ -12,7 +12,7 @@ from grnf.engine import Schedule, costs
 from grnf.engine.costs import count_distinct, estimated_terms
 from grnf.engine.plan import Engine
 from grnf.engine.rows import RELU, TANH
-from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG_RUN, Piece
 from grnf.engine.statistics import grouped, neighbors, statistics
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
@@ -162,7 +162,7 @@ def test_no_false_alarm_where_nodes_are_alike():
     }
     for name, batch in many.items():
         orders = law.orders_of(512, seed=0)
-        assert costs.estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG, name
+        assert costs.estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG_RUN, name
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             Schedule().warn_if_long(batch, law, 512, seed=0, linear=False)

@@ -13,7 +13,7 @@ from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.schedule import Piece
-from grnf.engine.statistics import SEARCHED, neighbors, statistics
+from grnf.engine.statistics import VALUES_SEARCHED, neighbors, statistics
 from grnf.engine.triple_types import triples_along_edges
 from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
@@ -114,7 +114,7 @@ def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
     labels, values = (int(count) for count in np.random.default_rng(seed).integers(1, (4, 6)))
     graph = labelled_graph(seed, n, labels, values, directed, density)
     *_, of = classes_of(graph, twins)
-    assume(of.value_ptr[1] <= SEARCHED)  # of more, some values have several numbers
+    assume(of.value_ptr[1] <= VALUES_SEARCHED)  # of more, some values have several numbers
     ways = [dict(zip(*way, strict=True)) for way in _ways(of, twins, 10**9)]
     assert sum(ways[0].values()) == n * (n - 1) * (n - 2)
     assert all(way == ways[0] for way in ways)
@@ -166,7 +166,7 @@ def typed_everywhere(monkeypatch):
         return left
 
     monkeypatch.setattr(plan.Engine, "_by_types", spy)
-    monkeypatch.setattr(costs, "COUNTED", 0)
+    monkeypatch.setattr(costs, "COUNTING_COST", 0)
     return done
 
 

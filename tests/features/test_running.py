@@ -1,5 +1,6 @@
 """How the work is done: in bounded memory, on threads, with progress, and how it is interrupted."""
 
+import os
 import subprocess
 import sys
 import threading

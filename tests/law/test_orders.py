@@ -14,9 +14,9 @@ from grnf.law import (
     ParameterLaw,
     ScaleMixture,
     ShiftedPoisson,
-    as_order_law,
-    largest_ratio,
 )
+from grnf.law.distributions import as_order_law
+from grnf.law.weights import largest_ratio
 
 
 def test_categorical():

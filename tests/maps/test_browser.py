@@ -273,7 +273,7 @@ def test_the_keyboard_alone(watch, thousand):
 
 def test_names_of_strangers_stay_names(watch):
     graphs, _ = make_sbm(12, random_state=0)
-    made = grnf.map(graphs, ids=[EVIL] * 12, columns={EVIL: [EVIL, "b"] * 6}, title=EVIL)
+    made = grnf.map_graphs(graphs, ids=[EVIL] * 12, columns={EVIL: [EVIL, "b"] * 6}, title=EVIL)
     watched = watch(made)
     page = watched.page
     page.mouse.click(*watched.place(0))
@@ -311,7 +311,7 @@ def test_a_notebook_shows_it(watch, thousand):
 
 def test_a_real_map_marks_what_differs(watch):
     graphs, y = make_sbm(20, random_state=0)
-    made = grnf.map(graphs, y, transformer=grnf.GRNF(256, random_state=0))
+    made = grnf.map_graphs(graphs, y, transformer=grnf.GRNF(256, random_state=0))
     lengths = made.marks.lengths
     ends = np.cumsum([0, *lengths.ravel().tolist()])
     most = [made.marks.levels[ends[i * 6] : ends[i * 6 + 1]].max(initial=0) for i in range(20)]

@@ -13,7 +13,7 @@ GRAPHS, Y = make_sbm(40, random_state=0)
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    made = grnf.map(
+    made = grnf.map_graphs(
         GRAPHS[:30], Y[:30], columns={"part": ["a", "b"] * 15}, transformer=grnf.GRNF(32, random_state=0)
     )
     path = tmp_path_factory.mktemp("map") / "map.npz"
@@ -34,7 +34,7 @@ def test_what_is_saved_is_opened(saved):
 def test_new_graphs_are_placed_and_old_ones_stay(saved):
     made, path = saved
     permuted = GRAPHS[3].permuted(range(GRAPHS[3].n_nodes)[::-1])
-    grown = grnf.map([*GRAPHS[30:], permuted], Y[[*range(30, 40), 3]], onto=path, title="grown")
+    grown = grnf.map_graphs([*GRAPHS[30:], permuted], Y[[*range(30, 40), 3]], onto=path, title="grown")
     assert len(grown) == 41
     assert np.array_equal(grown.positions[:30], made.positions)
     assert grown.positions[40] == pytest.approx(
@@ -52,7 +52,7 @@ def test_new_graphs_are_placed_and_old_ones_stay(saved):
 
 def test_nothing_new(saved):
     made, path = saved
-    assert np.array_equal(grnf.map([], onto=path).positions, made.positions)
+    assert np.array_equal(grnf.map_graphs([], onto=path).positions, made.positions)
 
 
 def test_what_is_no_map_is_refused(tmp_path, saved):

@@ -27,7 +27,7 @@ EVIL = [
 
 def small(**settings):
     graphs, y = make_sbm(24, random_state=0)
-    return grnf.map(graphs, y, transformer=grnf.GRNF(32, random_state=0), **settings)
+    return grnf.map_graphs(graphs, y, transformer=grnf.GRNF(32, random_state=0), **settings)
 
 
 def test_a_page_asks_for_nothing():
@@ -57,7 +57,7 @@ def test_the_script_is_one_small_readable_file():
 def test_text_of_strangers_is_only_text(text):
     graphs, _ = make_sbm(8, random_state=0)
     columns = {text: [text, "other"] * 4, "words": [f"{text}{i}" for i in range(8)]}
-    html = grnf.map(graphs, ids=[text] * 8, columns=columns, title=text).html()
+    html = grnf.map_graphs(graphs, ids=[text] * 8, columns=columns, title=text).html()
     assert html.count("<script") == html.count("</script>") == 3 + len(parts_of(html)) - 1
     assert "<img" not in html
     assert 'onload="' not in html
@@ -94,7 +94,7 @@ def test_parts_hold_points_ids_columns_and_neighbours():
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 7])
 def test_few_graphs(n):
     graphs, y = make_sbm(10, random_state=0)
-    made = grnf.map(graphs[:n], y[:n])
+    made = grnf.map_graphs(graphs[:n], y[:n])
     assert len(made) == n
     assert made.positions.shape == (n, 2)
     assert made.nearest.places.shape == (n, max(min(6, n - 1), 0))
@@ -107,9 +107,9 @@ def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
     rings = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1"]
     tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]
     smiles = [f"{a}{b}{link}{c}" for link in ("", "CC") for a in heads for b in rings for c in tails]
-    made = grnf.map(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
+    made = grnf.map_graphs(smiles[:250], transformer=grnf.GRNF(16, random_state=0), layout="pca")
     assert made.marks is not None
-    empty = len(grnf.map([]).html())
+    empty = len(grnf.map_graphs([]).html())
     assert empty + 4 * (len(made.html()) - empty) < 2.5e6
 
 
@@ -155,15 +155,15 @@ def test_many_categories_become_fifteen_and_others():
 def test_wrong_use_is_explained():
     graphs, y = make_sbm(8, random_state=0)
     with pytest.raises(ValueError, match="y has 3 entries for 8 graphs"):
-        grnf.map(graphs, y[:3])
+        grnf.map_graphs(graphs, y[:3])
     with pytest.raises(ValueError, match="'size' has 2 entries for 8"):
-        grnf.map(graphs, columns={"size": [1, 2]})
+        grnf.map_graphs(graphs, columns={"size": [1, 2]})
     with pytest.raises(GraphError, match="2 ids for 8 graphs"):
-        grnf.map(graphs, ids=["a", "b"])
+        grnf.map_graphs(graphs, ids=["a", "b"])
     with pytest.raises(ValueError, match="layout"):
-        grnf.map(graphs, layout="globe")
+        grnf.map_graphs(graphs, layout="globe")
     with pytest.raises(ValueError, match=r"no column 'z' found\. Available: label, nodes"):
-        grnf.map(graphs, y, color="z")
+        grnf.map_graphs(graphs, y, color="z")
     with pytest.raises(GraphError) as caught:
-        grnf.map([graphs[0], 5])
+        grnf.map_graphs([graphs[0], 5])
     assert (caught.value.where, caught.value.index) == ("graphs", 1)

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from grnf import GRNF, Graph, GraphError
 from grnf.datasets import make_sbm
-from grnf.stats import Alarm, ChangeDetector, betting, change_points
+from grnf.stats import ChangeDetector, betting, change_points
+from grnf.stats.monitor import Alarm
 
 
 def normal(seed, n, shift=0.0, d=6):

@@ -31,7 +31,8 @@ from grnf.errors import GraphError
 if TYPE_CHECKING:
     from grnf.collection import Collection
     from grnf.estimators import GRNF
-    from grnf.stats import ChangeDetector, Update
+    from grnf.stats import ChangeDetector
+    from grnf.stats.monitor import Update
 
 __all__ = ["monitor"]
 
@@ -279,8 +280,8 @@ def _arriving(
     stream: str, reading: Stream, position: dict[str, Any]
 ) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield the graphs of a stream some at a time, with the position after them."""
-    from grnf.io import guess_format
     from grnf.io.files.following import LINE_FORMATS, Position, follow_graphs
+    from grnf.io.files.reading import guess_format
 
     check_format(reading.format, stream)
     if stream != "-" and not Path(stream).exists():

@@ -91,7 +91,9 @@ def _both_ways(
     for e in range(len(tails)):
         i, j = tails[e], heads[e]
         if i < j:
-            back = lower[min(start[j - first], n_lower - 1)]  # past those of j: one of another node
+            if start[j - first] == n_lower:
+                return False
+            back = lower[start[j - first]]  # past those of j it is one of another node
             start[j - first] += 1
             if tails[back] != j or heads[back] != i:
                 return False

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.basis import n_slots, set_partitions, slot_map, slot_statistics
-from grnf.basis.partitions import Partition
-from grnf.law import OrderDraw
+from grnf.basis import set_partitions
+from grnf.basis.partitions import Partition, n_slots
+from grnf.basis.slot_form import slot_map, slot_statistics
+from grnf.law.parameters import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_gradients"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.basis import stirling
+from grnf.basis.partitions import stirling
 from grnf.graphs import Codes, GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 

@@ -55,7 +55,7 @@ from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins as group_twins
 from grnf.engine.type_sums import type_sum_gradients, type_sums
 from grnf.graphs import GraphBatch, edge_channels
-from grnf.law import Draw, OrderDraw
+from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Engine", "place", "place_outputs"]

@@ -32,7 +32,7 @@ from grnf.engine import Schedule
 from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Law
+from grnf.law.parameters import Law
 from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]

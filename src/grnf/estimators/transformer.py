@@ -28,7 +28,9 @@ from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, Draw, Law, OrderLaw, ParameterLaw, largest_ratio, parameter_law
+from grnf.law import OrderLaw, ParameterLaw
+from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
+from grnf.law.weights import largest_ratio
 from grnf.metric import (
     DistanceEstimate,
     KernelEstimate,

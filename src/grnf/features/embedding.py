@@ -20,15 +20,10 @@ from grnf.engine.schedule import MOST_CATEGORIES
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
 from grnf.graphs import GraphBatch
-from grnf.law import (
-    Draw,
-    ParameterLaw,
-    hidden_weights,
-    importance_weights,
-    largest_ratio,
-    proposal_sample_size,
-)
+from grnf.law import ParameterLaw, importance_weights
 from grnf.law.distributions import scales_of
+from grnf.law.parameters import Draw
+from grnf.law.weights import hidden_weights, largest_ratio, proposal_sample_size
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap", "affordable_orders"]

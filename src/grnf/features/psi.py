@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from grnf.activations import Activation, get_activation
-from grnf.basis import check_basis, indicator_tensor, n_slots, overlapping_tensor, set_partitions
+from grnf.basis import indicator_tensor, overlapping_tensor, set_partitions
+from grnf.basis.partitions import n_slots
+from grnf.basis.slot_form import check_basis
 from grnf.graphs import Graph
-from grnf.law import Draw, OrderDraw
+from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import FloatArray
 
 __all__ = ["psi", "psi_of_graph"]

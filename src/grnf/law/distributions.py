@@ -362,7 +362,7 @@ class Gaussian(ScaleMixture):
     @property
     def scale(self) -> float:
         """The standard deviation."""
-        return next(iter(self.probabilities))
+        return float(*self.probabilities)
 
     def to_config(self) -> dict[str, Any]:  # noqa: D102
         return {"law": "gaussian", "scale": self.scale}

@@ -363,7 +363,8 @@ class ParameterLaw:
                 "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
             )
         linear, biases, head = bell(k + 2) * hidden, bell(k) * hidden, n_head_parameters(k, hidden)
-        theta, more_heads = np.empty((size, m)), np.empty((head, heads - 1, m))  # as the engine reads them
+        theta: FloatArray = np.empty((size, m))  # in the order in which the engine reads them
+        more_heads: FloatArray = np.empty((head, heads - 1, m))
         fill_normals(seed, CHANNELS, features, keys, theta[: linear * F].reshape(linear, F, m))
         numbers = np.arange(heads, dtype=np.uint64)
         fill_normals(seed, BIASES, features, numbers[:1], theta[-head - biases : -head].reshape(biases, 1, m))

@@ -17,7 +17,8 @@ from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import DIRECTION, Lift, arcs, pieces
 from grnf.lifts.columns import indicator_columns
-from grnf.symmetry import NODES_PER_LEVEL, node_codes
+from grnf.symmetry import node_codes
+from grnf.symmetry.certificate import NODES_PER_LEVEL
 from grnf.typing import BoolArray, FloatArray, Keys
 
 __all__ = ["Individualize", "WeisfeilerLehman", "hashed_rows", "refined_labels"]

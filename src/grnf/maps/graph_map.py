@@ -26,7 +26,7 @@ HEIGHT = 640
 
 @dataclass(frozen=True, eq=False)
 class GraphMap:
-    """A map of a collection of graphs, made by `grnf.map`.
+    """A map of a collection of graphs, made by `grnf.map_graphs`.
 
     In a notebook it shows itself; `write` makes a page of it that needs nothing else.
 
@@ -96,7 +96,7 @@ class GraphMap:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as arrays (.npz), for new graphs to be placed on it: `grnf.map(new, onto=path)`."""
+        """Write the map as arrays (.npz); `grnf.map_graphs(new, onto=path)` places new graphs on it."""
         if not hasattr(self.transformer, "to_json"):
             raise ValueError("only a map made by GRNF can be saved for new graphs")
         head = {

@@ -53,7 +53,7 @@ def map_graphs(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> GraphMap:
-    """Make an interactive map of a collection of graphs: `grnf.map`.
+    """Make an interactive map of a collection of graphs: `grnf.map_graphs`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def map_graphs(
     >>> import grnf
     >>> from grnf.datasets import make_sbm
     >>> graphs, y = make_sbm(40, random_state=0)
-    >>> found = grnf.map(graphs, y, transformer=grnf.GRNF(64, random_state=0), title="SBM")
+    >>> found = grnf.map_graphs(graphs, y, transformer=grnf.GRNF(64, random_state=0), title="SBM")
     >>> found.positions.shape, found.html().startswith("<!doctype html>")
     ((40, 2), True)
     """

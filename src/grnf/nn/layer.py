@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf, checked
 from grnf.activations import ACTIVATIONS
-from grnf.basis import check_basis
+from grnf.basis.slot_form import check_basis
 from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as n_edge_channels
-from grnf.law import Law, importance_weights, parameter_law
-from grnf.law.parameters import n_head_parameters, n_parameters
-from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
+from grnf.law import importance_weights
+from grnf.law.parameters import Law, n_head_parameters, n_parameters, parameter_law
 from grnf.nn.sums import Settings, feature_sums, frozen_features, rho
+from grnf.nn.tensors import checked_inputs, is_data, parts_of_data
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]

@@ -21,9 +21,8 @@ from grnf.basis import bell
 from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_gradients
 from grnf.engine.plan import place_outputs
 from grnf.graphs import edge_channels
-from grnf.law import OrderDraw
-from grnf.nn.batch import as_batch
-from grnf.nn.inputs import Inputs
+from grnf.law.parameters import OrderDraw
+from grnf.nn.tensors import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Settings", "feature_sums", "frozen_features", "rho"]

@@ -12,7 +12,8 @@ from grnf.collection import Collection, vectors_of
 from grnf.graphs import Graph
 from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
-from grnf.symmetry import NODES_PER_LEVEL, Certificate, Verdict, certificates
+from grnf.symmetry import Certificate, certificates
+from grnf.symmetry.certificate import NODES_PER_LEVEL, Verdict
 
 __all__ = ["Pair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates", "raw_certificates"]
 

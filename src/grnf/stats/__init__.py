@@ -6,27 +6,20 @@
 True
 """
 
-from grnf.stats.change_points import ChangePoint, change_points
+from grnf.stats.change_points import change_points
 from grnf.stats.descriptor import GraphDescriptor
-from grnf.stats.effect import Score
 from grnf.stats.evaluate import Evaluation, evaluate
-from grnf.stats.monitor import Alarm, ChangeDetector, Driver, Update
-from grnf.stats.outliers import GRNFOutlierDetector, Judgement
+from grnf.stats.monitor import ChangeDetector
+from grnf.stats.outliers import GRNFOutlierDetector
 from grnf.stats.two_sample import KSampleResult, TwoSampleResult, k_sample_test, two_sample_test
 
 __all__ = [
-    "Alarm",
     "ChangeDetector",
-    "ChangePoint",
-    "Driver",
     "Evaluation",
     "GRNFOutlierDetector",
     "GraphDescriptor",
-    "Judgement",
     "KSampleResult",
-    "Score",
     "TwoSampleResult",
-    "Update",
     "change_points",
     "evaluate",
     "k_sample_test",

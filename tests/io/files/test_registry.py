@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from grnf import Graph, GraphError
-from grnf.io import FORMATS, BadGraph, RawGraph, guess_format, read_graphs, write_graphs
+from grnf.io import FORMATS, BadGraph, RawGraph, read_graphs, write_graphs
 from grnf.io.files.formats import table_of_formats
+from grnf.io.files.reading import guess_format
 from optional import require
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set
