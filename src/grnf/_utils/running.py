@@ -48,7 +48,7 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
 
 
 def blas_threads(most: int) -> AbstractContextManager[Any]:
-    """Let BLAS use so many threads while this is entered; idle ones would keep the cores busy."""
+    """Limit the threads of BLAS; idle ones would keep the cores busy."""
     return _blas().limit(limits=most, user_api="blas")  # type: ignore[no-any-return]
 
 
@@ -59,7 +59,7 @@ def _blas() -> ThreadpoolController:
 
 
 def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Let the caller work beside the threads: one less to start, and it is the caller that Ctrl-C reaches."""
+    """Let the caller work with the threads: one less to start, and it is the caller that Ctrl-C reaches."""
     remaining, lock = iter(tasks), Lock()
     errors: list[BaseException] = []
 
@@ -121,7 +121,7 @@ def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
 
     Examples
     --------
-    >>> with progress(10, "counting") as advance:  # silent: this is no terminal
+    >>> with progress(10, "counting") as advance:  # silent: not a terminal
     ...     advance(10)
     """
     if getattr(_silent, "on", False) or not sys.stderr.isatty():

@@ -28,7 +28,7 @@ class Coefficients(NamedTuple):
 
     Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
     lexicographic order; totals (3, 1, total columns, H); bias, head (H,). A row (start, stop, column) of
-    `segments` says that channels start .. stop - 1 belong to the features column, column + 1, ..., where
+    `segments` means that channels start .. stop - 1 belong to the features column, column + 1, ...;
     features are numbered in the order of their groups.
     """
 
@@ -69,7 +69,7 @@ def channels(
 ) -> Channels:
     """Bring drawn parameters, gathered by order, into the form that the kernels read.
 
-    Channels of one order and partition stand together; channel f m_k + m is hidden channel f of feature m.
+    Channels of one order and partition are consecutive; channel f m_k + m is hidden channel f of feature m.
     """
     parts: dict[int, list[tuple[OrderDraw, int, int]]] = {}
     column = 0
@@ -85,7 +85,7 @@ def channels(
 
 
 def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
-    """Make every hidden channel a feature of its own, with head 1, so that its sum U stands by itself.
+    """Make every hidden channel a feature of its own, with head 1, so that its sum U is a result.
 
     The place of hidden channel f of partition number i of feature m, in the group of order k, is
     m Bell(k) F_h + i F_h + f after all earlier groups: the layout of `OrderDraw.invariant`.
@@ -116,7 +116,7 @@ def theta_gradients(
 ) -> list[FloatArray]:
     """Return the derivatives of each group's `theta` from those of its channels; of theta_0 it is 0 here."""
     starts = dict.fromkeys(gradients, 0)
-    found: list[FloatArray] = []
+    result: list[FloatArray] = []
     for group in groups:
         d = np.zeros(group.theta.shape)
         out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
@@ -135,8 +135,8 @@ def theta_gradients(
             out.equivariant[:, mapping.columns] += theta
             out.equivariant_bias[:, index] += gradients[B].bias[own].reshape(F_h, m).T
             out.invariant[:, index] += gradients[B].head[own].reshape(F_h, m).T
-        found.append(d)
-    return found
+        result.append(d)
+    return result
 
 
 def _of_slots(
@@ -150,7 +150,7 @@ def _of_slots(
     """Return the channels of U_B; a part is a group, one of its partitions, and its first feature."""
     node, edge = node_width, parts[0][0].channels - node_width
     H = sum(len(group.features) * group.hidden_channels for group, _, _ in parts)
-    found = Coefficients(
+    result = Coefficients(
         nodes=np.zeros((3, B, node + (3 if directed else 2) * edge, H), dtype),
         pairs=np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H), dtype),
         totals=np.zeros((3, 1, node + 2 * edge, H), dtype),
@@ -168,16 +168,16 @@ def _of_slots(
             pi, node_width, group.channels, directed, basis
         ):
             array, power, slot, columns = place
-            out = getattr(found, array)[power, slot, columns, start:stop].reshape(-1, F_h, m)
+            out = getattr(result, array)[power, slot, columns, start:stop].reshape(-1, F_h, m)
             if len(factors) == 1:  # without a copy: there may be very many channels
                 np.multiply(theta[basis_elements[0], channels], factors[0], out=out, casting="same_kind")
             else:
                 out[:] = np.tensordot(factors, theta[basis_elements, channels], 1)
-        found.bias[start:stop] = group.equivariant_bias[:, index].T.reshape(-1)
-        found.head[start:stop] = group.invariant[:, index].T.reshape(-1)
+        result.bias[start:stop] = group.equivariant_bias[:, index].T.reshape(-1)
+        result.head[start:stop] = group.invariant[:, index].T.reshape(-1)
         segments += [(start + f * m, start + (f + 1) * m, column) for f in range(F_h)]
         start = stop
-    return found._replace(segments=np.array(segments, dtype=np.int64))
+    return result._replace(segments=np.array(segments, dtype=np.int64))
 
 
 class _Term(NamedTuple):
@@ -204,13 +204,13 @@ def _terms(pi: Partition, node_width: int, channels: int, directed: bool, basis:
             if key in factors:  # what multiplies equal numbers goes together
                 values = values + factors[key][0]
             factors[key] = values, place
-    found = []
+    result = []
     for (array, power, slot, _, _), (values, place) in factors.items():
         (used,) = np.nonzero(values)
         if len(used):
             where = array, power, slot, place.columns
-            found.append(_Term(where, place.channels, mapping.columns[used], values[used]))
-    return tuple(found)
+            result.append(_Term(where, place.channels, mapping.columns[used], values[used]))
+    return tuple(result)
 
 
 @cache
@@ -229,17 +229,17 @@ def _places(B: int, node_width: int, channels: int, directed: bool) -> tuple[_Pl
     row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}
     node, edge, F = slice(0, node_width), slice(node_width, channels), channels - node_width
     first, second, third = (slice(node_width + i * F, channels + i * F) for i in range(3))
-    found = []
+    result = []
     for p in range(B):
         D, R, C = row["A", p, p], row["R", p, 0], row["C", p, 0]
-        found += [_Place("nodes", p, node, statistic, node) for statistic in (D, R, C)]
-        found += [_Place("nodes", p, first, D, edge), _Place("nodes", p, second, R, edge)]
-        found += [_Place("nodes", p, third if directed else second, C, edge)]
+        result += [_Place("nodes", p, node, statistic, node) for statistic in (D, R, C)]
+        result += [_Place("nodes", p, first, D, edge), _Place("nodes", p, second, R, edge)]
+        result += [_Place("nodes", p, third if directed else second, C, edge)]
     there = slice(0, F)
     back = slice(F, 2 * F) if directed else there
     for slot, (p, q) in enumerate(combinations(range(B), 2)):
-        found += [_Place("pairs", slot, there, row["A", p, q], edge)]
-        found += [_Place("pairs", slot, back, row["A", q, p], edge)]
+        result += [_Place("pairs", slot, there, row["A", p, q], edge)]
+        result += [_Place("pairs", slot, back, row["A", q, p], edge)]
     for statistic, columns in ((row["d", 0, 0], first), (row["S", 0, 0], second)):
-        found += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
-    return tuple(found)
+        result += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
+    return tuple(result)

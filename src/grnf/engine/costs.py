@@ -1,6 +1,6 @@
-"""What each way to a sum costs: for the plan, which takes the cheapest, and for warnings of long runs.
+"""The cost of each path to a sum: for the plan, which takes the cheapest, and for warnings of long runs.
 
-A term is one sum, rho_e and one more sum of one channel, as in the kernel over pairs.
+A term is one addition, rho_e and one more addition in one channel, as in the kernel over pairs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_TYPES, FEW_TUPLES = 2**22, 1000
 """Types of ordered tuples of a graph that are held at most; and tuples whose types are always counted."""
 
 COUNTING_COST = 40
-"""What counting costs for each step of the walk and each type, beside a term of a channel."""
+"""Cost of counting per step of the walk and per type, relative to a term of a channel."""
 
 EDGE_STEP = 0.8
 """Cost of a step along edges, relative to a step of the walk."""
@@ -45,7 +45,7 @@ TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
 one graph and channel, however few terms they have."""
 
 SORTED_NODE = 45
-"""What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
+"""Cost of a node in a sort, relative to a term of a pair: at `SORTED_FROM` both paths cost the same."""
 
 SAMPLED_GRAPHS = 24
 """Graphs in which equal nodes are counted for an estimate."""
@@ -66,8 +66,8 @@ def falling(n: FloatArray, B: int) -> FloatArray:
 def most_types(cost: FloatArray, steps: FloatArray, channels: int) -> IntArray:
     """Return up to how many types U_B of each graph is cheaper by types than what it costs otherwise.
 
-    So many steps it takes to count them. Graphs of few tuples are always done so: other kernels need not be
-    compiled for them.
+    `steps` is the number of steps to count them. Graphs with few tuples always use types, so that no other
+    kernel is compiled for them.
     """
     most = (cost * channels - COUNTING_COST * steps) / (COUNTING_COST + channels)
     return np.where(cost <= FEW_TUPLES, MOST_TYPES, np.clip(most, 0, MOST_TYPES)).astype(np.int64)
@@ -116,7 +116,7 @@ def estimated_seconds(
 
 
 def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
-    """Return how many terms U_B of all graphs takes for each channel, sorting counted as so many terms.
+    """Return how many terms U_B of all graphs takes for each channel, sorting included.
 
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
     none is looked at, all nodes count as different.
@@ -174,9 +174,9 @@ def estimated_types(B: int, alike: Distinct) -> FloatArray:
     tuples of the same twins have one type.
     """
     classes = np.maximum(alike.classes, 1.0)
-    found = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
-    found = np.minimum(found, np.maximum(alike.twins, 1.0) ** B)
-    return np.where(found <= MOST_TYPES, found, np.inf)
+    types = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
+    types = np.minimum(types, np.maximum(alike.twins, 1.0) ** B)
+    return np.where(types <= MOST_TYPES, types, np.inf)
 
 
 class Distinct(NamedTuple):
@@ -217,8 +217,8 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     value = 1 + batch.edge_attr @ np.sqrt(2.0 + np.arange(batch.edge_width)) + _of_codes(batch.edge_codes)
 
     def of_neighbors(x: FloatArray) -> FloatArray:
-        found = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
-        return np.asarray(found)
+        sums = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
+        return np.asarray(sums)
 
     key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
     key += math.pi * of_neighbors(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
@@ -239,7 +239,7 @@ def count_distinct(batch: GraphBatch) -> Distinct:
 
 
 def _names(count: int) -> FloatArray:
-    """Return so many numbers that differ, and whose sums do."""
+    """Return numbers that differ, and whose sums differ."""
     return np.asarray(np.modf(np.sin(1.0 + np.arange(count)) * 1e4)[0])
 
 

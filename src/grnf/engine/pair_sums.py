@@ -121,7 +121,7 @@ def add_node_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size are consecutive.
 
     `sums` is scratch.
     """
@@ -240,7 +240,7 @@ def _add_pair_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size are consecutive.
 
     `sums` is scratch.
     """
@@ -319,7 +319,7 @@ def _add_pairs(
     for i in range(0, n, 2):
         if len(rho) == RELU:
             k = min(i + 1, n - 1)
-            once = a.dtype.type(k - i)  # 0 where there is no second row
+            once = a.dtype.type(k - i)  # 0 if there is no second row
             w0, w1 = -weight[i] * others, -once * weight[k] * others
             for h in range(width):
                 partial[h] = w0 * b[i, h] + w1 * b[k, h]
@@ -345,7 +345,7 @@ def _add_pairs(
 def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
     """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
     n, k = len(weight), min(i + 1, len(weight) - 1)
-    once = weight.dtype.type(k - i)  # 0 where there is no second row
+    once = weight.dtype.type(k - i)  # 0 if there is no second row
     j = 0
     while j + 4 <= n:
         w0, w1, w2, w3 = weight[i, j], weight[i, j + 1], weight[i, j + 2], weight[i, j + 3]

@@ -83,8 +83,10 @@ class Engine(NamedTuple):
         self, groups: tuple[OrderDraw, ...], node_width: int, directed: bool, hidden: bool = False
     ) -> Channels:
         """Bring drawn parameters into the form that the kernels read; `hidden` leaves the heads out."""
-        found = channels(groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype)
-        return hidden_channels(groups, found) if hidden else found
+        result = channels(
+            groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype
+        )
+        return hidden_channels(groups, result) if hidden else result
 
     def sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
@@ -101,7 +103,7 @@ class Engine(NamedTuple):
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels_of: ChannelsOf) -> FloatArray:
         """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64.
 
-        Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
+        Column i belongs to the feature channels.columns[i]: those of one order are consecutive.
         """
         s = statistics(self._graphs(batch, piece), piece.directed)
         if piece.directed:
@@ -150,20 +152,20 @@ class Engine(NamedTuple):
         near = neighbors(few, searched)
         d = few.nodes, near.values, few.totals
         d_nodes, d_values, d_totals = (np.zeros_like(array) for array in d)
-        found = {}
+        result = {}
         for B, c in given.by_slots.items():
-            found[B] = c.zeros() if of_coefficients else c
-            out = Gradients(d_nodes, d_values, d_totals, found[B], of_statistics, of_coefficients)
+            result[B] = c.zeros() if of_coefficients else c
+            out = Gradients(d_nodes, d_values, d_totals, result[B], of_statistics, of_coefficients)
             if B < 3:
                 self._low_gradients(B, few, near, c, scale, d_sums, out)
             else:
-                beside, left = near if few is s else neighbors(s, searched), np.full(len(scale), True)
+                adjacent, left = near if few is s else neighbors(s, searched), np.full(len(scale), True)
                 if group:
                     gradients = partial(type_sum_gradients, d_out=d_sums, out=out)
-                    left = self._by_types(B, s, beside, c, scale, gradients)
+                    left = self._by_types(B, s, adjacent, c, scale, gradients)
                 (by_tuples,) = np.nonzero(left)
                 tuple_sum_gradients(
-                    s, beside, c, self._rho, schedule.TUPLE_GRADIENTS_TILE, scale, by_tuples, d_sums, out
+                    s, adjacent, c, self._rho, schedule.TUPLE_GRADIENTS_TILE, scale, by_tuples, d_sums, out
                 )
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
@@ -171,7 +173,7 @@ class Engine(NamedTuple):
             attribute_gradients(
                 batch, piece.members, s, (d_nodes, d_pairs, d_totals), d_node_attr, d_edge_attr
             )
-        return bool(s.directed), found
+        return bool(s.directed), result
 
     @property
     def _rho(self) -> ActivationCode:
@@ -241,7 +243,7 @@ class Engine(NamedTuple):
         left, (cost, _) = np.full(len(scale), True), self._tuples(B, s)
         for on in (False, True):
             if (along if on else ~along).any():
-                rows, few, beside, of = self._classes(s, near, twins=not on)
+                rows, few, adjacent, of = self._classes(s, near, twins=not on)
                 if not on:
                     walk = walked(B, *_counts(rows))
                     along &= EDGE_STEP * steps < walk
@@ -251,7 +253,7 @@ class Engine(NamedTuple):
                 while first < len(scale):
                     types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
                     left[first : first + len(types.done)] &= ~types.done
-                    kernel(few, beside, types, c, self._rho, schedule.TYPES_TILE, scale, first)
+                    kernel(few, adjacent, types, c, self._rho, schedule.TYPES_TILE, scale, first)
                     first += len(types.done)
         return left
 
@@ -281,7 +283,7 @@ class Engine(NamedTuple):
         former, and what is to be counted.
         """
         rows = group_twins(s, near) if twins else s
-        beside = neighbors(rows) if twins else near
+        adjacent = neighbors(rows) if twins else near
         class_of = class_numbers(rows, self._bits)
         graph_of = np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr))
         ptr = np.zeros_like(rows.node_ptr)
@@ -293,8 +295,8 @@ class Engine(NamedTuple):
             node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
         )
         size = rows.node_weight.astype(np.int64)
-        lists = beside.ptr, beside.node, beside.value, beside.back, beside.value_ptr
-        return rows, few, beside, Members(rows.node_ptr, n_classes, class_of, size, *lists)
+        lists = adjacent.ptr, adjacent.node, adjacent.value, adjacent.back, adjacent.value_ptr
+        return rows, few, adjacent, Members(rows.node_ptr, n_classes, class_of, size, *lists)
 
     def _tuples(self, B: int, s: Statistics) -> tuple[FloatArray, BoolArray]:
         """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""

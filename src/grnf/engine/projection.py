@@ -30,10 +30,10 @@ class Matrices(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """What derivatives are added to: of the statistics, and of the coefficients (segments as they are).
+    """The derivatives of the statistics and of the coefficients, to which kernels add.
 
     Shapes as `Statistics.nodes`, `Neighbors.values`, `Statistics.totals`; `of_statistics` and
-    `of_coefficients` say which of them are wanted.
+    `of_coefficients` select what is computed.
     """
 
     nodes: FloatArray
@@ -67,19 +67,19 @@ def terms(
 def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
     """Return the coefficients of a tile for graphs of one size."""
     dtype, width = c.bias.dtype, stop - start
-    found = Matrices(
+    result = Matrices(
         np.empty((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
         np.empty((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
         np.empty((c.totals.shape[1], c.totals.shape[2], width), dtype),
         c.bias[start:stop],
     )
-    for p in range(len(found.nodes)):
-        set_evaluated(c.nodes, p, u, start, found.nodes[p])
-    for p in range(len(found.pairs)):
-        set_evaluated(c.pairs, p, u, start, found.pairs[p])
-    for p in range(len(found.totals)):
-        set_evaluated(c.totals, p, u, start, found.totals[p])
-    return found
+    for p in range(len(result.nodes)):
+        set_evaluated(c.nodes, p, u, start, result.nodes[p])
+    for p in range(len(result.pairs)):
+        set_evaluated(c.pairs, p, u, start, result.pairs[p])
+    for p in range(len(result.totals)):
+        set_evaluated(c.totals, p, u, start, result.totals[p])
+    return result
 
 
 @inner
@@ -133,7 +133,7 @@ def finish_tape(
     d_out: FloatArray,
     out: Gradients,
 ) -> None:
-    """Add what the derivatives of a tile's rows say about coefficients and statistics: `terms` transposed."""
+    """Add the derivatives of coefficients and statistics from those of a tile's rows: `terms` transposed."""
     stop, scale = start + len(tape.U), u ** len(tape.nodes)
     nodes = slice(s.node_ptr[g], s.node_ptr[g + 1])
     values = slice(near.value_ptr[g], near.value_ptr[g + 1])
@@ -164,7 +164,7 @@ def finish_tape(
 
 @compiled
 def _add_powers(d: FloatArray, p: int, u: float, start: int, matrix: FloatArray) -> None:
-    """Add to the coefficients of u^0, u^1, u^2 what their polynomial's derivative says."""
+    """Add the derivatives of the coefficients of u^0, u^1, u^2."""
     power = matrix.dtype.type(1)
     for q in range(3):
         for r in range(matrix.shape[0]):

@@ -1,4 +1,4 @@
-"""U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. Their derivatives: see `ub`.
+"""U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. For derivatives see `tuple_sums`.
 
 U_3 in O(n^2 + n |E|) per channel: all triples as if there were no edges, one merge for each node; triples
 with equal nodes are taken away by inclusion and exclusion, each a sum over pairs; then every triple with an

@@ -58,12 +58,12 @@ def pair_masses(
     width, columns = a.shape[1], columns_of(a, b)
     order: Any = np.argsort(columns, axis=1)
     ranked, weights = np.take_along_axis(columns, order, axis=1), weight[order]
-    found = np.zeros(columns.shape)
+    result = np.zeros(columns.shape)
     for shift, sign in ((0.0, 1.0), (-1.0, -1.0)) if len(rho) == RAMP else ((0.0, 1.0),):
-        _add_masses(ranked[:width], ranked[width:], weights[width:], shift, sign, found[:width])
-        _add_masses(ranked[width:], ranked[:width], weights[:width], shift, sign, found[width:])
+        _add_masses(ranked[:width], ranked[width:], weights[width:], shift, sign, result[:width])
+        _add_masses(ranked[width:], ranked[:width], weights[:width], shift, sign, result[width:])
     masses = np.empty_like(columns)
-    np.put_along_axis(masses, order, found.astype(columns.dtype), axis=1)
+    np.put_along_axis(masses, order, result.astype(columns.dtype), axis=1)
     return masses[:width].T, masses[width:].T
 
 

@@ -61,7 +61,7 @@ class Source(NamedTuple):
     """Some graphs of a batch, and how their tensors are made, as the kernels take them.
 
     `adjacency` is 1 where the first edge channel is the adjacency; channels of categories follow on those of
-    numbers, so many of nodes and of edges; `like` has the type of the arithmetic.
+    numbers; `node_categories` and `edge_categories` are their counts; `like` has the type of the arithmetic.
     """
 
     graphs: IntArray
@@ -147,14 +147,14 @@ def attribute_gradients(
     first = np.repeat(s.node_ptr[:-1], np.diff(batch.edge_ptr)[graphs])
     i, j = (batch.edges[rows] + first[:, np.newaxis]).T
     loop = i == j
-    found = own[i, x + F :] + d_nodes[j, x + 2 * F :]
-    found[loop] += own[i[loop], x : x + F]
+    d_values = own[i, x + F :] + d_nodes[j, x + 2 * F :]
+    d_values[loop] += own[i[loop], x : x + F]
     n, pair_first = len(s.nodes), np.repeat(s.node_ptr[:-1], np.diff(s.pair_ptr))
     keys = (s.pair_nodes[:, 0] + pair_first) * n + s.pair_nodes[:, 1] + pair_first
     place = np.searchsorted(keys, np.minimum(i, j) * n + np.maximum(i, j))[~loop]
     there = (i < j)[~loop, np.newaxis]
-    found[~loop] += np.where(there, d_pairs[place, :F], d_pairs[place, F:])
-    d_edge_attr[rows] += found[:, F - batch.edge_width :]
+    d_values[~loop] += np.where(there, d_pairs[place, :F], d_pairs[place, F:])
+    d_edge_attr[rows] += d_values[:, F - batch.edge_width :]
 
 
 @compiled
@@ -176,7 +176,7 @@ def _sum_edges(
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
     numbers = adjacency + attr.shape[1]
     F = numbers + categories
-    found = 0
+    n_pairs = 0
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
@@ -191,8 +191,8 @@ def _sum_edges(
             low, high = min(i, j), max(i, j)
             if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
-                pair_nodes[found, 0], pair_nodes[found, 1] = low, high
-                found += 1
+                pair_nodes[n_pairs, 0], pair_nodes[n_pairs, 1] = low, high
+                n_pairs += 1
             shift = F if directed and i > j else 0
             for column in range(numbers + codes.shape[1]):
                 f, v = column, 1.0
@@ -208,10 +208,10 @@ def _sum_edges(
                 if i == j:
                     sums[first_node + i, f] += v
                 else:
-                    pairs[found - 1, shift + f] += v
+                    pairs[n_pairs - 1, shift + f] += v
                     if not directed:
                         sums[first_node + j, F + f] += v
-        pair_ptr[position + 1] = found
+        pair_ptr[position + 1] = n_pairs
 
 
 @inner
@@ -328,7 +328,7 @@ class Neighbors(NamedTuple):
 
 
 def neighbors(s: Statistics, searched: int = VALUES_SEARCHED, left_out: BoolArray | None = None) -> Neighbors:
-    """List the neighbors of every node; a pair {i, j} stands in the lists of both.
+    """List the neighbors of every node; a pair {i, j} is in the lists of both.
 
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1. Graphs that nobody has a use for may be left out.
@@ -387,16 +387,16 @@ def _list_neighbors(
             for f in range(columns):
                 shifted = f + back * half
                 values[n_values, f] = pairs[e, shifted if shifted < columns else shifted - columns]
-            found = n_values
+            match = n_values
             for v in range(first_value, min(n_values, first_value + searched)):
                 same = True
                 for f in range(columns):
                     same = same and values[v, f] == values[n_values, f]
                 if same:
-                    found = v
+                    match = v
                     break
-            kind[entry] = found - first_value
-            n_values = max(n_values, found + 1)
+            kind[entry] = match - first_value
+            n_values = max(n_values, match + 1)
         order = integers_below(n_entries)
         if n_values > first_value + 1:
             order = counting_sort(order, kind, n_values - first_value)
@@ -471,7 +471,7 @@ def _group_nodes(
 
     Rows of pairs are numbered from 1, and negative where the two halves (A_ij, A_ji) are to be swapped.
     """
-    found = out_pair_ptr[0]
+    n_pairs = out_pair_ptr[0]
     for g in range(len(node_ptr) - 1):
         first, n = out_ptr[g], node_ptr[g + 1] - node_ptr[g]
         class_of = np.zeros(n, np.int64)
@@ -482,30 +482,30 @@ def _group_nodes(
         for i in range(n):
             out_weight[first + class_of[i]] += 1
         start, stop = pair_ptr[g], pair_ptr[g + 1]
-        if n_own == n:  # every node stands for itself, and so does every pair
+        if n_own == n:  # every class has one node, and every pair is single
             for e in range(start, stop):
-                out_pair_rows[found], out_pair_weight[found] = e + 1, 1
-                out_pair_nodes[found, 0], out_pair_nodes[found, 1] = pair_nodes[e, 0], pair_nodes[e, 1]
-                found += 1
+                out_pair_rows[n_pairs], out_pair_weight[n_pairs] = e + 1, 1
+                out_pair_nodes[n_pairs, 0], out_pair_nodes[n_pairs, 1] = pair_nodes[e, 0], pair_nodes[e, 1]
+                n_pairs += 1
         elif half == 0 and n_own * n_own <= 4 * (stop - start) and _all_equal(pair_bits, start, stop):
-            found = _count_pairs(
+            n_pairs = _count_pairs(
                 class_of, n_own, pair_nodes, start, stop,
-                found, out_pair_rows, out_pair_weight, out_pair_nodes,
+                n_pairs, out_pair_rows, out_pair_weight, out_pair_nodes,
             )  # fmt: skip
         else:
-            found = _group_pairs(
+            n_pairs = _group_pairs(
                 class_of, n_own, pair_nodes, pair_bits, start, stop, half, factors,
-                found, out_pair_rows, out_pair_weight, out_pair_nodes,
+                n_pairs, out_pair_rows, out_pair_weight, out_pair_nodes,
             )  # fmt: skip
-        out_pair_ptr[g + 1] = found
+        out_pair_ptr[g + 1] = n_pairs
 
 
 def class_numbers(s: Statistics, bits: Bits) -> IntArray:
     """Return the class of every row of `nodes`, numbered in each graph in the order in which they come."""
-    found = np.zeros(len(s.nodes), np.int64)
+    result = np.zeros(len(s.nodes), np.int64)
     factors = np.arange(1, 2 * s.nodes.shape[1], 2, dtype=np.uint64) * FACTOR
-    _number_all(s.node_ptr, s.nodes.view(bits.dtype), factors, found)
-    return found
+    _number_all(s.node_ptr, s.nodes.view(bits.dtype), factors, result)
+    return result
 
 
 @compiled
@@ -551,7 +551,7 @@ def _count_pairs(
     pair_nodes: IntArray,
     start: int,
     stop: int,
-    found: int,
+    n_pairs: int,
     out_rows: IntArray,
     out_weight: FloatArray,
     out_nodes: IntArray,
@@ -565,10 +565,10 @@ def _count_pairs(
         for high in range(low, n_classes):
             count = counts[low * n_classes + high]
             if count:
-                out_rows[found], out_weight[found] = start + 1, count
-                out_nodes[found, 0], out_nodes[found, 1] = low, high
-                found += 1
-    return found
+                out_rows[n_pairs], out_weight[n_pairs] = start + 1, count
+                out_nodes[n_pairs, 0], out_nodes[n_pairs, 1] = low, high
+                n_pairs += 1
+    return n_pairs
 
 
 @inner
@@ -581,7 +581,7 @@ def _group_pairs(
     stop: int,
     half: int,
     factors: Bits,
-    found: int,
+    n_pairs: int,
     out_rows: IntArray,
     out_weight: FloatArray,
     out_nodes: IntArray,
@@ -609,17 +609,17 @@ def _group_pairs(
                 break
             at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
         if table[at] < 0:
-            table[at] = found
-            out_rows[found] = -(e + 1) if shift else e + 1
-            out_nodes[found, 0], out_nodes[found, 1] = low, high
-            found += 1
+            table[at] = n_pairs
+            out_rows[n_pairs] = -(e + 1) if shift else e + 1
+            out_nodes[n_pairs, 0], out_nodes[n_pairs, 1] = low, high
+            n_pairs += 1
         out_weight[table[at]] += 1
-    return found
+    return n_pairs
 
 
 @inner
 def _empty_table(count: int) -> ShortArray:
-    """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
+    """Return a hash table for `count` entries: a power of two, at least twice as large, filled with -1."""
     size = 4
     while size < 2 * count:
         size *= 2

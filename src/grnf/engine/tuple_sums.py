@@ -128,7 +128,7 @@ def _sum_tuples(
 ) -> None:
     """Walk over all tuples of B - 1 distinct nodes, and add those that begin so at once.
 
-    prefix[d] is what the first d nodes add, last[d, k] what node k in the last slot adds beside them.
+    prefix[d] is what the first d nodes add, last[d, k] what node k in the last slot adds to them.
     """
     B, n, width = nodes.shape
     prefix, last = np.zeros((B, width), nodes.dtype), np.empty((B - 1, n, width), nodes.dtype)

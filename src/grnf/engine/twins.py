@@ -3,7 +3,7 @@
 Two nodes are twins when they have equal statistics, equal edges to all others and, between them, the same
 edge both ways or none. All members of a class are then joined alike, so one of each stands for all in sums
 over tuples of any length, with multiplicities (exact). Cliques, stars and ego networks are full of twins.
-Nodes that merely have equal statistics (see `grouping`) will do in U_1 and U_2, but not in U_3.
+Nodes that merely have equal statistics (see `statistics.grouped`) will do in U_1 and U_2, but not in U_3.
 """
 
 from __future__ import annotations

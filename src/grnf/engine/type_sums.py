@@ -50,8 +50,7 @@ def type_sums(
 ) -> None:
     """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed; scale[g] = u.
 
-    `s` has one row per class of equal nodes. Graphs of one size stand in a row, so that coefficients are made
-    once for all of them.
+    `s` has one row per class of equal nodes. Graphs of one size are consecutive and share coefficients.
     """
     known = matrices(c, 0.0, 0, 0)
     known_u, known_start = np.nan, -1

@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import Int, OneOf, Real, Table
 from grnf._utils.running import no_progress, progress
+from grnf.activations import Activation
 from grnf.collection import Collection
 from grnf.engine import Schedule
 from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
@@ -124,8 +125,8 @@ class ReweightedGRNF(GraphTransformer):
         orders: Law = (2 / 3, 1 / 3),
         stratified: bool = False,
         hidden_channels: int = 4,
-        hidden_activation: str = "relu",
-        activation: str = "tanh",
+        hidden_activation: str | Activation = "relu",
+        activation: str | Activation = "tanh",
         basis: str = "indicator",
         adjacency_channel: bool = True,
         normalize: bool = True,

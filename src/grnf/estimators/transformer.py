@@ -616,8 +616,8 @@ class GRNF(GraphTransformer):
         heads: int = 1,
         stratified: bool = False,
         hidden_channels: int = 4,
-        hidden_activation: str = "relu",
-        activation: str = "tanh",
+        hidden_activation: str | Activation = "relu",
+        activation: str | Activation = "tanh",
         basis: str = "indicator",
         adjacency_channel: bool = True,
         normalize: bool = True,
@@ -747,8 +747,8 @@ class GRNF(GraphTransformer):
             return streamed_kernel(self._embedder.hidden_sums(first), None, self.activation)
         second = self._batch(Y)
         return streamed_kernel(
-            self._embedder.hidden_sums(first, beside=len(second)),
-            self._embedder.hidden_sums(second, beside=len(first)),
+            self._embedder.hidden_sums(first, with_graphs=len(second)),
+            self._embedder.hidden_sums(second, with_graphs=len(first)),
             self.activation,
         )
 

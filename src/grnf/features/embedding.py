@@ -60,7 +60,7 @@ class FeatureMap:
     chosen : array of int, optional
         Which of the infinite sequence of hidden draws to use, ascending; by default the first ones.
     weights : array, shape (M,), optional
-        Squared weights of the features, in place of p / (M p-bar): a fitted law on the chosen features.
+        Squared weights of the features, instead of p / (M p-bar): a distribution fitted to a task.
     """
 
     target: ParameterLaw
@@ -138,9 +138,9 @@ class Embedder:
     def __call__(self, batch: GraphBatch) -> FloatArray:
         """Embed every graph of the batch: shape (n_graphs, M).
 
-        With many graphs the workers share the graphs, with few they share the features. Where there are too
-        many categories to hold all their coefficients, graphs are treated some at a time, with those
-        categories that occur in them.
+        With many graphs the workers share the graphs, with few they share the features. If there are too
+        many categories to hold all their coefficients, graphs are embedded in parts, each with the
+        categories that occur in it.
         """
         parts = self.schedule.by_categories(batch)
         if parts is not None:
@@ -188,14 +188,14 @@ class Embedder:
             run([partial(fill, members) for members in parts], self.schedule.workers)
         return Z
 
-    def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
+    def hidden_sums(self, batch: GraphBatch, with_graphs: int = 0) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, some hidden draws at a time, within the memory.
 
-        With the hidden sums of so many graphs `beside`, they come in the same chunks as those.
+        With the hidden sums of so many graphs `with_graphs`, they come in the same chunks as those.
         """
         pieces = self.schedule.pieces(batch)
         self._warn_if_long(batch)
-        for start, size in self._chunks(batch, n_graphs=len(batch) + beside, keep_hidden=True):
+        for start, size in self._chunks(batch, n_graphs=len(batch) + with_graphs, keep_hidden=True):
             yield self._chunk(start, size, batch).hidden_sums(batch, pieces, self.schedule)
 
     def effective_sample_size(self, channels: Keys) -> float:
@@ -237,7 +237,7 @@ class Embedder:
     def _with_kept_keys(self, batch: GraphBatch) -> GraphBatch:
         """Add the categories of earlier calls, so that their coefficients need not be drawn again.
 
-        Categories stand in the order of their keys, so those that a graph does not have change no bit of it.
+        Categories are sorted by key, so those that a graph does not have do not change its vector.
         """
         if self._kept is None:
             return batch
@@ -320,7 +320,7 @@ class Chunk:
         )
 
     def _place_hidden(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
-        """Write the hidden sums, laid out as `engine.hidden_channels` says, to the graphs' rows."""
+        """Write the hidden sums, in the layout of `engine.hidden_channels`, to the graphs' rows."""
         sums, columns = self._sums(batch, piece, hidden=True)
         place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
 
@@ -361,7 +361,7 @@ class Chunk:
 
 
 def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -> list[int] | None:
-    """Return the orders 1 .. k that the features of a graph may have if they are to take so many seconds.
+    """Return the orders 1 .. k that the features of a graph may have to take at most `seconds`.
 
     By the estimate for one thread, on the mean over the graphs of the batch; the lowest order is always kept.
     None if all orders that are drawn can be afforded.

@@ -34,7 +34,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def none(cls, count: int) -> Codes:
-        """Return the categories of so many items without any column of them."""
+        """Return the categories of `count` items without any column."""
         return cls(np.empty((count, 0), np.int64), np.empty(0, np.uint64))
 
     def take(self, rows: Any) -> Codes:
@@ -89,7 +89,7 @@ class GraphBatch:
     node_keys, edge_keys : array of uint64, optional
         What the columns of the attributes are, see `grnf.graphs.channels`; by default numbers without a name.
     node_codes, edge_codes : Codes, optional
-        Categories beside the numbers: each is a channel of its own, 1 where an item is of it.
+        Categories in addition to the numbers: each is a channel of its own, 1 for its items.
 
     Examples
     --------
@@ -209,7 +209,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return replace(self, node_codes=self.node_codes.used(), edge_codes=self.edge_codes.used())
 
     def with_codes_among(self, node_keys: Keys, edge_keys: Keys) -> GraphBatch:
-        """Return the same graphs with these channels of categories beside their own."""
+        """Return the same graphs with these channels of categories in addition to their own."""
         node_codes, edge_codes = self.node_codes, self.edge_codes
         if node_codes.values.shape[1]:
             node_codes = node_codes.among(np.union1d(node_codes.keys, node_keys))
@@ -358,7 +358,7 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
 def check_graphs(
     X: Any, *, node_width: int | None = None, edge_width: int | None = None, caller: str = "X"
 ) -> GraphBatch:
-    """Return a collection of graphs as one `GraphBatch`, or say which graph is wrong and why.
+    """Return a collection of graphs as one `GraphBatch`, or raise an error that names the wrong graph.
 
     Parameters
     ----------

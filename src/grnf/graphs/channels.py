@@ -1,7 +1,7 @@
 """What a channel of A is, as a 64-bit key: of numbers column and place, of a category column and name.
 
-Random coefficients are drawn by key, so a channel has the same ones wherever it occurs, whatever channels
-stand beside it. There is one for each category that may ever come: a vocabulary without end.
+Random coefficients are drawn by key, so a channel has the same ones wherever it occurs, whatever the
+other channels are. Every category has one, so the vocabulary is open.
 """
 
 from __future__ import annotations
@@ -73,6 +73,6 @@ def _text(category: Any) -> str:
         return repr(texts if isinstance(category, tuple) else sorted(texts))
     if getattr(type(category), "__repr__", None) is object.__repr__:
         raise GraphError(
-            f"a category is a {type(category).__name__}, which does not say what it is; use text in its place"
+            f"a category must be text or a number, got {type(category).__name__}", cure="Convert it to text"
         )
     return repr(category)

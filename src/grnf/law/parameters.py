@@ -85,7 +85,7 @@ class OrderDraw:
     channels, hidden_channels : int
         F and F_h.
     more_heads : array, shape (m, R - 1, n_head_parameters), optional
-        Further theta_H, theta_0 beside the one in `theta`, all on the same hidden draw theta_F.
+        Further theta_H, theta_0 in addition to the one in `theta`, all on the same hidden draw theta_F.
     """
 
     k: int
@@ -244,7 +244,7 @@ class ParameterLaw:
         seed : int
         start : int, default=0
         heads : int, default=1
-            R: so many theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
+            R, the number of theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
         """
         chosen = np.arange(start, start + n_features)
         return self.select(chosen, channels=channels, seed=seed, start=start, heads=heads)
@@ -353,7 +353,7 @@ class ParameterLaw:
     def _sample_group(
         self, k: int, members: IntArray, features: IntArray, keys: Keys, seed: int, heads: int
     ) -> OrderDraw:
-        """Draw the coefficients of features of order k, which stand at the places `members` of the draw."""
+        """Draw the coefficients of features of order k, which have the positions `members` in the draw."""
         m, F, hidden = len(members), len(keys), self.hidden_channels
         size = n_parameters(k, F, hidden)
         if size > LARGEST_FEATURE:

@@ -62,7 +62,7 @@ class GRNFLayer(nn.Module):
         All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw (if they are
         without end: has drawn).
     heads_1, heads_2, .. : Tensor, shape (hidden draws of that order, heads - 1, coefficients)
-        Further heads beside those in theta, if there are any.
+        Further heads in addition to those in theta, if there are any.
     orders : Tensor, shape (out_channels,)
         The hidden order k of each feature.
     importance : Tensor, shape (out_channels,)
@@ -249,9 +249,9 @@ class GRNFLayer(nn.Module):
             sums = torch.cat([self._null_sums(k).double() for k in used])
             null = rho(self.activation, sums.view(len(place), self.heads)[place].flatten())
         rho_i = ACTIVATIONS[self.activation].function
-        found = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
-        if found is not None:
-            return found
+        result = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
+        if result is not None:
+            return result
         sums = feature_sums(inputs, thetas, order_of, settings)
         if self.heads > 1:
             sums = self._through_heads(sums, used).view(-1, len(place), self.heads)[:, place].flatten(1)
@@ -273,14 +273,14 @@ class GRNFLayer(nn.Module):
 
     def _through_heads(self, hidden: Tensor, orders: list[int]) -> Tensor:
         """Return theta_0 + theta_H . U of every head from the hidden sums U."""
-        found, start = [], 0
+        result, start = [], 0
         for k in orders:
             heads = self._all_heads(k).to(hidden.dtype)
             m, _, width = heads.shape
             U = hidden[:, start : start + m * (width - 1)].reshape(len(hidden), m, width - 1)
             start += m * (width - 1)
-            found.append((torch.einsum("gmw,mrw->gmr", U, heads[..., :-1]) + heads[..., -1]).flatten(1))
-        return torch.cat(found, dim=1)
+            result.append((torch.einsum("gmw,mrw->gmr", U, heads[..., :-1]) + heads[..., -1]).flatten(1))
+        return torch.cat(result, dim=1)
 
     def _null_sums(self, k: int) -> Tensor:
         """Return the sums of the null graph, which has tuples for the first partition alone: one slot."""
@@ -332,8 +332,8 @@ class GRNFLayer(nn.Module):
 
     def _tensors(self, k: int) -> list[tuple[str, Tensor]]:
         """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
-        found = [("theta", self.theta(k))]
-        return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
+        result = [("theta", self.theta(k))]
+        return result if self.heads == 1 else [*result, ("more_heads", getattr(self, f"heads_{k}"))]
 
     def get_extra_state(self) -> Tensor:
         """Return the seed and the settings that give the coefficients their meaning, as bytes of JSON."""
@@ -395,7 +395,7 @@ STORED = (
 
 
 def _stored_settings(state: Tensor | None) -> dict[str, Any]:
-    return {} if state is None else json.loads(bytes(state.tolist()))  # type: ignore[no-any-return]
+    return {} if state is None else json.loads(bytes(state.tolist()))
 
 
 def _seed(random_state: Any) -> int:

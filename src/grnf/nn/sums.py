@@ -146,10 +146,12 @@ class _Work:
         graphs, columns = self.graphs, self.channels(True).columns
         d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
         d_values = np.zeros(graphs.edge_attr.shape) if of_values else None
-        found: list[Any] = [None] * len(self.pieces)  # added up in order: the same bits with the same threads
+        result: list[Any] = [None] * len(
+            self.pieces
+        )  # added up in order: the same bits with the same threads
 
         def fill(place: int, piece: Piece) -> None:
-            found[place] = self.engine.piece_gradients(
+            result[place] = self.engine.piece_gradients(
                 graphs,
                 piece,
                 self.channels,
@@ -164,15 +166,15 @@ class _Work:
         return (
             _back(d_x, self.node_order) if of_x and d_x is not None else none,
             _back(d_values, self.edge_order) if d_values is not None else none,
-            self._theta_gradients(found, d) if of_theta else [none for _ in self.thetas],
+            self._theta_gradients(result, d) if of_theta else [none for _ in self.thetas],
         )
 
     def _theta_gradients(
-        self, found: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
+        self, result: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
     ) -> list[FloatArray]:
         result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
         for directed in (False, True):
-            parts = [gradients for kind, gradients in found if kind == directed]
+            parts = [gradients for kind, gradients in result if kind == directed]
             if not parts:
                 continue
             total = {}
@@ -239,8 +241,8 @@ def _backward(*arguments: Any) -> list[Tensor]:
     *given, d, of_x, of_values, of_theta = arguments
     work = _Work(given, once=not of_values)
     d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
-    found, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
-    return [torch.from_numpy(one).to(other) for one, other in zip(found, like, strict=True)]
+    result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
+    return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]
 
 
 _sums = torch.library.custom_op("grnf::sums", _forward, mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
@@ -274,9 +276,9 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
     of_x, _, of_values, _, _, of_thetas = ctx.needs_input_grad[:6]
     wishes = of_x, of_values, any(of_thetas)
     d_x, d_values, *d_thetas = _gradients(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
-    found = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
+    result = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
     none = [None for _ in ctx.settings]
-    return d_x if of_x else None, None, d_values if of_values else None, None, None, found, *none
+    return d_x if of_x else None, None, d_values if of_values else None, None, None, result, *none
 
 
 _sums.register_autograd(_chain, setup_context=_keep)
@@ -286,4 +288,4 @@ def rho(name: str, x: Tensor) -> Tensor:
     """Apply the activation of that name entry by entry."""
     if name == "ramp":
         return x.clamp(0.0, 1.0)
-    return x if name == "identity" else getattr(torch, name)(x)  # type: ignore[no-any-return]
+    return x if name == "identity" else getattr(torch, name)(x)
