@@ -8,29 +8,39 @@ from pathlib import Path
 PUBLIC = {
     "grnf": (
         "Transformer, estimators, graphs",
-        "GRNF GRNFClassifier GRNFRegressor ReweightedGRNF Graph GraphBatch Activation GraphError "
-        "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph map_graphs warmup",
+        (
+            "GRNF GRNFClassifier GRNFRegressor ReweightedGRNF Graph GraphBatch Activation GraphError "
+            "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph map_graphs warmup"
+        ),
     ),
     "grnf.io": (
         "Readers of files, converters of objects and tables",
-        "BadGraph FORMATS Format RawGraph graphs_from_tables read_blocks read_graphs read_tu to_raw "
-        "write_graphs",
+        (
+            "BadGraph FORMATS Format RawGraph graphs_from_tables read_blocks read_graphs read_tu to_raw "
+            "write_graphs"
+        ),
     ),
     "grnf.lifts": (
         "Structural encodings of nodes and edges",
-        "ClosedWalks Degree Distance Encode Individualize Lift NodeLift Pool Propagate RandomWalk "
-        "Resistance Size Standardize Triangles WeisfeilerLehman",
+        (
+            "ClosedWalks Degree Distance Encode Individualize Lift NodeLift Pool Propagate RandomWalk "
+            "Resistance Size Standardize Triangles WeisfeilerLehman"
+        ),
     ),
     "grnf.law": (
         "The distribution P: orders and coefficients",
-        "Categorical CoefficientLaw Gaussian OrderLaw ParameterLaw ScaleMixture ShiftedPoisson "
-        "importance_weights",
+        (
+            "Categorical CoefficientLaw Gaussian OrderLaw ParameterLaw ScaleMixture ShiftedPoisson "
+            "importance_weights"
+        ),
     ),
     "grnf.metric": (
         "Distance, kernel, confidence intervals, number of features",
-        "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound kernel_estimate "
-        "kernel_from_distances marginal_distance marginal_kernel pairwise_distances "
-        "pairwise_kernels required_dimension truncation_bias",
+        (
+            "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound kernel_estimate "
+            "kernel_from_distances marginal_distance marginal_kernel pairwise_distances "
+            "pairwise_kernels required_dimension truncation_bias"
+        ),
     ),
     "grnf.search": (
         "Nearest neighbors, duplicates",
@@ -38,8 +48,10 @@ PUBLIC = {
     ),
     "grnf.stats": (
         "Two-sample tests, change detection, outlier detection",
-        "ChangeDetector Evaluation GRNFOutlierDetector GraphDescriptor KSampleResult "
-        "TwoSampleResult change_points evaluate k_sample_test two_sample_test",
+        (
+            "ChangeDetector Evaluation GRNFOutlierDetector GraphDescriptor KSampleResult "
+            "TwoSampleResult change_points evaluate k_sample_test two_sample_test"
+        ),
     ),
     "grnf.scale": (
         "Large datasets, clusters",
@@ -110,10 +122,10 @@ def write(folder: Path) -> None:
         "   * - :doc:`commands`",
         "     - All commands with their options",
     ]
-    for module, (title, _) in PUBLIC.items():
+    for module, (title, names) in PUBLIC.items():
         page = module.replace(".", "-")
         if page in written:
-            index += [f"   * - :doc:`{module} <{page}>`", f"     - {title}"]
+            index += [f"   * - :doc:`{module} <{page}>`", f"     - {title}: {', '.join(names.split())}"]
     index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in ["commands", *written]), ""]
     (folder / "index.rst").write_text("\n".join(index))
 

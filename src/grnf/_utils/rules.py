@@ -2,7 +2,7 @@
 
 >>> checked(True, "heads", Int(1), OneOf("auto"), "More heads cost next to nothing", owner="GRNF")
 Traceback (most recent call last):
-ValueError: GRNF: heads must be an integer >= 1 or 'auto', got True. More heads cost next to nothing
+ValueError: GRNF: heads must be an integer >= 1 or 'auto'; got True. More heads cost next to nothing
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def checked(
             continue
     wanted = _either([rule.words for rule in rules if not isinstance(rule, str)])
     remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
-    raise error(f"{owner and owner + ': '}{name} must be {wanted}, got {value!r}{remedy}")
+    raise error(f"{owner and owner + ': '}{name} must be {wanted}; got {value!r}{remedy}")
 
 
 def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:
