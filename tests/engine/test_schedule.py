@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from grnf import CostWarning, Graph, GraphBatch
+from grnf.activations import ACTIVATIONS
 from grnf.engine import Schedule, costs
 from grnf.engine.costs import count_distinct, estimated_terms
 from grnf.engine.plan import Engine
-from grnf.engine.rows import RELU, TANH
 from grnf.engine.schedule import COEFFICIENT_BYTES, LONG_RUN, Piece
 from grnf.engine.statistics import grouped, neighbors, statistics
 from grnf.engine.tuple_types import list_types
@@ -108,7 +108,7 @@ SETS = {
 
 def counted_terms(batch, B, linear):
     """Count the terms of U_B of all graphs, by the path that the plan takes for each."""
-    engine = Engine(RELU if linear else TANH, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu" if linear else "tanh"], "indicator", True, True, np.float64)
     total = 0.0
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
@@ -142,9 +142,9 @@ def test_estimates_follow_what_the_plan_does(name, B, linear):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_classes_are_counted_as_the_loops_find_them(name):
+def test_classes_are_counted_as_the_kernels_do(name):
     batch = GraphBatch.from_graphs(SETS[name]())
-    engine = Engine(RELU, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, piece), piece.directed)
         few = batch.take(piece.members)

@@ -20,13 +20,7 @@ __all__ = ["blas_threads", "n_workers", "no_progress", "progress", "run"]
 
 
 def n_workers(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores).
-
-    Examples
-    --------
-    >>> n_workers(2), n_workers(None)
-    (2, 1)
-    """
+    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores)."""
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if n_jobs is None:  # the surrounding joblib.parallel_config may give a number
         return max(1, int(effective_n_jobs(None)))
@@ -100,13 +94,7 @@ _silent = threading.local()
 
 @contextmanager
 def no_progress() -> Iterator[None]:
-    """Keep bars from appearing, for callers that show something of their own, or nothing.
-
-    Examples
-    --------
-    >>> with no_progress(), progress(10, "counting") as advance:
-    ...     advance(5)
-    """
+    """Keep bars from appearing, for callers that show something of their own, or nothing."""
     before = getattr(_silent, "on", False)
     _silent.on = True
     try:
@@ -117,13 +105,7 @@ def no_progress() -> Iterator[None]:
 
 @contextmanager
 def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is called with each amount of work done; it may be called from any thread.
-
-    Examples
-    --------
-    >>> with progress(10, "counting") as advance:  # silent: not a terminal
-    ...     advance(10)
-    """
+    """Give a function that is called with each amount of work done; it may be called from any thread."""
     if getattr(_silent, "on", False) or not sys.stderr.isatty():
         yield lambda amount: None  # noqa: ARG005
         return

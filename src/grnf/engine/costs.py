@@ -201,14 +201,6 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     """Count in each graph what is different.
 
     By one number for each node, made of all that must be equal: rounding aside, others are equal by chance.
-
-    Examples
-    --------
-    >>> from grnf.graphs import Graph
-    >>> square, path = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), Graph(3, [(0, 1), (1, 2)])
-    >>> alike = count_distinct(GraphBatch.from_graphs([square, path]))
-    >>> alike.classes, alike.twins, alike.pairs
-    (array([1., 2.]), array([2., 2.]), array([1., 2.]))
     """
     owner = np.repeat(np.arange(len(batch)), batch.sizes)
     of_edge = np.repeat(np.arange(len(batch)), np.diff(batch.edge_ptr))

@@ -365,16 +365,6 @@ def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -
 
     By the estimate for one thread, on the mean over the graphs of the batch; the lowest order is always kept.
     None if all orders that are drawn can be afforded.
-
-    Examples
-    --------
-    >>> from grnf.graphs import Graph
-    >>> from grnf.law import ParameterLaw, ShiftedPoisson
-    >>> law = ParameterLaw(ShiftedPoisson(0.5))
-    >>> batch = GraphBatch.from_graphs([Graph(30, [(i, i // 2) for i in range(30)], np.arange(30.0))])
-    >>> features = FeatureMap(law, law, 512, seed=0)
-    >>> affordable_orders(features, batch, 0.001), affordable_orders(features, batch, 3600)
-    ([1, 2], None)
     """
     drawn = np.unique(features.hidden_orders()).tolist()
     for last, more in pairwise(drawn):

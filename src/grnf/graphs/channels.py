@@ -34,13 +34,7 @@ ADJACENCY = _key("adjacency")
 
 @lru_cache(maxsize=256)
 def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
-    """Return the keys of the entries of a column of numbers; by default of the one without a name.
-
-    Examples
-    --------
-    >>> number_keys("node", 3, "charge")[:2] == number_keys("node", 2, "charge")
-    array([ True,  True])
-    """
+    """Return the keys of the entries of a column of numbers; by default of the one without a name."""
     name = UNNAMED[item] if column is None else column
     keys = np.array([_key(item, name, "number", str(i)) for i in range(width)], dtype=np.uint64)
     keys.setflags(write=False)
@@ -48,15 +42,7 @@ def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
 
 
 def category_key(item: Item, column: str, category: Hashable) -> int:
-    """Return the key of a category of a column. A number is the same category as the text of it.
-
-    Examples
-    --------
-    >>> category_key("node", "symbol", 6) == category_key("node", "symbol", "6")
-    True
-    >>> category_key("node", "symbol", "C") == category_key("edge", "symbol", "C")
-    False
-    """
+    """Return the key of a category of a column. A number is the same category as the text of it."""
     return _key(item, column, "category", _text(category))
 
 

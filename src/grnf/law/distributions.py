@@ -60,13 +60,7 @@ class OrderLaw(ABC):
         raise ValueError(f"unknown order distribution: {kind!r}")
 
     def mass(self, orders: Iterable[int]) -> float:
-        """Return P(K), the probability that k lies in `orders`.
-
-        Examples
-        --------
-        >>> round(ShiftedPoisson(0.5).mass({1, 2}), 3)
-        0.91
-        """
+        """Return P(K), the probability that k lies in `orders`."""
         return math.fsum(self.probability(k) for k in _checked_orders(orders))
 
     def restricted_to(self, orders: Iterable[int]) -> Restricted:
@@ -80,13 +74,7 @@ class OrderLaw(ABC):
         return Restricted(self, orders)
 
     def quantile(self, uniform: FloatArray) -> IntArray:
-        """Return the orders at these points of the distribution function, which lie in [0, 1).
-
-        Examples
-        --------
-        >>> Categorical({1: 2/3, 2: 1/3}).quantile(np.array([0.0, 0.5, 0.7]))
-        array([1, 1, 2])
-        """
+        """Return the orders at these points of the distribution function, which lie in [0, 1)."""
         largest = float(np.max(uniform, initial=0.0))
         orders: list[int] = []
         cumulative: list[float] = []
@@ -308,13 +296,7 @@ class ScaleMixture(CoefficientLaw):
         return normal
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Return the log density of each row of coefficients.
-
-        Examples
-        --------
-        >>> Gaussian().log_density(np.zeros((1, 2))).round(4)
-        array([-1.8379])
-        """
+        """Return the log density of each row of coefficients."""
         return self.log_density_of(np.square(theta).sum(axis=-1), theta.shape[-1])
 
     def log_density_of(self, squares: FloatArray, count: int) -> FloatArray:

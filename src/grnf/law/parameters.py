@@ -51,23 +51,12 @@ def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
 
     F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h; H_k has Bell(k)
     vectors of length F_h and one bias.
-
-    Examples
-    --------
-    >>> n_parameters(2, channels=1, hidden_channels=4)
-    77
     """
     return bell(k + 2) * hidden_channels * channels + 2 * bell(k) * hidden_channels + 1
 
 
 def n_head_parameters(k: int, hidden_channels: int) -> int:
-    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias.
-
-    Examples
-    --------
-    >>> n_head_parameters(2, hidden_channels=4)
-    9
-    """
+    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias."""
     return bell(k) * hidden_channels + 1
 
 
@@ -252,14 +241,7 @@ class ParameterLaw:
     def select(
         self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
     ) -> Draw:
-        """Draw the features of these numbers; they become start, start + 1, ...
-
-        Examples
-        --------
-        >>> law = ParameterLaw({1: 2/3, 2: 1/3})
-        >>> law.select(np.array([4, 1000]), channels=1, seed=0).orders
-        array([2, 1])
-        """
+        """Draw the features of these numbers; they become start, start + 1, ..."""
         keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
         orders = self._orders(chosen, seed)
         groups = []
@@ -285,13 +267,7 @@ class ParameterLaw:
         )
 
     def mean_parameters(self, orders: IntArray, channels: int, heads: int = 1) -> float:
-        """Return how many coefficients a feature has on average over these orders, with R heads each.
-
-        Examples
-        --------
-        >>> ParameterLaw({1: 1.0}).mean_parameters(np.array([1, 1]), channels=1)
-        29.0
-        """
+        """Return how many coefficients a feature has on average over these orders, with R heads each."""
         present, counts = np.unique(orders, return_counts=True)
         hidden = self.hidden_channels
         sizes = [
@@ -390,13 +366,7 @@ LAW_RULES: tuple[Rule | str, ...] = (
 
 
 def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = False) -> ParameterLaw:
-    """Return the whole law that `law` stands for; `name` is what users call it.
-
-    Examples
-    --------
-    >>> parameter_law({1: 1.0}, 4, "orders")
-    ParameterLaw(Categorical({1: 1}), Gaussian(1), hidden_channels=4)
-    """
+    """Return the whole law that `law` stands for; `name` is what users call it."""
     if not isinstance(law, ParameterLaw):
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:

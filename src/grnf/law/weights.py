@@ -46,14 +46,7 @@ def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw)
 
 
 def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
-    """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out.
-
-    Examples
-    --------
-    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
-    >>> hidden_weights(law, law, law.sample(3, channels=1, seed=0))
-    array([1., 1., 1.])
-    """
+    """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out."""
     weights = np.empty(len(draw))
     for group in draw.groups:
         weights[group.features] = _order_ratio(target, proposal, group)
@@ -63,13 +56,7 @@ def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> 
 
 
 def effective_sample_size(weights: FloatArray) -> float:
-    """Return (sum w)^2 / sum w^2: how many features of equal weight are worth as much (Kong 1992).
-
-    Examples
-    --------
-    >>> effective_sample_size(np.ones(5)), effective_sample_size(np.array([1.0, 0.0, 0.0]))
-    (5.0, 1.0)
-    """
+    """Return (sum w)^2 / sum w^2: how many features of equal weight are worth as much (Kong 1992)."""
     largest = float(np.max(weights, initial=0.0))
     if largest <= 0:
         return 0.0
@@ -93,14 +80,7 @@ def proposal_sample_size(
 
 
 def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
-    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known.
-
-    Examples
-    --------
-    >>> law = ParameterLaw({1: 0.75, 2: 0.25})
-    >>> largest_ratio(law, ParameterLaw({1: 0.5, 2: 0.5}))
-    1.5
-    """
+    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known."""
     drawn = [k for k in range(1, 64) if proposal.orders.probability(k) > 0]
     orders = max(target.orders.probability(k) / proposal.orders.probability(k) for k in drawn)
     if target.coefficients == proposal.coefficients:
