@@ -46,9 +46,9 @@ def test_same_numbers_as_the_transformer(widths, basis, normalize):
 def single_precision_bound(graphs, n_features=12, **settings):
     """Bound the difference of two vectors in single precision, entry by entry.
 
-    Kernels add up to 64 terms in single precision, then in double precision. All terms of relu are >= 0, so the
-    error of theta_0 + theta_H . U is at most 64 eps (|theta_0| + |theta_H| . U). The derivative of tanh takes
-    part of it away.
+    Kernels add up to 64 terms in single precision, then in double precision. All terms of relu are >= 0, so
+    the error of theta_0 + theta_H . U is at most 64 eps (|theta_0| + |theta_H| . U). Where tanh is flat, less
+    of it remains.
     """
     more = {"activation": "identity", "center": False, "dtype": "float64", "random_state": 1}
     grnf = GRNF(n_features, **settings, **more).fit(graphs)

@@ -45,7 +45,7 @@ def row_sample(X: FloatArray, most: int = SAMPLE) -> FloatArray:
 
 
 def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean, the variances along the principal axes in descending order, and the axes as columns."""
+    """Return the mean, the variances along the principal axes, descending, and the axes as columns."""
     sample = row_sample(X)
     mean = sample.mean(axis=0)
     sample -= mean

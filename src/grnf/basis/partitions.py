@@ -7,7 +7,6 @@ numbered in the order of their first members. {0, 2}, {1} is (0, 1, 0).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from math import comb
 from typing import TypeAlias
@@ -15,12 +14,9 @@ from typing import TypeAlias
 __all__ = [
     "Partition",
     "bell",
-    "complies",
     "n_slots",
-    "pattern",
     "positions",
     "set_partitions",
-    "slots",
     "stirling",
 ]
 
@@ -72,19 +68,3 @@ def stirling(k: int, n: int) -> int:
 def n_slots(gamma: Partition) -> int:
     """Return the number of slots of a partition."""
     return max(gamma, default=-1) + 1
-
-
-def slots(gamma: Partition) -> list[list[int]]:
-    """Return the slots of a partition as lists of items."""
-    return [[item for item, b in enumerate(gamma) if b == slot] for slot in range(n_slots(gamma))]
-
-
-def pattern(index: Sequence[int]) -> Partition:
-    """Return the one partition that a multi-index complies with: equal entries share a slot."""
-    seen: dict[int, int] = {}
-    return tuple(seen.setdefault(entry, len(seen)) for entry in index)
-
-
-def complies(index: Sequence[int], gamma: Partition) -> bool:
-    """Whether two entries of the multi-index are equal if and only if they share a slot of gamma."""
-    return pattern(index) == gamma

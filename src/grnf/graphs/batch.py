@@ -273,7 +273,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
 
 def edge_channels(edge_width: int, adjacency_channel: bool = True) -> int:
-    """Return the number of edge channels of the tensor A: edge attributes, and the adjacency if it is kept."""
+    """Return the number of edge channels of A: edge attributes, and the adjacency if it is kept."""
     return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
 
 

@@ -25,7 +25,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from grnf.activations import get_activation
+from grnf.activations import Activation, get_activation
 from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
 from grnf.typing import FloatArray
@@ -85,7 +85,9 @@ PRODUCTS: dict[str, Product] = {
 }
 
 
-def gaussian_product(activation: str, c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
+def gaussian_product(
+    activation: str | Activation, c1: FloatArray, c2: FloatArray, e: FloatArray
+) -> FloatArray:
     """Return E[rho(x) rho(y)] for normal x, y with mean 0, variances c1, c2 and covariance e.
 
     Examples
@@ -99,13 +101,21 @@ def gaussian_product(activation: str, c1: FloatArray, c2: FloatArray, e: FloatAr
 
 @overload
 def marginal_kernel(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[False] = ...
+    U1: HiddenSums,
+    U2: HiddenSums | None = ...,
+    *,
+    activation: str | Activation = ...,
+    return_error: Literal[False] = ...,
 ) -> FloatArray: ...
 
 
 @overload
 def marginal_kernel(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[True]
+    U1: HiddenSums,
+    U2: HiddenSums | None = ...,
+    *,
+    activation: str | Activation = ...,
+    return_error: Literal[True],
 ) -> tuple[FloatArray, FloatArray]: ...
 
 
@@ -113,7 +123,7 @@ def marginal_kernel(
     U1: HiddenSums,
     U2: HiddenSums | None = None,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     return_error: bool = False,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Estimate kappa_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
@@ -152,13 +162,21 @@ def marginal_kernel(
 
 @overload
 def marginal_distance(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[False] = ...
+    U1: HiddenSums,
+    U2: HiddenSums | None = ...,
+    *,
+    activation: str | Activation = ...,
+    return_error: Literal[False] = ...,
 ) -> FloatArray: ...
 
 
 @overload
 def marginal_distance(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[True]
+    U1: HiddenSums,
+    U2: HiddenSums | None = ...,
+    *,
+    activation: str | Activation = ...,
+    return_error: Literal[True],
 ) -> tuple[FloatArray, FloatArray]: ...
 
 
@@ -166,7 +184,7 @@ def marginal_distance(
     U1: HiddenSums,
     U2: HiddenSums | None = None,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     return_error: bool = False,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     """Estimate d_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
@@ -192,7 +210,7 @@ def marginal_distance(
     return (D, errors) if return_error else D
 
 
-def marginal_estimate(U: HiddenSums, activation: str = "tanh") -> DistanceEstimate:
+def marginal_estimate(U: HiddenSums, activation: str | Activation = "tanh") -> DistanceEstimate:
     """Estimate d_P between the two graphs of U, with error bars."""
     if len(U) != 2:
         raise ValueError(f"U must be the hidden sums of two graphs, got {len(U)}")
@@ -204,7 +222,7 @@ def marginal_estimate(U: HiddenSums, activation: str = "tanh") -> DistanceEstima
 
 
 def streamed_kernel(
-    first: Iterable[HiddenSums], second: Iterable[HiddenSums] | None, activation: str
+    first: Iterable[HiddenSums], second: Iterable[HiddenSums] | None, activation: str | Activation
 ) -> FloatArray:
     """`marginal_kernel` of hidden sums that come in stretches of hidden draws, the same on both sides."""
     total: FloatArray | None = None
@@ -248,7 +266,7 @@ class _Sums:
         return mean, np.sqrt(variance / (self.count - 1))
 
 
-def _product(activation: str) -> Product:
+def _product(activation: str | Activation) -> Product:
     name = get_activation(activation).name
     if name not in PRODUCTS:
         raise ValueError(
@@ -258,7 +276,7 @@ def _product(activation: str) -> Product:
 
 
 def _kernel_terms(
-    U1: HiddenSums, U2: HiddenSums | None, activation: str
+    U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield kernel values at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
     product = _product(activation)
@@ -268,7 +286,7 @@ def _kernel_terms(
 
 
 def _distance_terms(
-    U1: HiddenSums, U2: HiddenSums | None, activation: str
+    U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield squared distances at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
     product = _product(activation)

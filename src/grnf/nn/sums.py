@@ -170,11 +170,11 @@ class _Work:
         )
 
     def _theta_gradients(
-        self, result: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
+        self, by_piece: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
     ) -> list[FloatArray]:
         result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
         for directed in (False, True):
-            parts = [gradients for kind, gradients in result if kind == directed]
+            parts = [gradients for kind, gradients in by_piece if kind == directed]
             if not parts:
                 continue
             total = {}
