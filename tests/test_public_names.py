@@ -62,5 +62,6 @@ def test_no_two_modules_of_different_packages_share_a_name():
     for path in SOURCE.rglob("*.py"):
         if not path.stem.startswith("__"):
             homes[path.stem].append(path.relative_to(SOURCE).as_posix())
-    shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    packages = {name: {path.partition("/")[0] for path in paths} for name, paths in homes.items()}
+    shared = {name: homes[name] for name, several in packages.items() if len(several) > 1}
     assert {name: paths for name, paths in shared.items() if name not in SHARED_NAMES} == {}

@@ -27,7 +27,7 @@ def assert_invariant(
     *,
     n_permutations: int = 5,
     rtol: float = 1e-5,
-    random_state: int = 0,
+    random_state: int | None = None,
 ) -> float:
     """Assert that permuting the nodes of a graph does not change its vector; return the largest error.
 
@@ -40,6 +40,8 @@ def assert_invariant(
         Random permutations tried for each graph.
     rtol : float, default=1e-5
         Error accepted, relative to the largest entry of the vectors.
+    random_state : int, optional
+        Seed of the permutations.
 
     Examples
     --------
