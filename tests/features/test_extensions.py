@@ -57,7 +57,7 @@ def test_what_needs_a_density_is_refused():
     grnf = GRNF(8, orders=law, random_state=0).fit(graphs)
     assert grnf.largest_term_ == 4.0  # no weights: the squared range of tanh
     with pytest.raises(ValueError, match="not a single Gaussian"):
-        grnf.marginal_distance(graphs[:2])
+        grnf.marginal_kernel(graphs)
     with pytest.raises(ValueError, match="OtherGaussian cannot be saved"):
         grnf.to_json()
     with pytest.raises(ValueError, match=r"Wrong.sample must return an array of shape"):
