@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
-from grnf.activations import ACTIVATIONS, Activation, get_activation
+from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import ON_ERROR, Collection, encode, fit_encode, warn_skipped
 from grnf.engine import Schedule
 from grnf.errors import GrnfWarning
@@ -395,8 +395,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             proposal or settings["orders"],
             n_components,
             seed,
-            hidden_activation=get_activation(settings["hidden_activation"]),
-            activation=get_activation(settings["activation"]),
+            hidden_activation=ACTIVATIONS.get(settings["hidden_activation"], settings["hidden_activation"]),
+            activation=ACTIVATIONS.get(settings["activation"], settings["activation"]),
             dtype=DTYPES[settings["dtype"]],
             **{name: settings[name] for name in MAP_PARAMETERS},
             **more,

@@ -19,7 +19,7 @@ from grnf.graphs import edge_channels as n_edge_channels
 from grnf.law import importance_weights
 from grnf.law.parameters import Law, n_head_parameters, n_parameters, parameter_law
 from grnf.nn.sums import Settings, feature_sums, frozen_features, rho
-from grnf.nn.tensors import checked_inputs, is_data, parts_of_data
+from grnf.nn.tensor_graphs import checked_inputs, is_data, parts_of_data
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]

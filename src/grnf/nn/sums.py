@@ -22,7 +22,7 @@ from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_g
 from grnf.engine.plan import place_outputs
 from grnf.graphs import edge_channels
 from grnf.law.parameters import OrderDraw
-from grnf.nn.tensors import Inputs, as_batch
+from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Settings", "feature_sums", "frozen_features", "rho"]
