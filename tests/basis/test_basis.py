@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from grnf.basis import bell, indicator_tensor, overlapping_tensor, set_partitions
-from grnf.basis.partitions import n_slots, positions, stirling
+from grnf.basis.partitions import complies, n_slots, positions, stirling
 from grnf.basis.slot_form import slot_map, slot_statistics
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140]
-
-
-def complies(index, gamma):
-    """Whether two entries of a multi-index are equal if and only if they share a slot of gamma."""
-    return all((a == b) == (s == t) for (a, s), (b, t) in product(zip(index, gamma, strict=True), repeat=2))
 
 
 @pytest.mark.parametrize("k", range(9))

@@ -7,6 +7,7 @@ numbered in the order of their first members. {0, 2}, {1} is (0, 1, 0).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import comb
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from typing import TypeAlias
 __all__ = [
     "Partition",
     "bell",
+    "complies",
     "n_slots",
     "positions",
     "set_partitions",
@@ -68,3 +70,9 @@ def stirling(k: int, n: int) -> int:
 def n_slots(gamma: Partition) -> int:
     """Return the number of slots of a partition."""
     return max(gamma, default=-1) + 1
+
+
+def complies(index: Sequence[int], gamma: Partition) -> bool:
+    """Whether two entries of the multi-index are equal if and only if they share a slot of gamma."""
+    first: dict[int, int] = {}
+    return tuple(first.setdefault(entry, len(first)) for entry in index) == gamma

@@ -390,13 +390,17 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         **more: Any,
     ) -> FeatureMap:
         """Return the map that the parameters which all transformers have ask for."""
+        known: dict[Any, Any] = ACTIVATIONS  # by name; other values are activations themselves
+        hidden, outer = (
+            known.get(rho, rho) for rho in (settings["hidden_activation"], settings["activation"])
+        )
         return FeatureMap(
             settings["orders"],
             proposal or settings["orders"],
             n_components,
             seed,
-            hidden_activation=ACTIVATIONS.get(settings["hidden_activation"], settings["hidden_activation"]),
-            activation=ACTIVATIONS.get(settings["activation"], settings["activation"]),
+            hidden_activation=hidden,
+            activation=outer,
             dtype=DTYPES[settings["dtype"]],
             **{name: settings[name] for name in MAP_PARAMETERS},
             **more,
