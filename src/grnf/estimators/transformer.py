@@ -390,9 +390,9 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         **more: Any,
     ) -> FeatureMap:
         """Return the map that the parameters which all transformers have ask for."""
-        known: dict[Any, Any] = ACTIVATIONS  # by name; other values are activations themselves
         hidden, outer = (
-            known.get(rho, rho) for rho in (settings["hidden_activation"], settings["activation"])
+            rho if isinstance(rho, Activation) else ACTIVATIONS[rho]
+            for rho in (settings["hidden_activation"], settings["activation"])
         )
         return FeatureMap(
             settings["orders"],
