@@ -23,7 +23,7 @@ PUBLIC = {
     "grnf.lifts": (
         "Structural encodings of nodes and edges",
         (
-            "ClosedWalks Degree Distance Encode Individualize Lift NodeLift Pool Propagate RandomWalk "
+            "ClosedWalks Degree Distance EdgeLift Encode Individualize Lift NodeLift Pool Propagate RandomWalk "
             "Resistance Size Standardize Triangles WeisfeilerLehman"
         ),
     ),
