@@ -23,8 +23,8 @@ PUBLIC = {
     "grnf.lifts": (
         "Structural encodings of nodes and edges",
         (
-            "ClosedWalks Degree Distance EdgeLift Encode Individualize Lift NodeLift Pool Propagate RandomWalk "
-            "Resistance Size Standardize Triangles WeisfeilerLehman"
+            "ClosedWalks Degree Distance EdgeLift Encode Individualize Lift NodeLift Pool Propagate "
+            "RandomWalk Resistance Size Standardize Triangles WeisfeilerLehman"
         ),
     ),
     "grnf.law": (
