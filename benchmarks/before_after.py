@@ -69,6 +69,7 @@ def training(kind):
     import measure
     import torch
 
+    from grnf import GRNF
     from grnf.nn import GRNFLayer
 
     torch.set_num_threads(1)
@@ -77,7 +78,8 @@ def training(kind):
     batch = layer.Batch.from_data_list([layer.as_data(graph) for graph in graphs])
     if kind == "gradients of x":
         batch.x.requires_grad_()
-    model = GRNFLayer(layer.M, graphs.node_width, random_state=0, trainable=kind == "trainable")
+    grnf = GRNF(layer.M, random_state=0).fit(graphs)
+    model = GRNFLayer.from_transformer(grnf, trainable=kind == "trainable")
     return layer.training_step(model, batch, layer.M, torch.randint(6, (layer.N_GRAPHS,)))
 
 

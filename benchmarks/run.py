@@ -23,12 +23,13 @@ import measure
 import straightforward
 
 from grnf import GRNF, GraphBatch
+from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs
 from grnf.law import ParameterLaw
 
 SETS = ("NCI1", "ENZYMES", "IMDB-BINARY", "COLLAB")
 M = 512
-RELU = 1
+RELU = ACTIVATIONS["relu"]
 
 
 def fitted(graphs, **settings):

@@ -5,26 +5,84 @@ import inspect
 import shutil
 from pathlib import Path
 
-MODULES = {
-    "grnf": "Transformer, estimators, graphs",
-    "grnf.io": "Readers of files, converters of objects and tables",
-    "grnf.lifts": "Structural encodings of nodes and edges",
-    "grnf.law": "The distribution P: orders and coefficients",
-    "grnf.features": "The features psi and the vectors z",
-    "grnf.metric": "Distance, kernel, confidence intervals, number of features",
-    "grnf.estimators": "scikit-learn estimators, feature views, streams",
-    "grnf.search": "Nearest neighbors, duplicates",
-    "grnf.stats": "Two-sample tests, change detection, outlier detection",
-    "grnf.scale": "Large datasets, clusters",
-    "grnf.maps": "Interactive maps",
-    "grnf.symmetry": "Isomorphism tests and certificates",
-    "grnf.nn": "PyTorch layer",
-    "grnf.datasets": "Datasets",
-    "grnf.testing": "Random graphs for tests",
-    "grnf.basis": "Bases of the invariant and equivariant maps",
-    "grnf.errors": "Errors and warnings",
+PUBLIC = {
+    "grnf": (
+        "Transformer, estimators, graphs",
+        (
+            "GRNF GRNFClassifier GRNFRegressor ReweightedGRNF Graph GraphBatch Activation GraphError "
+            "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph map_graphs warmup"
+        ),
+    ),
+    "grnf.io": (
+        "Readers of files, converters of objects and tables",
+        (
+            "BadGraph FORMATS Format RawGraph graphs_from_tables read_blocks read_graphs read_tu to_raw "
+            "write_graphs"
+        ),
+    ),
+    "grnf.lifts": (
+        "Structural encodings of nodes and edges",
+        (
+            "ClosedWalks Degree Distance EdgeLift Encode Individualize Lift NodeLift Pool Propagate "
+            "RandomWalk Resistance Size Standardize Triangles WeisfeilerLehman"
+        ),
+    ),
+    "grnf.law": (
+        "The distribution P: orders and coefficients",
+        (
+            "Categorical CoefficientLaw Gaussian OrderLaw ParameterLaw ScaleMixture ShiftedPoisson "
+            "importance_weights"
+        ),
+    ),
+    "grnf.metric": (
+        "Distance, kernel, confidence intervals, number of features",
+        (
+            "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound kernel_estimate "
+            "kernel_from_distances marginal_distance marginal_kernel pairwise_distances "
+            "pairwise_kernels required_dimension truncation_bias"
+        ),
+    ),
+    "grnf.search": (
+        "Nearest neighbors, duplicates",
+        "GraphIndex Hits compare_raw duplicate_groups leaked near_duplicates",
+    ),
+    "grnf.stats": (
+        "Two-sample tests, change detection, outlier detection",
+        (
+            "ChangeDetector Evaluation GRNFOutlierDetector GraphDescriptor KSampleResult "
+            "TwoSampleResult change_points evaluate k_sample_test two_sample_test"
+        ),
+    ),
+    "grnf.scale": (
+        "Large datasets, clusters",
+        "BlockEmbedder embed embed_block",
+    ),
+    "grnf.maps": (
+        "Interactive maps",
+        "GraphMap map_graphs",
+    ),
+    "grnf.symmetry": (
+        "Isomorphism tests and certificates",
+        "Certificate certificates compare_graphs node_codes",
+    ),
+    "grnf.nn": (
+        "PyTorch layer",
+        "GRNFLayer",
+    ),
+    "grnf.datasets": (
+        "Datasets",
+        "all_graphs load_brec load_folds load_tu make_delaunay make_sbm",
+    ),
+    "grnf.testing": (
+        "Checks of transformers in tests",
+        "assert_invariant check_graph_transformer",
+    ),
+    "grnf.basis": (
+        "Bases of the invariant and equivariant maps",
+        "bell indicator_tensor overlapping_tensor set_partitions",
+    ),
 }
-"""Public modules in the order of the reference."""
+"""All public names by package, in the order of the reference, with the title of the page."""
 
 
 def write(folder: Path) -> None:
@@ -33,7 +91,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True)
     written: list[str] = []
     homes: dict[int, str] = {}
-    for module, title in MODULES.items():
+    for module, (title, _) in PUBLIC.items():
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError:  # an extra that is not installed
@@ -64,10 +122,10 @@ def write(folder: Path) -> None:
         "   * - :doc:`commands`",
         "     - All commands with their options",
     ]
-    for module, title in MODULES.items():
+    for module, (title, names) in PUBLIC.items():
         page = module.replace(".", "-")
         if page in written:
-            index += [f"   * - :doc:`{module} <{page}>`", f"     - {title}"]
+            index += [f"   * - :doc:`{module} <{page}>`", f"     - {title}: {', '.join(names.split())}"]
     index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in ["commands", *written]), ""]
     (folder / "index.rst").write_text("\n".join(index))
 

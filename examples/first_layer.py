@@ -36,7 +36,7 @@ def head(width):
 class WithGRNF(torch.nn.Module):
     def __init__(self, n_features=256):
         super().__init__()
-        self.grnf = GRNFLayer(n_features, node_channels=2, random_state=0)
+        self.grnf = GRNFLayer(2, n_features, random_state=0)
         self.norm = torch.nn.BatchNorm1d(n_features)
         self.head = head(n_features)
 

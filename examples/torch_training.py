@@ -39,7 +39,7 @@ def main(n_graphs=300, n_features=64, epochs=8):
     train = DataLoader(data[:split], batch_size=32, shuffle=True)
     test = DataLoader(data[split:], batch_size=64)
     model = torch.nn.Sequential(
-        GRNFLayer(n_features, node_channels=2, random_state=0, trainable=True, learn_weights=True),
+        GRNFLayer(2, n_features, random_state=0, trainable=True, learn_weights=True),
         torch.nn.Linear(n_features, 2),
     )
     print(model)

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from grnf.activations import get_activation
-from grnf.basis import positions
+from grnf.basis.partitions import positions
 from grnf.engine import Schedule
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Draw, OrderDraw, ParameterLaw
+from grnf.law import ParameterLaw
+from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["ORDERS", "FirstVersion", "WithoutEdgeTerms", "first_version_features"]

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from grnf.collection import encode
-from grnf.io import AttributeEncoder, read_blocks
+from grnf.io import read_blocks
+from grnf.io.encode import AttributeEncoder
 from grnf.io.from_molecules import batch_from_smiles
 from grnf.io.raw import together
 

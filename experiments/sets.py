@@ -12,7 +12,9 @@ import numpy as np
 from experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
 from experiments.study import Study
 from grnf import GRNF
-from grnf.datasets import Fold, TUDataset, load_folds, load_tu, make_delaunay, make_sbm
+from grnf.datasets import load_folds, load_tu, make_delaunay, make_sbm
+from grnf.datasets.folds import Fold
+from grnf.datasets.tu import TUDataset
 from grnf.engine import Schedule
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch

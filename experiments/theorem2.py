@@ -11,7 +11,8 @@ from experiments.study import Study, Table
 from grnf import GRNF
 from grnf._utils.random import page_generator
 from grnf.datasets import make_sbm
-from grnf.metric import DistanceEstimate, failure_probability, required_dimension
+from grnf.metric import DistanceEstimate, required_dimension
+from grnf.metric.bounds import failure_probability
 from grnf.typing import FloatArray
 
 TITLE = "Theorem 2: risk of an error of 25 %"

@@ -9,7 +9,8 @@ import pytest
 from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
 from grnf.estimators import FeatureViews
-from grnf.io import AttributeEncoder, RawGraph, graphs_from_tables
+from grnf.io import RawGraph, graphs_from_tables
+from grnf.io.encode import AttributeEncoder
 from optional import require
 from random_graphs import cycle
 

@@ -1,4 +1,4 @@
-"""Graph Random Neural Features: graphs of any kind to vectors whose distances estimate a true metric.
+"""Graph Random Neural Features: vectors for graphs, whose distances estimate a distance between the graphs.
 
 >>> from grnf import GRNF
 >>> from grnf.datasets import make_sbm
@@ -15,14 +15,31 @@ from typing import TYPE_CHECKING, Any
 from grnf._version import __version__
 
 if TYPE_CHECKING:
-    from grnf import basis, datasets, io, law, lifts, maps, metric, nn, scale, search, stats, testing
+    from grnf import (  # noqa: F401
+        basis,
+        datasets,
+        io,
+        law,
+        lifts,
+        maps,
+        metric,
+        nn,
+        scale,
+        search,
+        stats,
+        symmetry,
+        testing,
+    )
+    from grnf.activations import Activation
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
+    from grnf.estimators.warmup import warmup
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
     from grnf.maps import map_graphs
 
 __all__ = [
     "GRNF",
+    "Activation",
     "CostWarning",
     "GRNFClassifier",
     "GRNFRegressor",
@@ -33,25 +50,15 @@ __all__ = [
     "OrderTooLargeError",
     "ReweightedGRNF",
     "__version__",
-    "basis",
     "check_graphs",
-    "datasets",
-    "io",
-    "law",
-    "lifts",
     "map_graphs",
-    "maps",
-    "metric",
-    "nn",
     "null_graph",
-    "scale",
-    "search",
-    "stats",
-    "testing",
+    "warmup",
 ]
 
-# Names are loaded when they are first used, so that `grnf --help` need not wait for scikit-learn and numba.
+# Names are loaded when they are first used, so that `grnf --help` does not load scikit-learn and numba.
 _HOMES = {
+    "Activation": "grnf.activations",
     "CostWarning": "grnf.errors",
     "GRNF": "grnf.estimators",
     "GRNFClassifier": "grnf.estimators",
@@ -65,10 +72,11 @@ _HOMES = {
     "check_graphs": "grnf.graphs",
     "map_graphs": "grnf.maps",
     "null_graph": "grnf.graphs",
+    "warmup": "grnf.estimators.warmup",
 }
 _MODULES = (
     *("basis", "datasets", "io", "law", "lifts", "maps", "metric", "nn", "scale", "search", "stats"),
-    "testing",
+    *("symmetry", "testing"),
 )
 
 
@@ -81,4 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*globals(), *__all__, *_MODULES])

@@ -1,7 +1,7 @@
-"""The activations rho_e (hidden) and rho_i (outer), with the facts that the theorems ask for.
+"""The activations rho_e (hidden) and rho_i (outer), with the properties that the theorems require.
 
-A function is *squashing* when it is non-decreasing with limits 0 and 1 up to an affine map, so bounded;
-Theorem 1 asks for a squashing, continuous rho_e and a continuous, non-constant rho_i.
+A function is *squashing* if it is non-decreasing with limits 0 and 1 up to an affine map, so it is bounded.
+Theorem 1 requires a squashing, continuous rho_e and a continuous, non-constant rho_i.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ def _sigmoid(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class Activation:
-    """A named activation with its range.
+    """A named activation with its range. Your own can be passed to `GRNF` like the name of a built-in one.
 
     Parameters
     ----------
     name : str
-        What users write.
-    code : int
-        What the engines switch on.
     function : callable
-        The activation on numpy arrays.
+        The activation of each entry of a NumPy array.
     low, high : float
         The infimum and supremum of its values.
-    squashing : bool
+    squashing : bool, default=False
         Whether Theorem 1 accepts it as rho_e.
+    code : int, optional
+        The number by which compiled kernels know a built-in activation. Sums of other hidden activations are
+        computed by NumPy, which takes much longer.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class Activation:
     """
 
     name: str
-    code: int
     function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-    low: float
-    high: float
-    squashing: bool
+    low: float = -math.inf
+    high: float = math.inf
+    squashing: bool = False
+    code: int | None = None
 
     def __call__(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
         """Apply the activation entry by entry."""
@@ -93,12 +93,12 @@ class Activation:
 ACTIVATIONS: dict[str, Activation] = {
     a.name: a
     for a in (
-        Activation("identity", 0, _identity, -math.inf, math.inf, False),
-        Activation("relu", 1, _relu, 0.0, math.inf, False),
-        Activation("ramp", 2, _ramp, 0.0, 1.0, True),
-        Activation("sigmoid", 3, _sigmoid, 0.0, 1.0, True),
-        Activation("tanh", 4, np.tanh, -1.0, 1.0, True),
-        Activation("erf", 5, erf, -1.0, 1.0, True),
+        Activation("identity", _identity, -math.inf, math.inf, False, 0),
+        Activation("relu", _relu, 0.0, math.inf, False, 1),
+        Activation("ramp", _ramp, 0.0, 1.0, True, 2),
+        Activation("sigmoid", _sigmoid, 0.0, 1.0, True, 3),
+        Activation("tanh", np.tanh, -1.0, 1.0, True, 4),
+        Activation("erf", erf, -1.0, 1.0, True, 5),
     )
 }
 
@@ -117,4 +117,6 @@ def get_activation(name: str | Activation) -> Activation:
         return ACTIVATIONS[name]
     except (KeyError, TypeError):
         known = ", ".join(repr(known) for known in ACTIVATIONS)
-        raise ValueError(f"unknown activation {name!r}; choose one of {known}") from None
+        raise ValueError(
+            f"unknown activation {name!r}. Choose one of {known}, or pass a grnf.Activation"
+        ) from None

@@ -40,6 +40,8 @@ def assert_invariant(
         Random permutations tried for each graph.
     rtol : float, default=1e-5
         Error accepted, relative to the largest entry of the vectors.
+    random_state : int, optional
+        Seed of the permutations.
 
     Examples
     --------

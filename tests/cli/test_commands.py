@@ -192,8 +192,8 @@ def test_demo(tmp_path):
 def test_notices_of_the_library_reach_files_too(quiet):
     code = (
         "import logging, sys; import grnf.cli.app as app; "
-        "app.app = lambda: logging.getLogger('grnf').info('compiling the loops'); app.main()"
+        "app.app = lambda: logging.getLogger('grnf').info('compiling (first run only)'); app.main()"
     )
     command = [sys.executable, "-c", code, *(["-q"] if quiet else [])]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stderr == ("" if quiet else "grnf: compiling the loops\n")
+    assert result.stderr == ("" if quiet else "grnf: compiling (first run only)\n")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from grnf import Graph, GraphBatch
-from grnf.activations import ACTIVATIONS
-from grnf.basis import bell, positions
+from grnf.activations import ACTIVATIONS, get_activation
+from grnf.basis import bell
+from grnf.basis.partitions import positions
 from grnf.engine import Engine, Schedule, costs, plan, schedule
 from grnf.features import psi_of_graph
 from grnf.law import ParameterLaw
@@ -26,9 +27,8 @@ def assert_engine_is_definition(
     tensors = [graph.tensor(settings["adjacency_channel"]) for graph in graphs]
     channels = max(A.shape[2] for A in tensors)
     draw = ParameterLaw({k: 1.0}, hidden_channels=2).sample(3, channels=channels, seed=k)
-    code = ACTIVATIONS[activation].code
     found, ungrouped = (
-        Engine(code, basis, dtype=np.float64, group=group, **settings).sums(batch, draw)
+        Engine(get_activation(activation), basis, dtype=np.float64, group=group, **settings).sums(batch, draw)
         for group in (True, False)
     )
     assert found.shape == (len(graphs), 3)
@@ -94,7 +94,7 @@ def test_pieces_change_nothing(monkeypatch):
         [random_graph(generator, int(n), 1, 0, bool(n % 2)) for n in generator.integers(0, 12, 50)]
     )
     draw = ParameterLaw({1: 0.5, 2: 0.5}).sample(100, channels=2, seed=0)
-    engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
     expected = engine.sums(batch, draw)
     monkeypatch.setattr("grnf.engine.schedule.LARGEST_PIECE", 7)
     assert sorted(np.concatenate([piece.members for piece in Schedule().pieces(batch)])) == list(range(50))
@@ -179,7 +179,7 @@ def test_ties_zeros_and_special_graphs_by_sorting(sorted_everywhere, activation,
 def sums(graphs, orders, activation="relu", dtype=np.float64, group=True, M=6):
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw(orders, hidden_channels=2).sample(M, channels=batch.node_width + 1, seed=0)
-    return Engine(ACTIVATIONS[activation].code, "indicator", True, True, dtype, group).sums(batch, draw)
+    return Engine(ACTIVATIONS[activation], "indicator", True, True, dtype, group).sums(batch, draw)
 
 
 @pytest.mark.parametrize("attributes", [0, 2])
@@ -285,6 +285,6 @@ def test_authors_features(node_width, k):
     assert theta.shape[1] == n_parameters(k, channels, hidden)
     assert len(OPERATIONS[k]) == bell(k + 2)
     draw = Draw(0, np.full(M, k), (OrderDraw(k, np.arange(M), theta, channels, hidden),))
-    engine = Engine(ACTIVATIONS["relu"].code, "overlapping", False, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "overlapping", False, True, np.float64)
     found = engine.sums(GraphBatch.from_graphs(graphs), draw)
     np.testing.assert_allclose(found, golden[f"{case}_psi"], rtol=1e-9)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from grnf import CostWarning, Graph, GraphBatch
+from grnf.activations import ACTIVATIONS
 from grnf.engine import Schedule, costs
 from grnf.engine.costs import count_distinct, estimated_terms
 from grnf.engine.plan import Engine
-from grnf.engine.rows import RELU, TANH
-from grnf.engine.schedule import COEFFICIENT_BYTES, LONG, Piece
-from grnf.engine.statistics import grouped, neighbours, statistics
+from grnf.engine.schedule import COEFFICIENT_BYTES, LONG_RUN, Piece
+from grnf.engine.statistics import grouped, neighbors, statistics
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
@@ -108,12 +108,12 @@ SETS = {
 
 def counted_terms(batch, B, linear):
     """Count the terms of U_B of all graphs, by the path that the plan takes for each."""
-    engine = Engine(RELU if linear else TANH, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu" if linear else "tanh"], "indicator", True, True, np.float64)
     total = 0.0
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, Piece(piece.members, piece.directed)), piece.directed)
         if B > 2:
-            *_, of = engine._classes(s, neighbours(s), twins=True)
+            *_, of = engine._classes(s, neighbors(s), twins=True)
             terms, _ = engine._tuples(B, s)
             most = np.full(len(terms), costs.MOST_TYPES)
             types = np.diff(list_types(of, s.sizes, B, most, False, 0, 10**9).ptr)
@@ -142,15 +142,15 @@ def test_estimates_follow_what_the_plan_does(name, B, linear):
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_classes_are_counted_as_the_loops_find_them(name):
+def test_classes_are_counted_as_the_kernels_do(name):
     batch = GraphBatch.from_graphs(SETS[name]())
-    engine = Engine(RELU, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
     for piece in Schedule().pieces(batch):
         s = statistics(engine._graphs(batch, piece), piece.directed)
         few = batch.take(piece.members)
         found = count_distinct(few)
         np.testing.assert_array_equal(found.classes, np.diff(grouped(s, engine._bits).node_ptr))
-        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbours(s)).node_ptr))
+        np.testing.assert_array_equal(found.twins, np.diff(twins(s, neighbors(s)).node_ptr))
 
 
 def test_no_false_alarm_where_nodes_are_alike():
@@ -162,7 +162,7 @@ def test_no_false_alarm_where_nodes_are_alike():
     }
     for name, batch in many.items():
         orders = law.orders_of(512, seed=0)
-        assert costs.estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG, name
+        assert costs.estimated_seconds(batch, orders, 4, False, 0) > 2 * LONG_RUN, name
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             Schedule().warn_if_long(batch, law, 512, seed=0, linear=False)

@@ -5,8 +5,9 @@ import pytest
 from test_definition import assert_engine_is_definition
 
 from grnf import Graph, GraphBatch
+from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, Piece
-from grnf.engine.statistics import neighbours, statistics
+from grnf.engine.statistics import neighbors, statistics
 from grnf.engine.twins import twins
 from grnf.law import ParameterLaw
 from random_graphs import cycle
@@ -15,8 +16,10 @@ from random_graphs import cycle
 def classes_of(graph):
     batch = GraphBatch.from_graphs([graph])
     piece = Piece(np.array([0]), graph.directed)
-    s = statistics(Engine(1, "indicator", True, True, np.float64)._graphs(batch, piece), piece.directed)
-    return sorted(twins(s, neighbours(s)).node_weight.astype(int).tolist())
+    s = statistics(
+        Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)._graphs(batch, piece), piece.directed
+    )
+    return sorted(twins(s, neighbors(s)).node_weight.astype(int).tolist())
 
 
 def clique(n, start=0):
@@ -76,6 +79,7 @@ def test_grouped_and_node_by_node_agree_on_random_unions_of_cliques():
     batch = GraphBatch.from_graphs(graphs)
     draw = ParameterLaw({3: 1.0}, hidden_channels=2).sample(8, channels=2, seed=1)
     grouped, single = (
-        Engine(1, "indicator", True, True, np.float64, group).sums(batch, draw) for group in (True, False)
+        Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64, group).sums(batch, draw)
+        for group in (True, False)
     )
     np.testing.assert_allclose(grouped, single, rtol=1e-12, atol=1e-12)

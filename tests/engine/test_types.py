@@ -13,7 +13,7 @@ from grnf._utils.jit import compiled
 from grnf.activations import ACTIVATIONS
 from grnf.engine import Engine, costs, plan, schedule
 from grnf.engine.schedule import Piece
-from grnf.engine.statistics import SEARCHED, neighbours, statistics
+from grnf.engine.statistics import VALUES_SEARCHED, neighbors, statistics
 from grnf.engine.triple_types import triples_along_edges
 from grnf.engine.tuple_types import _ordered, _reverse, _unordered, count_types, form_of, read
 from grnf.law import ParameterLaw
@@ -42,14 +42,14 @@ def _types(of, B, g, most, along_edges):
 
 
 def classes_of(graph, twins=True):
-    engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
     batch = GraphBatch.from_graphs([graph])
     s = statistics(engine._graphs(batch, Piece(np.arange(1), graph.directed)), graph.directed)
-    _, few, near, of = engine._classes(s, neighbours(s), twins=twins)
+    _, few, near, of = engine._classes(s, neighbors(s), twins=twins)
     return s, few, near, of
 
 
-def counted(graph, B):
+def listed_types(graph, B):
     """Count by brute force what all ordered tuples say: statistics of their nodes, values of their edges."""
     s, *_ = classes_of(graph)
     half = s.pairs.shape[1] // 2 if s.directed else 0
@@ -88,7 +88,7 @@ def test_types_are_what_tuples_say(seed, B, n, directed, density):
     graph = labelled_graph(seed, n, directed=directed, density=density)
     if n < B:
         return
-    expected = counted(graph, B)
+    expected = listed_types(graph, B)
     assert by_types(graph, B) == expected
     if B == 3:
         assert by_types(graph, B, along_edges=True) == expected
@@ -114,7 +114,7 @@ def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
     labels, values = (int(count) for count in np.random.default_rng(seed).integers(1, (4, 6)))
     graph = labelled_graph(seed, n, labels, values, directed, density)
     *_, of = classes_of(graph, twins)
-    assume(of.value_ptr[1] <= SEARCHED)  # of more, some values have several numbers
+    assume(of.value_ptr[1] <= VALUES_SEARCHED)  # of more, some values have several numbers
     ways = [dict(zip(*way, strict=True)) for way in _ways(of, twins, 10**9)]
     assert sum(ways[0].values()) == n * (n - 1) * (n - 2)
     assert all(way == ways[0] for way in ways)
@@ -133,9 +133,9 @@ def test_all_ways_count_the_same_triples(seed, n, directed, twins, density):
 )
 @pytest.mark.parametrize("B", [3, 4, 5])
 def test_types_of_special_graphs(graph, B):
-    assert by_types(graph, B) == counted(graph, B)
+    assert by_types(graph, B) == listed_types(graph, B)
     if B == 3:
-        assert by_types(graph, B, along_edges=True) == counted(graph, B)
+        assert by_types(graph, B, along_edges=True) == listed_types(graph, B)
 
 
 @pytest.mark.parametrize(("B", "most"), [(3, 8), (4, 64)])
@@ -166,7 +166,7 @@ def typed_everywhere(monkeypatch):
         return left
 
     monkeypatch.setattr(plan.Engine, "_by_types", spy)
-    monkeypatch.setattr(costs, "COUNTED", 0)
+    monkeypatch.setattr(costs, "COUNTING_COST", 0)
     return done
 
 
@@ -183,21 +183,21 @@ def test_sums_by_types(typed_everywhere, k, activation, normalize):
 
 
 @pytest.mark.parametrize("k", [3, 4])
-def test_slopes_by_types(typed_everywhere, k):
+def test_gradients_by_types(typed_everywhere, k):
     """The derivatives by the coefficients are those of all tuples one by one."""
     batch = GraphBatch.from_graphs([labelled_graph(n, n, directed=n % 2 == 1) for n in (2, 3, 5, 6, 7)])
     draw = ParameterLaw({k: 1.0}, hidden_channels=2).sample(3, channels=4, seed=0)
     found = []
     for group in (True, False):
-        engine = Engine(ACTIVATIONS["tanh"].code, "indicator", True, True, np.float64, group=group)
+        engine = Engine(ACTIVATIONS["tanh"], "indicator", True, True, np.float64, group=group)
         channels = {directed: engine.channels(draw.groups, 2, directed) for directed in (False, True)}
         d = {}
         for piece in schedule.Schedule().pieces(batch):
             d_sums = np.random.default_rng(0).normal(size=(len(batch), 3))[piece.members]
-            directed, slopes = engine.piece_slopes(
+            directed, gradients = engine.piece_gradients(
                 batch, piece, channels.__getitem__, d_sums, of_coefficients=True
             )
-            for B, c in slopes.items():
+            for B, c in gradients.items():
                 d[directed, piece.members[0], B] = c
         found.append(d)
     assert sum(done.sum() for done in typed_everywhere) >= 5
@@ -214,7 +214,7 @@ def test_types_and_tuples_agree_where_types_are_refused(typed_everywhere, monkey
     other = [Graph(9, g.edges, generator.normal(size=(9, 1)), g.edge_attr) for g in some]
     batch = GraphBatch.from_graphs([*some, *other])
     draw = ParameterLaw({3: 1.0}).sample(8, channels=3, seed=0)
-    engine = Engine(ACTIVATIONS["relu"].code, "indicator", True, True, np.float64)
+    engine = Engine(ACTIVATIONS["relu"], "indicator", True, True, np.float64)
     monkeypatch.setattr(costs, "FEW_TUPLES", 0)
     monkeypatch.setattr(costs, "MOST_TYPES", 503)  # nine different nodes have 504
     found = engine.sums(batch, draw)

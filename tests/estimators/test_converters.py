@@ -17,7 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from grnf import GRNF, Graph, GraphBatch, GraphError
-from grnf.io import AttributeEncoder, graphs_from_tables, iter_raw, to_raw
+from grnf.io import graphs_from_tables, to_raw
+from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import iter_raw
 from optional import arcs_of, require, to_igraph, to_networkx, to_pyg, to_rustworkx, to_tables
 
 nx = require("networkx")

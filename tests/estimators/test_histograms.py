@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from grnf import Graph, GraphBatch
 from grnf.collection import encode
 from grnf.estimators.histograms import COARSE_DEPTHS, Counts, SetsKernel, WLLabels, structure_free
-from grnf.io import AttributeEncoder, RawGraph
+from grnf.io import RawGraph
+from grnf.io.encode import AttributeEncoder
 from optional import require
 
 nx = require("networkx")

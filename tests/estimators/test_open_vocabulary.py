@@ -9,7 +9,8 @@ import pytest
 
 from grnf import GRNF, Graph
 from grnf.graphs import GraphBatch, category_key, number_keys
-from grnf.io import AttributeEncoder, RawGraph
+from grnf.io import RawGraph
+from grnf.io.encode import AttributeEncoder
 from grnf.law import Gaussian, ParameterLaw
 
 

@@ -13,7 +13,7 @@ from experiments.authors import (
     first_version_features,
 )
 
-from grnf.basis import positions
+from grnf.basis.partitions import positions
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import Graph, GraphBatch
 from grnf.law import ParameterLaw

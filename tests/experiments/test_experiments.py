@@ -30,7 +30,8 @@ from experiments import (
     tsne,
 )
 from grnf import Graph, GraphBatch, GRNFClassifier
-from grnf.datasets import Fold, make_sbm
+from grnf.datasets import make_sbm
+from grnf.datasets.folds import Fold
 from optional import require
 
 VOID = {"meta", "img", "br"}

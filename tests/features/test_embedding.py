@@ -12,14 +12,8 @@ from grnf import GRNF, Graph, GraphError, null_graph
 from grnf.datasets import make_sbm
 from grnf.engine import Schedule
 from grnf.law import Gaussian, ParameterLaw, ShiftedPoisson
-from grnf.metric import (
-    distance,
-    failure_probability,
-    kernel_estimate,
-    pairwise_distances,
-    pairwise_kernels,
-    truncation_bias,
-)
+from grnf.metric import distance, kernel_estimate, pairwise_distances, pairwise_kernels, truncation_bias
+from grnf.metric.bounds import failure_probability
 from optional import require
 from random_graphs import cycle, graphs, random_graph, two_triangles
 

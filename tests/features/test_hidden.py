@@ -9,11 +9,13 @@ from hypothesis import given, settings
 
 from grnf import GRNF, Graph
 from grnf.activations import get_activation
-from grnf.basis import complies, indicator_tensor, n_slots, set_partitions
+from grnf.basis import indicator_tensor, set_partitions
+from grnf.basis.partitions import complies, n_slots
 from grnf.datasets import make_sbm
 from grnf.features import HiddenSums, psi, psi_of_graph
 from grnf.features.psi import equivariant
-from grnf.law import Draw, Gaussian, ParameterLaw
+from grnf.law import Gaussian, ParameterLaw
+from grnf.law.parameters import Draw
 from grnf.metric import distance
 from random_graphs import graphs, random_graph
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from grnf import GRNF, GraphError
 from grnf.estimators import embed_stream, fit_stream
-from grnf.io import BadGraph, RawBatch, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
+from grnf.io import BadGraph, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
 from grnf.io.from_molecules import raw_from_mol
 from grnf.io.objects import to_batch
+from grnf.io.raw import RawBatch
 from optional import require, to_igraph, to_networkx, to_pyg
 from random_graphs import graphs, random_graph
 from tu_sets import SHAPES, write_set

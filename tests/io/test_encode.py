@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 from grnf import Graph, GraphError, GrnfWarning
-from grnf.io import AttributeEncoder, RawGraph, to_raw
+from grnf.io import RawGraph, to_raw
+from grnf.io.encode import AttributeEncoder
 from random_graphs import graphs
 
 

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from grnf import GraphError
-from grnf.io import iter_raw, to_raw
+from grnf.io import to_raw
 from grnf.io.from_arrays import undirected_once
+from grnf.io.objects import iter_raw
 from grnf.io.raw import as_column, column_of_arrays, column_of_values, is_missing
 from optional import require
 

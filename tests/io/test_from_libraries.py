@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grnf import GraphError
-from grnf.io import AttributeEncoder, to_raw
+from grnf.io import to_raw
+from grnf.io.encode import AttributeEncoder
 from optional import require, to_igraph, to_networkx, to_rustworkx
 from random_graphs import graphs
 

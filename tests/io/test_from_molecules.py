@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grnf import GraphError
-from grnf.io import iter_raw, to_raw
+from grnf.io import to_raw
+from grnf.io.objects import iter_raw
 from optional import require
 
 Chem = require("rdkit.Chem")

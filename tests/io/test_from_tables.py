@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from grnf import GRNF, GraphError
-from grnf.io import graphs_from_tables, iter_raw
+from grnf.io import graphs_from_tables
+from grnf.io.objects import iter_raw
 from optional import require
 
 

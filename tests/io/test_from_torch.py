@@ -3,7 +3,9 @@ import pytest
 from hypothesis import given, settings
 
 from grnf import Graph, GraphError, GrnfWarning
-from grnf.io import AttributeEncoder, iter_raw, to_raw
+from grnf.io import to_raw
+from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import iter_raw
 from optional import require, to_pyg
 from random_graphs import cycle, graphs
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from grnf import GRNF, Graph, GraphBatch, GraphError
-from grnf.io import AttributeEncoder, RawGraph, iter_raw, objects, to_raw
-from grnf.io.objects import graph_objects, to_batch
+from grnf.io import RawGraph, objects, to_raw
+from grnf.io.encode import AttributeEncoder
+from grnf.io.objects import graph_objects, iter_raw, to_batch
 from optional import require, to_igraph, to_networkx, to_pyg, to_rustworkx
 from random_graphs import cycle
 

@@ -10,16 +10,9 @@ from scipy.stats import norm
 from grnf import GRNF, Graph, OrderTooLargeError
 from grnf._utils.random import draw_seed
 from grnf.basis import bell
-from grnf.law import (
-    Gaussian,
-    ParameterLaw,
-    ScaleMixture,
-    ShiftedPoisson,
-    effective_sample_size,
-    hidden_weights,
-    importance_weights,
-)
+from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson, importance_weights
 from grnf.law.parameters import n_parameters
+from grnf.law.weights import effective_sample_size, hidden_weights
 
 LAW = ParameterLaw({1: 0.5, 2: 0.3, 3: 0.2}, hidden_channels=2)
 

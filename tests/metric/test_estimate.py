@@ -10,13 +10,13 @@ from grnf.law import Categorical, ShiftedPoisson
 from grnf.metric import (
     distance,
     error_bound,
-    failure_probability,
     kernel_estimate,
     pairwise_kernels,
     required_dimension,
     truncation_bias,
 )
 from grnf.metric.betting import C, betting_interval
+from grnf.metric.bounds import failure_probability
 
 
 def test_values():

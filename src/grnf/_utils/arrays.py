@@ -13,39 +13,21 @@ __all__ = ["offsets", "positions_of", "principal_axes", "ragged_indices", "row_s
 
 
 def offsets(counts: Any) -> IntArray:
-    """Return where groups of these sizes begin, and at the end their total size.
-
-    Examples
-    --------
-    >>> offsets([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
+    """Return where groups of these sizes begin, and at the end their total size."""
     ptr = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=ptr[1:])
     return ptr
 
 
 def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
-    """Return the positions of the items of the groups `index`, one group after the other.
-
-    Examples
-    --------
-    >>> ragged_indices(np.array([0, 2, 2, 5]), np.array([2, 0]))
-    array([2, 3, 4, 0, 1])
-    """
+    """Return the positions of the items of the groups `index`, one group after the other."""
     counts = ptr[index + 1] - ptr[index]
     starts = np.repeat(ptr[index] - offsets(counts)[:-1], counts)
     return starts + np.arange(len(starts))
 
 
 def positions_of(indices: npt.ArrayLike, count: int) -> IntArray:
-    """Return which of `count` items are selected by numbers (negative ones from the end) or by a mask.
-
-    Examples
-    --------
-    >>> positions_of([-1, 0], 3), positions_of([True, False, True], 3), positions_of([], 3)
-    (array([2, 0]), array([0, 2]), array([], dtype=int64))
-    """
+    """Return which of `count` items are selected by numbers (negative ones from the end) or by a mask."""
     index = np.asarray(indices)
     found: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
     return found
@@ -63,14 +45,7 @@ def row_sample(X: FloatArray, most: int = SAMPLE) -> FloatArray:
 
 
 def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean, the variances along the principal axes in descending order, and the axes as columns.
-
-    Examples
-    --------
-    >>> mean, variances, axes = principal_axes(np.array([[1.0, 0.0], [3.0, 0.0], [5.0, 0.0]]))
-    >>> mean, variances.round(3)
-    (array([3., 0.]), array([2.667, 0.   ]))
-    """
+    """Return the mean, the variances along the principal axes, descending, and the axes as columns."""
     sample = row_sample(X)
     mean = sample.mean(axis=0)
     sample -= mean

@@ -66,17 +66,7 @@ def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> It
 def atomic_write(
     path: str | os.PathLike[str], mode: str = "w", needed: int | None = None
 ) -> Iterator[IO[Any]]:
-    """Open a file next to `path`, and rename it to `path` only once everything is written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "notes.txt"
-    >>> with atomic_write(path) as file:
-    ...     _ = file.write("all or nothing")
-    >>> path.read_text()
-    'all or nothing'
-    """
+    """Open a file next to `path`, and rename it to `path` only once everything is written."""
     encoding = None if "b" in mode else "utf-8"
     with written_aside(path, needed) as aside, open(aside, mode, encoding=encoding) as file:
         yield file
@@ -102,14 +92,6 @@ def room_for(
         Where it is; by default among the temporary files.
     needed : int, optional
         About how many bytes it takes.
-
-    Examples
-    --------
-    >>> with room_for("z.npy", Path("."), needed=4_000_000):
-    ...     raise OSError(errno.ENOSPC, "No space left on device")
-    Traceback (most recent call last):
-    ...
-    grnf.errors.DiskFullError: z.npy cannot be written: No space left on device. It takes about 4.0 MB, ...
     """
     try:
         yield
@@ -149,13 +131,7 @@ def write_json(path: str | os.PathLike[str], content: Any) -> None:
 
 
 def npy_header(shape: tuple[int, ...], dtype: Any) -> bytes:
-    """Return the header of a .npy file, which the rows follow.
-
-    Examples
-    --------
-    >>> len(npy_header((3, 512), "<f4"))
-    128
-    """
+    """Return the header of a .npy file, which the rows follow."""
     import numpy as np
 
     header = io.BytesIO()
@@ -165,15 +141,7 @@ def npy_header(shape: tuple[int, ...], dtype: Any) -> bytes:
 
 
 def write_array(file: IO[bytes], array: Any) -> None:
-    """Write an array as .npy to an open file; unlike `numpy.save`, report a full disk as such.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryFile() as file:
-    ...     write_array(file, [1.5])
-    ...     file.tell()
-    136
-    """
+    """Write an array as .npy to an open file; unlike `numpy.save`, report a full disk as such."""
     import numpy as np
 
     array = np.ascontiguousarray(array)
@@ -194,13 +162,7 @@ def check_free(path: str | os.PathLike[str], force: bool) -> None:
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Whether something is there that can be read only once: a pipe or a device, no file and no folder.
-
-    Examples
-    --------
-    >>> is_pipe(os.devnull), is_pipe(tempfile.gettempdir()), is_pipe("no such thing")
-    (True, False, False)
-    """
+    """Whether something is there that can be read only once: a pipe or a device, no file and no folder."""
     path = Path(path)
     return path.exists() and not path.is_file() and not path.is_dir()
 
@@ -212,18 +174,7 @@ def sealed(content: Any) -> str:
 
 
 def unsealed(path: Path) -> Any:
-    """Return what `sealed` made; None if the file is absent or was changed.
-
-    Examples
-    --------
-    >>> path = Path(tempfile.mkdtemp()) / "note.json"
-    >>> _ = path.write_text(sealed({"rows": 5}))
-    >>> unsealed(path)
-    {'rows': 5}
-    >>> _ = path.write_text(path.read_text().replace("5", "6"))
-    >>> unsealed(path) is None
-    True
-    """
+    """Return what `sealed` made; None if the file is absent or was changed."""
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = json.loads(path.read_text(encoding="utf-8"))
         text = json.dumps(whole["content"])

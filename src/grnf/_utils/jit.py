@@ -131,19 +131,42 @@ class _Compiling(event.Listener):
             gc.enable()
 
 
-class _Announcer(event.Listener):
-    """Announces compilation once; kernels that are read from the cache raise no such event."""
+TOPICS = {
+    "_utils.random": "random numbers",
+    "engine.statistics": "statistics of nodes and edges",
+    "engine.pair_sums": "features of orders 1 and 2",
+    "engine.tuple_types": "features of orders 3 and above",
+    "engine.type_sums": "features of orders 3 and above",
+    "engine.tuple_sums": "features of orders 3 and above",
+    "engine.sorted_tuple_sums": "features of orders 3 and above",
+    "engine.arcs": "tensors of the PyTorch layer",
+    "estimators": "the kernel of WL labels",
+    "lifts": "random walks",
+    "search": "nearest neighbors",
+    "stats": "p-values",
+    "symmetry": "isomorphism tests",
+}
+"""What the kernels of a module or a package are for."""
 
-    told = False
+
+class _Announcer(event.Listener):
+    """Announces each topic that is compiled; kernels that are read from the cache raise no such event."""
+
+    def __init__(self) -> None:
+        self.announced: set[str] = set()
 
     def on_start(self, event: Any) -> None:
-        module = str(event.data["dispatcher"].py_func.__module__)
-        if self.told or not module.startswith("grnf."):
+        kernel = event.data["dispatcher"].py_func
+        module = str(kernel.__module__).removeprefix("grnf.")
+        topic = TOPICS.get(module) or TOPICS.get(module.partition(".")[0])
+        if topic and "gradient" in kernel.__name__:
+            topic = f"gradients of {topic}"
+        if topic is None or topic in self.announced:
             return
-        self.told = True
-        message = "compiling the loops; this happens once, later runs read them from the cache"
+        self.announced.add(topic)
+        message = f"compiling (first run only): {topic}"
         logger.info(message)
-        if sys.stderr.isatty() and not logger.handlers:  # a handler has shown it
+        if not logger.hasHandlers():  # a handler has shown it
             sys.stderr.write(f"grnf: {message}\n")
 
     def on_end(self, event: Any) -> None:

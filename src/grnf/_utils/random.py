@@ -58,15 +58,6 @@ def fill_normals(seed: int, stream: int, features: IntArray, keys: Keys, out: Fl
 
     A number depends on the seed, the stream, its position, the key of its channel and the number of its
     feature, and on nothing else. Features and streams are below 2^32.
-
-    Examples
-    --------
-    >>> out = np.empty((3, 2, 5))
-    >>> fill_normals(7, 1, np.arange(5), np.array([8, 9], np.uint64), out)
-    >>> alone = np.empty((2, 1, 1))
-    >>> fill_normals(7, 1, np.array([4]), np.array([9], np.uint64), alone)
-    >>> np.array_equal(alone[:, 0, 0], out[:2, 1, 4])
-    True
     """
     words = np.empty((3, len(keys), len(features)), dtype=np.uint32)
     words[0] = features
@@ -76,39 +67,21 @@ def fill_normals(seed: int, stream: int, features: IntArray, keys: Keys, out: Fl
 
 
 def uniforms(seed: int, stream: int, features: IntArray) -> FloatArray:
-    """Return a uniform number in [0, 1) for each feature.
-
-    Examples
-    --------
-    >>> bool(uniforms(7, 1, np.arange(5))[3] == uniforms(7, 1, np.array([3]))[0])
-    True
-    """
+    """Return a uniform number in [0, 1) for each feature."""
     out = np.empty(len(features))
     _fill_uniforms(*_key(seed, stream), features.astype(np.uint64), out)
     return out
 
 
 def page_generator(seed: int, page: int, stream: int = 0, channel: int = 0) -> np.random.Generator:
-    """Return a numpy generator for what is not a feature; the numbers of different places never overlap.
-
-    Examples
-    --------
-    >>> bool(page_generator(7, 3).random() == page_generator(7, 3).random())
-    True
-    """
+    """Return a numpy generator for what is not a feature; the numbers of different places never overlap."""
     key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     counter = np.array([0, channel, stream, page], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
 def draw_seed(random_state: Any) -> int:
-    """Turn a `random_state` (None, int, RandomState or Generator) into one integer seed.
-
-    Examples
-    --------
-    >>> draw_seed(42)
-    42
-    """
+    """Turn a `random_state` (None, int, RandomState or Generator) into one integer seed."""
     random_state = checked(random_state, "random_state", *SEED_RULES)
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)

@@ -1,4 +1,4 @@
-"""Rules for parameters: each is said once, and one function words the error.
+"""Rules for parameters: each is defined once, and one function formats the error.
 
 >>> checked(True, "heads", Int(1), OneOf("auto"), "More heads cost next to nothing", owner="GRNF")
 Traceback (most recent call last):
@@ -33,7 +33,7 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 class Rule(ABC):
-    """What a parameter may be; `words` say it."""
+    """The values that a parameter may have, described by `words`."""
 
     words: str
 
@@ -128,7 +128,7 @@ class MemorySize(Rule):
 def checked(
     value: Any, name: str, *rules: Rule | str, owner: str = "", error: type[ValueError] = ValueError
 ) -> Any:
-    """Return a parameter in Python's own type, or raise an error that says what it must be.
+    """Return a parameter in Python's own type, or raise an error that names the requirement.
 
     Parameters
     ----------

@@ -20,13 +20,7 @@ __all__ = ["blas_threads", "n_workers", "no_progress", "progress", "run"]
 
 
 def n_workers(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores).
-
-    Examples
-    --------
-    >>> n_workers(2), n_workers(None)
-    (2, 1)
-    """
+    """Return the number of threads that `n_jobs` stands for, as joblib counts (None: 1, -1: all cores)."""
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if n_jobs is None:  # the surrounding joblib.parallel_config may give a number
         return max(1, int(effective_n_jobs(None)))
@@ -48,7 +42,7 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
 
 
 def blas_threads(most: int) -> AbstractContextManager[Any]:
-    """Let BLAS use so many threads while this is entered; idle ones would keep the cores busy."""
+    """Limit the threads of BLAS; idle ones would keep the cores busy."""
     return _blas().limit(limits=most, user_api="blas")  # type: ignore[no-any-return]
 
 
@@ -59,7 +53,7 @@ def _blas() -> ThreadpoolController:
 
 
 def _run_threads(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Let the caller work beside the threads: one less to start, and it is the caller that Ctrl-C reaches."""
+    """Let the caller work with the threads: one less to start, and it is the caller that Ctrl-C reaches."""
     remaining, lock = iter(tasks), Lock()
     errors: list[BaseException] = []
 
@@ -100,13 +94,7 @@ _silent = threading.local()
 
 @contextmanager
 def no_progress() -> Iterator[None]:
-    """Keep bars from appearing, for callers that show something of their own, or nothing.
-
-    Examples
-    --------
-    >>> with no_progress(), progress(10, "counting") as advance:
-    ...     advance(5)
-    """
+    """Keep bars from appearing, for callers that show something of their own, or nothing."""
     before = getattr(_silent, "on", False)
     _silent.on = True
     try:
@@ -117,13 +105,7 @@ def no_progress() -> Iterator[None]:
 
 @contextmanager
 def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is called with each amount of work done; it may be called from any thread.
-
-    Examples
-    --------
-    >>> with progress(10, "counting") as advance:  # silent: this is no terminal
-    ...     advance(10)
-    """
+    """Give a function that is called with each amount of work done; it may be called from any thread."""
     if getattr(_silent, "on", False) or not sys.stderr.isatty():
         yield lambda amount: None  # noqa: ARG005
         return

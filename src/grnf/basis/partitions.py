@@ -17,10 +17,8 @@ __all__ = [
     "bell",
     "complies",
     "n_slots",
-    "pattern",
     "positions",
     "set_partitions",
-    "slots",
     "stirling",
 ]
 
@@ -45,13 +43,7 @@ def set_partitions(k: int) -> tuple[Partition, ...]:
 
 @cache
 def positions(k: int) -> dict[Partition, int]:
-    """Return the position of each partition in `set_partitions(k)`.
-
-    Examples
-    --------
-    >>> positions(3)[(0, 1, 0)]
-    2
-    """
+    """Return the position of each partition in `set_partitions(k)`."""
     return {gamma: index for index, gamma in enumerate(set_partitions(k))}
 
 
@@ -69,58 +61,18 @@ def bell(k: int) -> int:
 
 @cache
 def stirling(k: int, n: int) -> int:
-    """Return the number of partitions of k items into n slots.
-
-    Examples
-    --------
-    >>> [stirling(3, n) for n in (1, 2, 3)]
-    [1, 3, 1]
-    """
+    """Return the number of partitions of k items into n slots."""
     if k == 0 or n == 0:
         return int(k == n)
     return n * stirling(k - 1, n) + stirling(k - 1, n - 1)
 
 
 def n_slots(gamma: Partition) -> int:
-    """Return the number of slots of a partition.
-
-    Examples
-    --------
-    >>> n_slots((0, 1, 0))
-    2
-    """
+    """Return the number of slots of a partition."""
     return max(gamma, default=-1) + 1
 
 
-def slots(gamma: Partition) -> list[list[int]]:
-    """Return the slots of a partition as lists of items.
-
-    Examples
-    --------
-    >>> slots((0, 1, 0))
-    [[0, 2], [1]]
-    """
-    return [[item for item, b in enumerate(gamma) if b == slot] for slot in range(n_slots(gamma))]
-
-
-def pattern(index: Sequence[int]) -> Partition:
-    """Return the one partition that a multi-index complies with: equal entries share a slot.
-
-    Examples
-    --------
-    >>> pattern((7, 4, 7))
-    (0, 1, 0)
-    """
-    seen: dict[int, int] = {}
-    return tuple(seen.setdefault(entry, len(seen)) for entry in index)
-
-
 def complies(index: Sequence[int], gamma: Partition) -> bool:
-    """Whether two entries of the multi-index are equal if and only if they share a slot of gamma.
-
-    Examples
-    --------
-    >>> complies((7, 4, 7), (0, 1, 0)), complies((7, 7, 7), (0, 1, 0))
-    (True, False)
-    """
-    return pattern(index) == gamma
+    """Whether two entries of the multi-index are equal if and only if they share a slot of gamma."""
+    first: dict[int, int] = {}
+    return tuple(first.setdefault(entry, len(first)) for entry in index) == gamma

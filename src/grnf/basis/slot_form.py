@@ -9,7 +9,7 @@ tuples that comply with pi the affine equivariant map F_{2,k} is, for each hidde
 with D_i = A_ii, R_i = sum_j A_ij, C_i = sum_j A_ji, d = sum_i D_i, S = sum_ij A_ij: B^2 + 2B + 2 statistics,
 listed by `slot_statistics`. (alpha_pp multiplies D[v_p]; it is beta's first part in the paper's letters.)
 
-Normalised maps divide every index that is summed over by n. With u = 1/n (and u = 1 for the literal
+Normalized maps divide every index that is summed over by n. With u = 1/n (and u = 1 for the literal
 definition) all coefficients are polynomials of degree 2 in u, so `slot_map` returns three matrices.
 """
 

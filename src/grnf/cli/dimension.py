@@ -50,8 +50,8 @@ def dimension(
         delta is None or eps is None or n_components is None,
         "give at most two of --eps, --delta and --n-components: the third is computed",
     )
-    from grnf.metric import error_bound, failure_probability, required_dimension
-    from grnf.metric.bounds import BOUNDS
+    from grnf.metric import error_bound, required_dimension
+    from grnf.metric.bounds import BOUNDS, failure_probability
 
     settings: dict[str, Any] = {"quantity": quantity, "activation": activation, "n_graphs": n_graphs}
     risk = DELTA if delta is None else delta

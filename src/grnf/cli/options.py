@@ -338,7 +338,8 @@ def _parse_orders(text: str) -> Any:
     """Parse 1:2/3,2:1/3 or poisson:0.5."""
     from fractions import Fraction
 
-    from grnf.law import ShiftedPoisson, as_order_law
+    from grnf.law import ShiftedPoisson
+    from grnf.law.distributions import as_order_law
 
     if text.startswith("poisson:"):
         return ShiftedPoisson(text.removeprefix("poisson:"))  # type: ignore[arg-type]
@@ -353,7 +354,7 @@ def _parse_orders(text: str) -> Any:
 
 def _parse_proposal(text: str, target: Any) -> Any:
     """Parse a distribution, or a list of orders, for example 1,2, which restrict the target to them."""
-    from grnf.law import as_order_law
+    from grnf.law.distributions import as_order_law
 
     if ":" in text:
         return _parse_orders(text)

@@ -1,7 +1,7 @@
-"""Fast loops for U_1, U_2, .. U_B and their derivatives: arrays in, arrays out; no checks, no randomness."""
+"""Compiled kernels for U_1, U_2, ..., U_B and their derivatives: arrays in, arrays out, no checks."""
 
-from grnf.engine.coefficients import Channels, Coefficients, theta_slopes
+from grnf.engine.coefficients import Channels, Coefficients, theta_gradients
 from grnf.engine.plan import Engine
 from grnf.engine.schedule import Piece, Schedule
 
-__all__ = ["Channels", "Coefficients", "Engine", "Piece", "Schedule", "theta_slopes"]
+__all__ = ["Channels", "Coefficients", "Engine", "Piece", "Schedule", "theta_gradients"]

@@ -1,4 +1,4 @@
-"""Graphs given by arcs: those that stand in both directions are edges of an undirected graph, once each."""
+"""Graphs given by arcs: if every arc has its reverse, the graph is undirected, and each edge is kept once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["owners", "without_reverses"]
 def owners(number: IntArray, tails: IntArray, heads: IntArray, graph: IntArray) -> tuple[int, bool]:
     """Write the graph of each arc; `number` is that of each node.
 
-    Returns the first arc that names no node or joins two graphs, or -1; and whether graphs stand in order.
+    Returns the first arc that names no node or joins two graphs, or -1, and whether arcs are sorted by graph.
     """
     n, in_order = len(number), True
     for e in range(len(tails)):
@@ -39,12 +39,12 @@ def without_reverses(
     kept: IntArray,
     directed: BoolArray,
 ) -> None:
-    """Write the edges of each graph in its own numbering: one of each two arcs, if all stand both ways.
+    """Write the edges of each graph in its own numbering: one of each two arcs, if all have their reverses.
 
-    That is seen in arcs sorted by their ends, in pairs, and in edges that are followed by their reverses. In
-    other orders all arcs are kept, `directed`. Nodes are numbered on from graph to graph; `kept`: which arcs.
+    It works for arcs sorted by their ends, in pairs, and for edges that are followed by their reverses.
+    In other orders all arcs are kept and the graph is `directed`. `kept` lists the arcs that are kept.
     """
-    found, most = 0, 0
+    n_edges, most = 0, 0
     for g in range(len(directed)):
         most = max(most, node_ptr[g + 1] - node_ptr[g])
     start, lower = np.empty(most + 1, np.int64), np.empty(len(tails), np.int64)
@@ -55,10 +55,10 @@ def without_reverses(
         directed[g] = not both
         for e in range(arc_ptr[g], arc_ptr[g + 1]):
             if not both or tails[e] <= heads[e]:
-                edges[found, 0], edges[found, 1] = tails[e] - first, heads[e] - first
-                kept[found] = e
-                found += 1
-        edge_ptr[g + 1] = found
+                edges[n_edges, 0], edges[n_edges, 1] = tails[e] - first, heads[e] - first
+                kept[n_edges] = e
+                n_edges += 1
+        edge_ptr[g + 1] = n_edges
 
 
 @inner
@@ -91,9 +91,10 @@ def _both_ways(
     for e in range(len(tails)):
         i, j = tails[e], heads[e]
         if i < j:
-            back = lower[min(start[j - first], n_lower - 1)]  # past those of j: one of another node
+            place = start[j - first]
             start[j - first] += 1
-            if tails[back] != j or heads[back] != i:
+            back = lower[min(place, n_lower - 1)]
+            if place == n_lower or tails[back] != j or heads[back] != i:  # past the arcs down from j
                 return False
             for f in range(values.shape[1]):
                 if values[e, f] != values[back, f]:

@@ -1,7 +1,7 @@
-"""From drawn parameters to what the loops read, the hidden channels of U_B by number of slots B; and back.
+"""From drawn parameters to what the kernels read, the hidden channels of U_B by number of slots B; and back.
 
 Each feature of order k has, for every partition of its k output indices into B slots, F_h hidden channels
-in U_B. Coefficients are polynomials in u (1/n, or 1 without normalisation): arrays start with an axis of 3.
+in U_B. Coefficients are polynomials in u (1/n, or 1 without normalization): arrays start with an axis of 3.
 They are linear in theta, so derivatives go back through the same table of places.
 """
 
@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grnf.basis import n_slots, set_partitions, slot_map, slot_statistics
-from grnf.basis.partitions import Partition
-from grnf.law import OrderDraw
+from grnf.basis import set_partitions
+from grnf.basis.partitions import Partition, n_slots
+from grnf.basis.slot_form import slot_map, slot_statistics
+from grnf.law.parameters import OrderDraw
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_slopes"]
+__all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_gradients"]
 
 
 class Coefficients(NamedTuple):
@@ -27,7 +28,7 @@ class Coefficients(NamedTuple):
 
     Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
     lexicographic order; totals (3, 1, total columns, H); bias, head (H,). A row (start, stop, column) of
-    `segments` says that channels start .. stop - 1 belong to the features column, column + 1, ..., where
+    `segments` means that channels start .. stop - 1 belong to the features column, column + 1, ...;
     features are numbered in the order of their groups.
     """
 
@@ -66,9 +67,9 @@ class _Place(NamedTuple):
 def channels(
     groups: tuple[OrderDraw, ...], *, node_width: int, directed: bool, basis: str, dtype: Any
 ) -> Channels:
-    """Bring drawn parameters, gathered by order, into the form that the loops read.
+    """Bring drawn parameters, gathered by order, into the form that the kernels read.
 
-    Channels of one order and partition stand together; channel f m_k + m is hidden channel f of feature m.
+    Channels of one order and partition are consecutive; channel f m_k + m is hidden channel f of feature m.
     """
     parts: dict[int, list[tuple[OrderDraw, int, int]]] = {}
     column = 0
@@ -84,7 +85,7 @@ def channels(
 
 
 def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
-    """Make every hidden channel a feature of its own, with head 1, so that its sum U stands by itself.
+    """Make every hidden channel a feature of its own, with head 1, so that its sum U is a result.
 
     The place of hidden channel f of partition number i of feature m, in the group of order k, is
     m Bell(k) F_h + i F_h + f after all earlier groups: the layout of `OrderDraw.invariant`.
@@ -105,17 +106,17 @@ def hidden_channels(groups: tuple[OrderDraw, ...], given: Channels) -> Channels:
     return Channels(single, columns, np.zeros(len(columns)))
 
 
-def theta_slopes(
+def theta_gradients(
     groups: tuple[OrderDraw, ...],
-    slopes: dict[int, Coefficients],
+    gradients: dict[int, Coefficients],
     *,
     node_width: int,
     directed: bool,
     basis: str,
 ) -> list[FloatArray]:
     """Return the derivatives of each group's `theta` from those of its channels; of theta_0 it is 0 here."""
-    starts = dict.fromkeys(slopes, 0)
-    found: list[FloatArray] = []
+    starts = dict.fromkeys(gradients, 0)
+    result: list[FloatArray] = []
     for group in groups:
         d = np.zeros(group.theta.shape)
         out = OrderDraw(group.k, group.features, d, group.channels, group.hidden_channels)  # views of d
@@ -126,16 +127,16 @@ def theta_slopes(
             starts[B] += m * F_h
             form = np.zeros((3, mapping.matrices.shape[1], group.channels, m * F_h))
             for place in _places(B, node_width, group.channels, directed):
-                source = getattr(slopes[B], place.array)[:, place.slot, place.columns, own]
+                source = getattr(gradients[B], place.array)[:, place.slot, place.columns, own]
                 form[:, place.row, place.channels] += source
             theta = np.einsum(
                 "usc,usfhm->mchf", mapping.matrices, form.reshape(*form.shape[:3], F_h, m), optimize=True
             )
             out.equivariant[:, mapping.columns] += theta
-            out.equivariant_bias[:, index] += slopes[B].bias[own].reshape(F_h, m).T
-            out.invariant[:, index] += slopes[B].head[own].reshape(F_h, m).T
-        found.append(d)
-    return found
+            out.equivariant_bias[:, index] += gradients[B].bias[own].reshape(F_h, m).T
+            out.invariant[:, index] += gradients[B].head[own].reshape(F_h, m).T
+        result.append(d)
+    return result
 
 
 def _of_slots(
@@ -149,7 +150,7 @@ def _of_slots(
     """Return the channels of U_B; a part is a group, one of its partitions, and its first feature."""
     node, edge = node_width, parts[0][0].channels - node_width
     H = sum(len(group.features) * group.hidden_channels for group, _, _ in parts)
-    found = Coefficients(
+    result = Coefficients(
         nodes=np.zeros((3, B, node + (3 if directed else 2) * edge, H), dtype),
         pairs=np.zeros((3, B * (B - 1) // 2, (2 if directed else 1) * edge, H), dtype),
         totals=np.zeros((3, 1, node + 2 * edge, H), dtype),
@@ -167,16 +168,16 @@ def _of_slots(
             pi, node_width, group.channels, directed, basis
         ):
             array, power, slot, columns = place
-            out = getattr(found, array)[power, slot, columns, start:stop].reshape(-1, F_h, m)
+            out = getattr(result, array)[power, slot, columns, start:stop].reshape(-1, F_h, m)
             if len(factors) == 1:  # without a copy: there may be very many channels
                 np.multiply(theta[basis_elements[0], channels], factors[0], out=out, casting="same_kind")
             else:
                 out[:] = np.tensordot(factors, theta[basis_elements, channels], 1)
-        found.bias[start:stop] = group.equivariant_bias[:, index].T.reshape(-1)
-        found.head[start:stop] = group.invariant[:, index].T.reshape(-1)
+        result.bias[start:stop] = group.equivariant_bias[:, index].T.reshape(-1)
+        result.head[start:stop] = group.invariant[:, index].T.reshape(-1)
         segments += [(start + f * m, start + (f + 1) * m, column) for f in range(F_h)]
         start = stop
-    return found._replace(segments=np.array(segments, dtype=np.int64))
+    return result._replace(segments=np.array(segments, dtype=np.int64))
 
 
 class _Term(NamedTuple):
@@ -203,13 +204,13 @@ def _terms(pi: Partition, node_width: int, channels: int, directed: bool, basis:
             if key in factors:  # what multiplies equal numbers goes together
                 values = values + factors[key][0]
             factors[key] = values, place
-    found = []
+    result = []
     for (array, power, slot, _, _), (values, place) in factors.items():
         (used,) = np.nonzero(values)
         if len(used):
             where = array, power, slot, place.columns
-            found.append(_Term(where, place.channels, mapping.columns[used], values[used]))
-    return tuple(found)
+            result.append(_Term(where, place.channels, mapping.columns[used], values[used]))
+    return tuple(result)
 
 
 @cache
@@ -228,17 +229,17 @@ def _places(B: int, node_width: int, channels: int, directed: bool) -> tuple[_Pl
     row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}
     node, edge, F = slice(0, node_width), slice(node_width, channels), channels - node_width
     first, second, third = (slice(node_width + i * F, channels + i * F) for i in range(3))
-    found = []
+    result = []
     for p in range(B):
         D, R, C = row["A", p, p], row["R", p, 0], row["C", p, 0]
-        found += [_Place("nodes", p, node, statistic, node) for statistic in (D, R, C)]
-        found += [_Place("nodes", p, first, D, edge), _Place("nodes", p, second, R, edge)]
-        found += [_Place("nodes", p, third if directed else second, C, edge)]
+        result += [_Place("nodes", p, node, statistic, node) for statistic in (D, R, C)]
+        result += [_Place("nodes", p, first, D, edge), _Place("nodes", p, second, R, edge)]
+        result += [_Place("nodes", p, third if directed else second, C, edge)]
     there = slice(0, F)
     back = slice(F, 2 * F) if directed else there
     for slot, (p, q) in enumerate(combinations(range(B), 2)):
-        found += [_Place("pairs", slot, there, row["A", p, q], edge)]
-        found += [_Place("pairs", slot, back, row["A", q, p], edge)]
+        result += [_Place("pairs", slot, there, row["A", p, q], edge)]
+        result += [_Place("pairs", slot, back, row["A", q, p], edge)]
     for statistic, columns in ((row["d", 0, 0], first), (row["S", 0, 0], second)):
-        found += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
-    return tuple(found)
+        result += [_Place("totals", 0, node, statistic, node), _Place("totals", 0, columns, statistic, edge)]
+    return tuple(result)

@@ -1,6 +1,6 @@
-"""What each way to a sum costs: for the plan, which takes the cheapest, and for warnings of long runs.
+"""The cost of each path to a sum: for the plan, which takes the cheapest, and for warnings of long runs.
 
-A term is one sum, rho_e and one more sum of one channel, as in the loop over pairs.
+A term is one addition, rho_e and one more addition in one channel, as in the kernel over pairs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grnf.basis import stirling
+from grnf.basis.partitions import stirling
 from grnf.graphs import Codes, GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 SORTED_FROM = 384
-"""Classes of nodes from which sorting beats the loop over pairs; see the benchmark "crossing"."""
+"""Classes of nodes from which sorting is faster than the kernel over pairs; see the benchmark "crossing"."""
 
-SORTED_SLOPES_FROM = 1024
+SORTED_GRADIENTS_FROM = 1024
 """The same for derivatives, whose sort must remember where each entry came from."""
 
 MOST_TYPES, FEW_TUPLES = 2**22, 1000
 """Types of ordered tuples of a graph that are held at most; and tuples whose types are always counted."""
 
-COUNTED = 40
-"""What counting costs for each step of the walk and each type, beside a term of a channel."""
+COUNTING_COST = 40
+"""Cost of counting per step of the walk and per type, relative to a term of a channel."""
 
 EDGE_STEP = 0.8
 """Cost of a step along edges, relative to a step of the walk."""
@@ -45,7 +45,7 @@ TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
 one graph and channel, however few terms they have."""
 
 SORTED_NODE = 45
-"""What a node costs in a sort, beside a term of a pair: at `SORTED_FROM` both paths cost the same."""
+"""Cost of a node in a sort, relative to a term of a pair: at `SORTED_FROM` both paths cost the same."""
 
 SAMPLED_GRAPHS = 24
 """Graphs in which equal nodes are counted for an estimate."""
@@ -66,10 +66,10 @@ def falling(n: FloatArray, B: int) -> FloatArray:
 def most_types(cost: FloatArray, steps: FloatArray, channels: int) -> IntArray:
     """Return up to how many types U_B of each graph is cheaper by types than what it costs otherwise.
 
-    So many steps it takes to count them. Graphs of few tuples are always done so: other loops need not be
-    compiled for them.
+    `steps` is the number of steps to count them. Graphs with few tuples always use types, so that no other
+    kernel is compiled for them.
     """
-    most = (cost * channels - COUNTED * steps) / (COUNTED + channels)
+    most = (cost * channels - COUNTING_COST * steps) / (COUNTING_COST + channels)
     return np.where(cost <= FEW_TUPLES, MOST_TYPES, np.clip(most, 0, MOST_TYPES)).astype(np.int64)
 
 
@@ -91,7 +91,7 @@ def _squares(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
 
 
 def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
-    """Return the cost of the sorted path of U_3 in terms of the vector loop.
+    """Return the cost of the sorted path of U_3 in terms of the vectorized kernel.
 
     One step of a merge costs about as much as 12 such terms, a correction as much as 3.
     """
@@ -111,12 +111,12 @@ def estimated_seconds(
         terms = estimated_terms(batch, B, linear, sampled)
         seconds += count * (terms / rate + len(batch) / SUMS_PER_SECOND)
         if B > 2:
-            seconds += COUNTED * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
+            seconds += COUNTING_COST * estimated_steps(batch, B, linear, sampled) / TERMS_PER_SECOND
     return seconds
 
 
 def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
-    """Return how many terms U_B of all graphs takes for each channel, sorting counted as so many terms.
+    """Return how many terms U_B of all graphs takes for each channel, sorting included.
 
     Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
     none is looked at, all nodes count as different.
@@ -174,9 +174,9 @@ def estimated_types(B: int, alike: Distinct) -> FloatArray:
     tuples of the same twins have one type.
     """
     classes = np.maximum(alike.classes, 1.0)
-    found = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
-    found = np.minimum(found, np.maximum(alike.twins, 1.0) ** B)
-    return np.where(found <= MOST_TYPES, found, np.inf)
+    types = np.prod([classes + slot * alike.pairs / classes for slot in range(B)], axis=0)
+    types = np.minimum(types, np.maximum(alike.twins, 1.0) ** B)
+    return np.where(types <= MOST_TYPES, types, np.inf)
 
 
 class Distinct(NamedTuple):
@@ -201,14 +201,6 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     """Count in each graph what is different.
 
     By one number for each node, made of all that must be equal: rounding aside, others are equal by chance.
-
-    Examples
-    --------
-    >>> from grnf.graphs import Graph
-    >>> square, path = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), Graph(3, [(0, 1), (1, 2)])
-    >>> alike = count_distinct(GraphBatch.from_graphs([square, path]))
-    >>> alike.classes, alike.twins, alike.pairs
-    (array([1., 2.]), array([2., 2.]), array([1., 2.]))
     """
     owner = np.repeat(np.arange(len(batch)), batch.sizes)
     of_edge = np.repeat(np.arange(len(batch)), np.diff(batch.edge_ptr))
@@ -216,12 +208,12 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     back = np.where(batch.directed[of_edge], math.sqrt(3), 1.0)  # what an arc counts at its end
     value = 1 + batch.edge_attr @ np.sqrt(2.0 + np.arange(batch.edge_width)) + _of_codes(batch.edge_codes)
 
-    def of_neighbours(x: FloatArray) -> FloatArray:
-        found = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
-        return np.asarray(found)
+    def of_neighbors(x: FloatArray) -> FloatArray:
+        sums = np.bincount(i, value * x[j], len(owner)) + np.bincount(j, back * value * x[i], len(owner))
+        return np.asarray(sums)
 
     key = batch.node_attr @ np.cbrt(2.0 + np.arange(batch.node_width)) + _of_codes(batch.node_codes)
-    key += math.pi * of_neighbours(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
+    key += math.pi * of_neighbors(np.ones(len(owner))) + np.bincount(i[i == j], value[i == j], len(owner))
     classes = _n_different(owner, key, len(batch))
     there, again = (
         value + math.e * key[i] + math.sqrt(5) * key[j],
@@ -231,15 +223,15 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     pairs = np.concatenate([there[apart], (back * again)[apart]])
     pairs_of = np.tile(of_edge[apart], 2)
     names = _names(len(owner))
-    key = key + of_neighbours(names)
-    # twins that are not joined have equal neighbours; twins that are, once each is among its own
+    key = key + of_neighbors(names)
+    # twins that are not joined have equal neighbors; twins that are, once each is among its own
     loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
     twins = np.asarray(loose + joined - batch.sizes)
     return Distinct(classes, twins, _n_different(pairs_of, pairs, len(batch)))
 
 
 def _names(count: int) -> FloatArray:
-    """Return so many numbers that differ, and whose sums do."""
+    """Return numbers that differ, and whose sums differ."""
     return np.asarray(np.modf(np.sin(1.0 + np.arange(count)) * 1e4)[0])
 
 

@@ -1,4 +1,4 @@
-"""Counting sort, and tables of counted keys: whole numbers of up to 62 bits; a free place has the key -1."""
+"""Counting sort, and hash tables of counts. Keys have up to 62 bits, and a free place has the key -1."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from grnf._utils.jit import inner
 from grnf.typing import IntArray
 
-__all__ = ["add_to", "counted", "counting_sort", "grown", "merged", "place_of", "roomy"]
+__all__ = ["add_to", "counting_sort", "enlarged_table", "integers_below", "merged", "place_of", "with_room"]
 
 DENSE = 8
 """Possible keys for each one there is, up to which they are merged in an array with a place for each."""
@@ -29,7 +29,7 @@ def counting_sort(order: IntArray, keys: IntArray, n_keys: int) -> IntArray:
 
 
 @inner
-def counted(n: int) -> IntArray:
+def integers_below(n: int) -> IntArray:
     """Return 0 .. n - 1."""
     numbers = np.empty(n, np.int64)
     for i in range(n):
@@ -59,8 +59,8 @@ def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
 
 
 @inner
-def grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
-    """Return a table with room for so many more keys, if it is to be at most half full."""
+def enlarged_table(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[IntArray, IntArray]:
+    """Return a table with room for `more` keys that is at most half full."""
     size = 64
     while size < 2 * (filled + more + 1) or size < 2 * len(keys):
         size *= 2
@@ -73,7 +73,7 @@ def grown(keys: IntArray, counts: IntArray, filled: int, more: int) -> tuple[Int
 
 @inner
 def merged(keys: IntArray, counts: IntArray, bits: int) -> tuple[IntArray, IntArray]:
-    """Return different keys of so many bits, ascending, with what their counts are together."""
+    """Return the different keys, ascending, with the sums of their counts."""
     if bits < 20 and 1 << bits <= DENSE * len(keys):
         return _merged_densely(keys, counts, 1 << bits)
     _sort(keys, counts, 8 if len(keys) < 1 << 12 else 11)
@@ -93,17 +93,17 @@ def _merged_densely(keys: IntArray, counts: IntArray, size: int) -> tuple[IntArr
     total = np.zeros(size, np.int64)
     for item in range(len(keys)):
         total[keys[item]] += counts[item]
-    found = 0
+    n_keys = 0
     for key in range(size):
         if total[key]:
-            keys[found], counts[found] = key, total[key]
-            found += 1
-    return keys[:found], counts[:found]
+            keys[n_keys], counts[n_keys] = key, total[key]
+            n_keys += 1
+    return keys[:n_keys], counts[:n_keys]
 
 
 @inner
 def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
-    """Sort by keys, so many bits at a time; bits that all have in common are passed over."""
+    """Sort by keys, `digit` bits at a time, without the bits that all keys have in common."""
     varying, mask = np.int64(0), (1 << digit) - 1
     for key in keys:
         varying |= key ^ keys[0]
@@ -132,8 +132,8 @@ def _sort(keys: IntArray, counts: IntArray, digit: int) -> None:
 
 
 @inner
-def roomy(array: IntArray, size: int) -> IntArray:
-    """Return an array with room for so many entries, twice as large as before where it must grow."""
+def with_room(array: IntArray, size: int) -> IntArray:
+    """Return an array with room for `size` entries, at least twice as large if it must grow."""
     if size <= len(array):
         return array
     larger = np.empty(max(size, 2 * len(array), 64), np.int64)

@@ -14,37 +14,37 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.counting import counted
-from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape
+from grnf.engine.counting import integers_below
+from grnf.engine.projection import Gradients, Tape, finish_tape, start_tape
 from grnf.engine.rows import (
     RAMP,
     RELU,
-    Activation,
+    ActivationCode,
     activate,
-    activate_with_slope,
+    activate_with_derivative,
+    add_derivative,
     add_heads,
-    add_slope,
     evaluate,
     project,
 )
 from grnf.engine.schedule import GRAPHS, NODES, TILE, fitting_tile
 from grnf.engine.sorting import pair_masses, pair_sums, pair_sums_of_columns, transpose
-from grnf.engine.statistics import Neighbours, Statistics, neighbours
+from grnf.engine.statistics import Neighbors, Statistics, neighbors
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "add_node_sums",
     "node_and_pair_sums",
-    "node_sum_slopes",
-    "pair_sum_slopes",
-    "sorted_pair_sum_slopes",
+    "node_sum_gradients",
+    "pair_sum_gradients",
+    "sorted_pair_sum_gradients",
     "sorted_pair_sums",
 ]
 
 
 @inner
 def _sum_sparse_rows(
-    rho: Activation,
+    rho: ActivationCode,
     X: FloatArray,
     matrix: FloatArray,
     constant: FloatArray,
@@ -82,7 +82,7 @@ def _sum_sparse_rows(
 
 @inner
 def _sum_rows(
-    rho: Activation, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
+    rho: ActivationCode, t: FloatArray, constant: FloatArray, weight: FloatArray, U: FloatArray
 ) -> None:
     """U += sum_i weight_i rho(t_i + constant). The rows of t are overwritten."""
     zero, one = t.dtype.type(0), t.dtype.type(1)
@@ -104,7 +104,7 @@ def _sum_rows(
 
 @compiled
 def add_node_sums(
-    rho: Activation,
+    rho: ActivationCode,
     rows: FloatArray,
     node_ptr: IntArray,
     node_weight: FloatArray,
@@ -121,7 +121,7 @@ def add_node_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size are consecutive.
 
     `sums` is scratch.
     """
@@ -153,29 +153,29 @@ def add_node_sums(
 
 
 @compiled
-def node_sum_slopes(
+def node_sum_gradients(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add the derivatives of u U_1 of these graphs, given those of all features, d_out[g]."""
-    slope = np.empty(tile, c.bias.dtype)
+    derivative = np.empty(tile, c.bias.dtype)
     for g in graphs:
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
             tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
             for i in range(len(weight)):
                 row, d = tape.nodes[0, i], tape.d_nodes[0, i]
-                activate_with_slope(rho, row, slope[: len(row)])
+                activate_with_derivative(rho, row, derivative[: len(row)])
                 for h in range(len(row)):
                     tape.U[h] += weight[i] * row[h]
-                    d[h] = weight[i] * slope[h] * tape.dU[h]
+                    d[h] = weight[i] * derivative[h] * tape.dU[h]
             finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
@@ -183,7 +183,7 @@ def node_and_pair_sums(
     s: Statistics,
     c1: Coefficients,
     c2: Coefficients | None,
-    rho: Activation,
+    rho: ActivationCode,
     large: BoolArray,
     scale: FloatArray,
     bias: FloatArray,
@@ -194,7 +194,7 @@ def node_and_pair_sums(
     U_2 of `large` graphs is left out, and of all of them where it has no channels.
     """
     nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
-    edges = None if c2 is None else neighbours(s, left_out=large)
+    edges = None if c2 is None else neighbors(s, left_out=large)
     left_out, tile = large | (s.sizes < 2), TILE
     if not large.all():
         tile = fitting_tile(TILE, 2 * int(np.diff(s.node_ptr)[~large].max()), c1.bias.itemsize)
@@ -215,7 +215,7 @@ def node_and_pair_sums(
 
 @compiled
 def _add_pair_sums(
-    rho: Activation,
+    rho: ActivationCode,
     rows: FloatArray,
     node_ptr: IntArray,
     node_weight: FloatArray,
@@ -240,7 +240,7 @@ def _add_pair_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size stand in a row.
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size are consecutive.
 
     `sums` is scratch.
     """
@@ -284,7 +284,7 @@ def _add_pair_sums(
 
 @inner
 def _add_pairs(
-    rho: Activation,
+    rho: ActivationCode,
     a: FloatArray,
     b: FloatArray,
     weight: FloatArray,
@@ -300,11 +300,11 @@ def _add_pairs(
 ) -> None:
     """U += sum over ordered pairs of rho(a_i + b_j + e(i, j)). For the ReLU b holds -b_j.
 
-    relu(a_i + e + b_j) = max(a_i + e, -b_j) + b_j takes one operation less in the loop over pairs.
+    relu(a_i + e + b_j) = max(a_i + e, -b_j) + b_j takes one operation less in the kernel over pairs.
     """
     n, width = len(weight), len(U)
     partial, row = scratch[0], scratch[1]
-    everyone = counted(n)
+    everyone = integers_below(n)
     free = np.empty((n, n), a.dtype)  # numbers of pairs without an edge
     total = 0.0
     for i in range(n):
@@ -319,7 +319,7 @@ def _add_pairs(
     for i in range(0, n, 2):
         if len(rho) == RELU:
             k = min(i + 1, n - 1)
-            once = a.dtype.type(k - i)  # 0 where there is no second row
+            once = a.dtype.type(k - i)  # 0 if there is no second row
             w0, w1 = -weight[i] * others, -once * weight[k] * others
             for h in range(width):
                 partial[h] = w0 * b[i, h] + w1 * b[k, h]
@@ -345,7 +345,7 @@ def _add_pairs(
 def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, partial: FloatArray) -> None:
     """Partial += sum_j w_kj max(a_k, b_j) for k = i, i + 1: two rows of a against four of b at a time."""
     n, k = len(weight), min(i + 1, len(weight) - 1)
-    once = weight.dtype.type(k - i)  # 0 where there is no second row
+    once = weight.dtype.type(k - i)  # 0 if there is no second row
     j = 0
     while j + 4 <= n:
         w0, w1, w2, w3 = weight[i, j], weight[i, j + 1], weight[i, j + 2], weight[i, j + 3]
@@ -368,7 +368,7 @@ def _add_rows_relu(a: FloatArray, b: FloatArray, weight: FloatArray, i: int, par
 
 @inner
 def _add_run(
-    rho: Activation,
+    rho: ActivationCode,
     a: FloatArray,
     e: FloatArray,
     b: FloatArray,
@@ -416,16 +416,16 @@ def _add_run(
 
 
 @compiled
-def pair_sum_slopes(
+def pair_sum_gradients(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add the derivatives of u^2 U_2 of these graphs, given those of all features, d_out[g]."""
     for g in graphs:
@@ -434,13 +434,13 @@ def pair_sum_slopes(
         weight = s.node_weight[s.node_ptr[g] : s.node_ptr[g + 1]]
         for start in range(0, len(c.bias), tile):
             tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
-            _add_pair_slopes(rho, near, s.node_ptr[g], weight, tape)
+            _add_pair_gradients(rho, near, s.node_ptr[g], weight, tape)
             finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
-def _add_pair_slopes(
-    rho: Activation, near: Neighbours, first: int, weight: FloatArray, tape: Tape, corrects: bool = False
+def _add_pair_gradients(
+    rho: ActivationCode, near: Neighbors, first: int, weight: FloatArray, tape: Tape, corrects: bool = False
 ) -> None:
     """Add U_2 and the derivatives of its rows: pairs without an edge, then those with one.
 
@@ -449,13 +449,13 @@ def _add_pair_slopes(
     """
     n, width = len(weight), len(tape.U)
     a, b, db = tape.nodes[0], tape.nodes[1], tape.d_nodes[1]
-    row, slope = np.empty(width, a.dtype), np.empty(width, a.dtype)
+    row, derivative = np.empty(width, a.dtype), np.empty(width, a.dtype)
     partial, none = np.zeros(width, a.dtype), np.zeros(width, a.dtype)
     free = np.zeros(n, a.dtype)  # numbers of pairs without an edge
     for i in range(n):
         da = tape.d_nodes[0, i]
         if corrects:
-            add_slope(rho, -weight[i], a[i], b[i], none, tape.dU, row, slope, partial, da, db[i])
+            add_derivative(rho, -weight[i], a[i], b[i], none, tape.dU, row, derivative, partial, da, db[i])
         else:
             for j in range(n):
                 free[j] = weight[i] * weight[j]
@@ -464,22 +464,30 @@ def _add_pair_slopes(
                 free[near.node[entry]] -= near.weight[entry]
             for j in range(n):
                 if free[j] != 0:
-                    add_slope(rho, free[j], a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
+                    add_derivative(
+                        rho, free[j], a[i], b[j], none, tape.dU, row, derivative, partial, da, db[j]
+                    )
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             j, value, w = near.node[entry], near.value[entry], near.weight[entry]
             edge, d_edge = tape.edges[0, value], tape.d_edges[0, value]
             if corrects:
-                add_slope(rho, -w, a[i], b[j], none, tape.dU, row, slope, partial, da, db[j])
-            add_slope(rho, w, a[i], b[j], edge, tape.dU, row, slope, partial, da, db[j])
+                add_derivative(rho, -w, a[i], b[j], none, tape.dU, row, derivative, partial, da, db[j])
+            add_derivative(rho, w, a[i], b[j], edge, tape.dU, row, derivative, partial, da, db[j])
             for h in range(width):
-                d_edge[h] += slope[h]
+                d_edge[h] += derivative[h]
         for h in range(width):
             tape.U[h] += partial[h]
             partial[h] = 0
 
 
 def sorted_pair_sums(
-    s: Statistics, c: Coefficients, rho: Activation, tile: int, scale: FloatArray, graph: int, out: FloatArray
+    s: Statistics,
+    c: Coefficients,
+    rho: ActivationCode,
+    tile: int,
+    scale: FloatArray,
+    graph: int,
+    out: FloatArray,
 ) -> None:
     """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
@@ -513,7 +521,7 @@ def _tile(s: Statistics, c: Coefficients, u: float, g: int, start: int, ab: Floa
 
 @compiled
 def _correct(
-    rho: Activation, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray
+    rho: ActivationCode, s: Statistics, g: int, ab: FloatArray, pairs: FloatArray, U: FloatArray
 ) -> None:
     """U += sum over edges of rho(a_i + b_j + e) - rho(a_i + b_j), less sum_i rho(a_i + b_i).
 
@@ -565,16 +573,16 @@ def _same(a: FloatArray, b: FloatArray) -> bool:
     return True
 
 
-def sorted_pair_sum_slopes(
+def sorted_pair_sum_gradients(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graph: int,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add the derivatives of u^2 U_2 of one graph, given those of all features, d_out[graph]."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
@@ -584,5 +592,5 @@ def sorted_pair_sum_slopes(
         masses = pair_masses(rho, tape.nodes[0], tape.nodes[1], weight)
         for d, mass in zip(tape.d_nodes, masses, strict=True):
             d += weight[:, np.newaxis] * mass * tape.dU
-        _add_pair_slopes(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
+        _add_pair_gradients(rho, near, s.node_ptr[graph], weight, tape, corrects=True)
         finish_tape(s, near, c, scale[graph], graph, start, tape, d_out, out)

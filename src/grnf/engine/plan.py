@@ -1,4 +1,4 @@
-"""Which loop computes which sum.
+"""The choice of the kernel that computes each sum.
 
 Within a piece every graph takes the path that its size and the activation allow:
 
@@ -7,6 +7,7 @@ Within a piece every graph takes the path that its size and the activation allow
     U_B   type_sums            types of tuples counted, if there are few
           tuple_sums           otherwise; or
           sorted_tuple_sums    for relu and ramp, B = 3, 4, on large sparse graphs
+    all   add_sums_in_numpy    activations without a compiled kernel
 
 and the same for derivatives, which are never taken by sorting from B = 3 on.
 """
@@ -20,39 +21,41 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grnf._utils.jit import compiled
+from grnf.activations import Activation
 from grnf.engine import costs, schedule
 from grnf.engine.coefficients import Channels, Coefficients, channels, hidden_channels
 from grnf.engine.costs import EDGE_STEP, met_along_edges, most_types, tuples_cost, walked
+from grnf.engine.numpy_sums import add_sums_in_numpy
 from grnf.engine.pair_sums import (
     node_and_pair_sums,
-    node_sum_slopes,
-    pair_sum_slopes,
-    sorted_pair_sum_slopes,
+    node_sum_gradients,
+    pair_sum_gradients,
+    sorted_pair_sum_gradients,
     sorted_pair_sums,
 )
-from grnf.engine.projection import Slopes
-from grnf.engine.rows import RAMP, RELU, Activation
+from grnf.engine.projection import Gradients
+from grnf.engine.rows import RAMP, RELU, ActivationCode
 from grnf.engine.schedule import Piece, Schedule, fitting_tile
 from grnf.engine.sorted_tuple_sums import sorted_tuple_sums
 from grnf.engine.statistics import (
-    SEARCHED,
-    Neighbours,
+    VALUES_SEARCHED,
+    Neighbors,
     Source,
     Statistics,
-    attribute_slopes,
+    attribute_gradients,
     class_numbers,
     folded,
     grouped,
-    neighbours,
+    neighbors,
     statistics,
 )
 from grnf.engine.triple_types import Members
-from grnf.engine.tuple_sums import tuple_sum_slopes, tuple_sums
+from grnf.engine.tuple_sums import tuple_sum_gradients, tuple_sums
 from grnf.engine.tuple_types import list_types
 from grnf.engine.twins import twins as group_twins
-from grnf.engine.type_sums import type_sum_slopes, type_sums
+from grnf.engine.type_sums import type_sum_gradients, type_sums
 from grnf.graphs import GraphBatch, edge_channels
-from grnf.law import Draw, OrderDraw
+from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Engine", "place", "place_outputs"]
@@ -64,7 +67,7 @@ ChannelsOf = Callable[[bool], Channels]
 class Engine(NamedTuple):
     """How H_k(rho_e(F_{2,k}(A))) is computed."""
 
-    hidden_code: int
+    activation: Activation
     basis: str
     normalize: bool
     adjacency_channel: bool
@@ -74,14 +77,16 @@ class Engine(NamedTuple):
     @property
     def linear(self) -> bool:
         """Whether rho_e is relu or ramp, whose sums can be sorted."""
-        return self.hidden_code in (RELU, RAMP)
+        return self.activation.code in (RELU, RAMP)
 
     def channels(
         self, groups: tuple[OrderDraw, ...], node_width: int, directed: bool, hidden: bool = False
     ) -> Channels:
-        """Bring drawn parameters into the form that the loops read; `hidden` leaves the heads out."""
-        found = channels(groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype)
-        return hidden_channels(groups, found) if hidden else found
+        """Bring drawn parameters into the form that the kernels read; `hidden` leaves the heads out."""
+        result = channels(
+            groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype
+        )
+        return hidden_channels(groups, result) if hidden else result
 
     def sums(self, batch: GraphBatch, draw: Draw) -> FloatArray:
         """Return the sums before rho_i of every graph and feature: shape (n_graphs, M), float64."""
@@ -98,7 +103,7 @@ class Engine(NamedTuple):
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels_of: ChannelsOf) -> FloatArray:
         """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64.
 
-        Column i belongs to the feature channels.columns[i]: those of one order stand side by side.
+        Column i belongs to the feature channels.columns[i]: those of one order are consecutive.
         """
         s = statistics(self._graphs(batch, piece), piece.directed)
         if piece.directed:
@@ -106,6 +111,10 @@ class Engine(NamedTuple):
         given, scale = channels_of(s.directed), self._scale(s.sizes)
         by_slots = given.by_slots
         sums = np.empty((len(scale), len(given.bias)))
+        if self.activation.code is None:
+            sums[:] = given.bias
+            add_sums_in_numpy(s, neighbors(s), by_slots, self.activation.function, scale, sums)
+            return sums
         few = grouped(s, self._bits) if self.group else s
         if max(by_slots) < 3:
             s = few  # what it was is let go: memory that is used again at once need not be fetched again
@@ -117,7 +126,7 @@ class Engine(NamedTuple):
             self._higher(s, by_slots, scale, sums)
         return sums
 
-    def piece_slopes(
+    def piece_gradients(
         self,
         batch: GraphBatch,
         piece: Piece,
@@ -139,38 +148,40 @@ class Engine(NamedTuple):
         of_statistics = d_node_attr is not None
         group = self.group and not of_statistics  # equal nodes differ in their derivatives
         few = grouped(s, self._bits) if group else s
-        searched = SEARCHED if d_edge_attr is None else 0
-        near = neighbours(few, searched)
+        searched = VALUES_SEARCHED if d_edge_attr is None else 0
+        near = neighbors(few, searched)
         d = few.nodes, near.values, few.totals
         d_nodes, d_values, d_totals = (np.zeros_like(array) for array in d)
-        found = {}
+        result = {}
         for B, c in given.by_slots.items():
-            found[B] = c.zeros() if of_coefficients else c
-            out = Slopes(d_nodes, d_values, d_totals, found[B], of_statistics, of_coefficients)
+            result[B] = c.zeros() if of_coefficients else c
+            out = Gradients(d_nodes, d_values, d_totals, result[B], of_statistics, of_coefficients)
             if B < 3:
-                self._low_slopes(B, few, near, c, scale, d_sums, out)
+                self._low_gradients(B, few, near, c, scale, d_sums, out)
             else:
-                beside, left = near if few is s else neighbours(s, searched), np.full(len(scale), True)
+                adjacent, left = near if few is s else neighbors(s, searched), np.full(len(scale), True)
                 if group:
-                    slopes = partial(type_sum_slopes, d_out=d_sums, out=out)
-                    left = self._by_types(B, s, beside, c, scale, slopes)
-                (loops,) = np.nonzero(left)
-                tuple_sum_slopes(
-                    s, beside, c, self._rho, schedule.TUPLE_SLOPES_TILE, scale, loops, d_sums, out
+                    gradients = partial(type_sum_gradients, d_out=d_sums, out=out)
+                    left = self._by_types(B, s, adjacent, c, scale, gradients)
+                (by_tuples,) = np.nonzero(left)
+                tuple_sum_gradients(
+                    s, adjacent, c, self._rho, schedule.TUPLE_GRADIENTS_TILE, scale, by_tuples, d_sums, out
                 )
         if d_node_attr is not None:
             there, back = d_values[0 : 2 * len(s.pairs) : 2], d_values[1 : 2 * len(s.pairs) : 2]
             d_pairs = there + np.roll(back, back.shape[1] // 2, axis=1)
-            attribute_slopes(batch, piece.members, s, (d_nodes, d_pairs, d_totals), d_node_attr, d_edge_attr)
-        return bool(s.directed), found
+            attribute_gradients(
+                batch, piece.members, s, (d_nodes, d_pairs, d_totals), d_node_attr, d_edge_attr
+            )
+        return bool(s.directed), result
 
     @property
-    def _rho(self) -> Activation:
-        return (0,) * self.hidden_code
+    def _rho(self) -> ActivationCode:
+        return (0,) * (self.activation.code or 0)
 
     @property
     def _bits(self) -> Any:
-        """What tells the loops to group equal nodes: an array of one entry; of none, if they are not to."""
+        """What tells the kernels to group equal nodes: an array of one entry; of none, if they are not to."""
         return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
 
     def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:
@@ -207,7 +218,7 @@ class Engine(NamedTuple):
     def _higher(
         self, s: Statistics, by_slots: dict[int, Coefficients], scale: FloatArray, sums: FloatArray
     ) -> None:
-        near = neighbours(s)
+        near = neighbors(s)
         for B, c in by_slots.items():
             if B < 3:
                 continue
@@ -221,18 +232,18 @@ class Engine(NamedTuple):
         self,
         B: int,
         s: Statistics,
-        near: Neighbours,
+        near: Neighbors,
         c: Coefficients,
         scale: FloatArray,
-        loop: Callable[..., None],
+        kernel: Callable[..., None],
     ) -> BoolArray:
-        """Let a loop count types where that is cheaper: along edges, or among twins. Returns what is left."""
+        """Sum over types of tuples if that is cheaper; return the graphs that are left."""
         steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
         along = (steps < walked(B, *_counts(s))) & (B == 3)
         left, (cost, _) = np.full(len(scale), True), self._tuples(B, s)
         for on in (False, True):
             if (along if on else ~along).any():
-                rows, few, beside, of = self._classes(s, near, twins=not on)
+                rows, few, adjacent, of = self._classes(s, near, twins=not on)
                 if not on:
                     walk = walked(B, *_counts(rows))
                     along &= EDGE_STEP * steps < walk
@@ -242,7 +253,7 @@ class Engine(NamedTuple):
                 while first < len(scale):
                     types = list_types(of, s.sizes, B, most, on, first, schedule.TYPES_HELD)
                     left[first : first + len(types.done)] &= ~types.done
-                    loop(few, beside, types, c, self._rho, schedule.TYPES_TILE, scale, first)
+                    kernel(few, adjacent, types, c, self._rho, schedule.TYPES_TILE, scale, first)
                     first += len(types.done)
         return left
 
@@ -250,7 +261,7 @@ class Engine(NamedTuple):
         self,
         B: int,
         s: Statistics,
-        near: Neighbours,
+        near: Neighbors,
         c: Coefficients,
         scale: FloatArray,
         left: BoolArray,
@@ -258,21 +269,21 @@ class Engine(NamedTuple):
     ) -> None:
         """Treat the graphs that are left tuple by tuple, or by sorting."""
         _, by_sorting = self._tuples(B, s)
-        loops = np.flatnonzero(left & ~by_sorting)
-        tuple_sums(s, near, c, self._rho, schedule.TUPLES_TILE, scale, loops, sums)
+        one_by_one = np.flatnonzero(left & ~by_sorting)
+        tuple_sums(s, near, c, self._rho, schedule.TUPLES_TILE, scale, one_by_one, sums)
         for graph in np.flatnonzero(left & by_sorting):
             sorted_tuple_sums(s, near, c, self._rho, schedule.SORTED_TILE, scale, int(graph), sums)
 
     def _classes(
-        self, s: Statistics, near: Neighbours, *, twins: bool
-    ) -> tuple[Statistics, Statistics, Neighbours, Members]:
+        self, s: Statistics, near: Neighbors, *, twins: bool
+    ) -> tuple[Statistics, Statistics, Neighbors, Members]:
         """Find the classes of equal nodes, of single ones or of twins as one.
 
-        Returns one row per node or class of twins, one row per class of equal nodes, the neighbours of the
+        Returns one row per node or class of twins, one row per class of equal nodes, the neighbors of the
         former, and what is to be counted.
         """
         rows = group_twins(s, near) if twins else s
-        beside = neighbours(rows) if twins else near
+        adjacent = neighbors(rows) if twins else near
         class_of = class_numbers(rows, self._bits)
         graph_of = np.repeat(np.arange(len(s.sizes)), np.diff(rows.node_ptr))
         ptr = np.zeros_like(rows.node_ptr)
@@ -284,31 +295,31 @@ class Engine(NamedTuple):
             node_ptr=ptr, nodes=rows.nodes[first], node_weight=np.ones_like(rows.node_weight[first])
         )
         size = rows.node_weight.astype(np.int64)
-        lists = beside.ptr, beside.node, beside.value, beside.back, beside.value_ptr
-        return rows, few, beside, Members(rows.node_ptr, n_classes, class_of, size, *lists)
+        lists = adjacent.ptr, adjacent.node, adjacent.value, adjacent.back, adjacent.value_ptr
+        return rows, few, adjacent, Members(rows.node_ptr, n_classes, class_of, size, *lists)
 
     def _tuples(self, B: int, s: Statistics) -> tuple[FloatArray, BoolArray]:
         """Return what U_B of each graph costs tuple by tuple, and where sorting is the way to do it."""
         return tuples_cost(B, s.sizes.astype(float), np.diff(s.pair_ptr), self.linear)
 
-    def _low_slopes(
+    def _low_gradients(
         self,
         B: int,
         s: Statistics,
-        near: Neighbours,
+        near: Neighbors,
         c: Coefficients,
         scale: FloatArray,
         d_sums: FloatArray,
-        out: Slopes,
+        out: Gradients,
     ) -> None:
         rho, classes = self._rho, np.diff(s.node_ptr)
-        by_sorting = (classes >= costs.SORTED_SLOPES_FROM) & self.linear & (B == 2)
+        by_sorting = (classes >= costs.SORTED_GRADIENTS_FROM) & self.linear & (B == 2)
         (small,) = np.nonzero(~by_sorting)
-        tile = self._tile(schedule.SLOPES_TILE, 4 * int(classes[small].max(initial=1)))
-        loop = node_sum_slopes if B == 1 else pair_sum_slopes
-        loop(s, near, c, rho, tile, scale, small, d_sums, out)
+        tile = self._tile(schedule.GRADIENTS_TILE, 4 * int(classes[small].max(initial=1)))
+        kernel = node_sum_gradients if B == 1 else pair_sum_gradients
+        kernel(s, near, c, rho, tile, scale, small, d_sums, out)
         for graph in np.flatnonzero(by_sorting):
-            sorted_pair_sum_slopes(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
+            sorted_pair_sum_gradients(s, near, c, rho, schedule.SORTED_TILE, scale, int(graph), d_sums, out)
 
 
 def _counts(s: Statistics) -> tuple[IntArray, IntArray]:

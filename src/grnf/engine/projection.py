@@ -14,10 +14,10 @@ import numpy as np
 from grnf._utils.jit import compiled, inner
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.rows import evaluate, project, set_evaluated
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray
 
-__all__ = ["Matrices", "Slopes", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
+__all__ = ["Gradients", "Matrices", "Tape", "finish_tape", "matrices", "projection_of", "start_tape", "terms"]
 
 
 class Matrices(NamedTuple):
@@ -29,11 +29,11 @@ class Matrices(NamedTuple):
     bias: FloatArray
 
 
-class Slopes(NamedTuple):
-    """What derivatives are added to: of the statistics, and of the coefficients (segments as they are).
+class Gradients(NamedTuple):
+    """The derivatives of the statistics and of the coefficients, to which kernels add.
 
-    Shapes as `Statistics.nodes`, `Neighbours.values`, `Statistics.totals`; `of_statistics` and
-    `of_coefficients` say which of them are wanted.
+    Shapes as `Statistics.nodes`, `Neighbors.values`, `Statistics.totals`; `of_statistics` and
+    `of_coefficients` select what is computed.
     """
 
     nodes: FloatArray
@@ -57,7 +57,7 @@ class Tape(NamedTuple):
 
 @compiled
 def terms(
-    s: Statistics, near: Neighbours, c: Coefficients, u: float, g: int, start: int, stop: int
+    s: Statistics, near: Neighbors, c: Coefficients, u: float, g: int, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows of nodes, shape (B, n, channels), and of edges, (B (B - 1) / 2, values, channels)."""
     return projection_of(s, near, matrices(c, u, start, stop), g)
@@ -67,23 +67,23 @@ def terms(
 def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
     """Return the coefficients of a tile for graphs of one size."""
     dtype, width = c.bias.dtype, stop - start
-    found = Matrices(
+    result = Matrices(
         np.empty((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
         np.empty((c.pairs.shape[1], c.pairs.shape[2], width), dtype),
         np.empty((c.totals.shape[1], c.totals.shape[2], width), dtype),
         c.bias[start:stop],
     )
-    for p in range(len(found.nodes)):
-        set_evaluated(c.nodes, p, u, start, found.nodes[p])
-    for p in range(len(found.pairs)):
-        set_evaluated(c.pairs, p, u, start, found.pairs[p])
-    for p in range(len(found.totals)):
-        set_evaluated(c.totals, p, u, start, found.totals[p])
-    return found
+    for p in range(len(result.nodes)):
+        set_evaluated(c.nodes, p, u, start, result.nodes[p])
+    for p in range(len(result.pairs)):
+        set_evaluated(c.pairs, p, u, start, result.pairs[p])
+    for p in range(len(result.totals)):
+        set_evaluated(c.totals, p, u, start, result.totals[p])
+    return result
 
 
 @inner
-def projection_of(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
+def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
     """Return the rows of one graph."""
     dtype, width = m.bias.dtype, len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
@@ -103,7 +103,7 @@ def projection_of(s: Statistics, near: Neighbours, m: Matrices, g: int) -> tuple
 @compiled
 def start_tape(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
     u: float,
     g: int,
@@ -124,16 +124,16 @@ def start_tape(
 @compiled
 def finish_tape(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
     u: float,
     g: int,
     start: int,
     tape: Tape,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
-    """Add what the derivatives of a tile's rows say about coefficients and statistics: `terms` transposed."""
+    """Add the derivatives of coefficients and statistics from those of a tile's rows: `terms` transposed."""
     stop, scale = start + len(tape.U), u ** len(tape.nodes)
     nodes = slice(s.node_ptr[g], s.node_ptr[g + 1])
     values = slice(near.value_ptr[g], near.value_ptr[g + 1])
@@ -164,7 +164,7 @@ def finish_tape(
 
 @compiled
 def _add_powers(d: FloatArray, p: int, u: float, start: int, matrix: FloatArray) -> None:
-    """Add to the coefficients of u^0, u^1, u^2 what their polynomial's derivative says."""
+    """Add the derivatives of the coefficients of u^0, u^1, u^2."""
     power = matrix.dtype.type(1)
     for q in range(3):
         for r in range(matrix.shape[0]):

@@ -1,4 +1,4 @@
-"""Loops over rows of hidden channels, which every primitive is made of.
+"""Kernels for rows of hidden channels, of which all sums are made.
 
 A row has one entry per hidden channel of a tile; the loop over it is the innermost one and runs in vector
 registers. Activations are switched outside of it. Their codes: see `grnf.activations`.
@@ -18,11 +18,11 @@ from grnf.typing import FloatArray, IntArray
 __all__ = [
     "RAMP",
     "RELU",
-    "Activation",
+    "ActivationCode",
     "activate",
-    "activate_with_slope",
+    "activate_with_derivative",
+    "add_derivative",
     "add_heads",
-    "add_slope",
     "evaluate",
     "project",
     "set_evaluated",
@@ -30,8 +30,8 @@ __all__ = [
 
 RELU, RAMP, SIGMOID, TANH, ERF = 1, 2, 3, 4, 5
 
-Activation: TypeAlias = tuple[int, ...]
-"""How a loop is told its activation: a tuple as long as its code. The length is known when the loop is
+ActivationCode: TypeAlias = tuple[int, ...]
+"""How a kernel gets its activation: a tuple as long as its code. The length is known when the kernel is
 compiled, so the branches of other activations are not compiled for it."""
 
 DENSE = 6
@@ -60,7 +60,7 @@ def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out:
     v = out.dtype.type(u)
     for r in range(len(out)):
         for h in range(out.shape[1]):
-            at = np.uint64(start + h)  # an index that might be negative would not vectorise
+            at = np.uint64(start + h)  # an index that might be negative would not vectorize
             c0, c1, c2 = coefficient[0, slot, r, at], coefficient[1, slot, r, at], coefficient[2, slot, r, at]
             out[r, h] = c0 + v * (c1 + v * c2)
 
@@ -127,7 +127,7 @@ def _next_used(row: FloatArray, start: int) -> int:
 
 
 @compiled
-def activate(rho: Activation, row: FloatArray) -> None:
+def activate(rho: ActivationCode, row: FloatArray) -> None:
     """Set row = rho(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
     if len(rho) == RELU:
@@ -148,68 +148,68 @@ def activate(rho: Activation, row: FloatArray) -> None:
 
 
 @inner
-def activate_with_slope(rho: Activation, row: FloatArray, slope: FloatArray) -> None:
-    """Set row = rho(row) and slope = rho'(row)."""
+def activate_with_derivative(rho: ActivationCode, row: FloatArray, derivative: FloatArray) -> None:
+    """Set row = rho(row) and derivative = rho'(row)."""
     zero, one = row.dtype.type(0), row.dtype.type(1)
     if len(rho) == ERF:
         for h in range(len(row)):
             x = np.float64(row[h])
-            slope[h] = ROOT_4_OVER_PI * _exp(-x * x)
+            derivative[h] = ROOT_4_OVER_PI * _exp(-x * x)
     activate(rho, row)
     if len(rho) == RELU:
         for h in range(len(row)):
-            slope[h] = one if row[h] > zero else zero
+            derivative[h] = one if row[h] > zero else zero
     elif len(rho) == RAMP:
         for h in range(len(row)):
-            slope[h] = one if zero < row[h] < one else zero
+            derivative[h] = one if zero < row[h] < one else zero
     elif len(rho) == SIGMOID:
         for h in range(len(row)):
-            slope[h] = row[h] * (one - row[h])
+            derivative[h] = row[h] * (one - row[h])
     elif len(rho) == TANH:
         for h in range(len(row)):
-            slope[h] = one - row[h] * row[h]
+            derivative[h] = one - row[h] * row[h]
     elif len(rho) != ERF:
-        slope[:] = one
+        derivative[:] = one
 
 
 @inner
-def add_slope(
-    rho: Activation,
+def add_derivative(
+    rho: ActivationCode,
     w: float,
     a: FloatArray,
     b: FloatArray,
     e: FloatArray,
     dU: FloatArray,
     row: FloatArray,
-    slope: FloatArray,
+    derivative: FloatArray,
     partial: FloatArray,
     da: FloatArray,
     db: FloatArray,
 ) -> None:
-    """Add w rho(a + b + e) to partial, and its derivative to da and db; the latter is left in `slope`."""
+    """Add w rho(a + b + e) to partial, and its derivative to da, db and `derivative`."""
     zero = a.dtype.type(0)
     if len(rho) == RELU:
         for h in range(len(a)):
             t = a[h] + b[h] + e[h]
             d = w * dU[h] if t > zero else zero
             partial[h] += w * max(t, zero)
-            slope[h] = d
+            derivative[h] = d
             da[h] += d
             db[h] += d
         return
     for h in range(len(a)):
         row[h] = a[h] + b[h] + e[h]
-    activate_with_slope(rho, row, slope)
+    activate_with_derivative(rho, row, derivative)
     for h in range(len(a)):
-        slope[h] *= w * dU[h]
+        derivative[h] *= w * dU[h]
         partial[h] += w * row[h]
-        da[h] += slope[h]
-        db[h] += slope[h]
+        da[h] += derivative[h]
+        db[h] += derivative[h]
 
 
 @inner
 def _exp(x: float) -> float:
-    """e^x to 1e-15, in steps that vectorise (the library call does not).
+    """e^x to 1e-15, in steps that vectorize (the library call does not).
 
     x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its series; 2^k by writing k into the exponent.
     """
@@ -243,6 +243,6 @@ def add_heads(
     for segment in range(len(segments)):
         first, last, column = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         low, high = max(first, start), min(last, start + len(U))
-        for h in range(high - low):  # indices that might be negative would not vectorise
+        for h in range(high - low):  # indices that might be negative would not vectorize
             at = np.uint64(low + h)
             out[np.uint64(column - first + low + h)] += factor * head[at] * U[np.uint64(low - start + h)]

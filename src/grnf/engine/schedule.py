@@ -1,7 +1,7 @@
 """How the work is cut, and who does it: all sizes, memory, threads, progress and warnings, in one place.
 
 A *piece* is graphs that one thread treats together, a *chunk* features that are drawn and evaluated together,
-a *tile* hidden channels that a loop treats at once. What is computed does not depend on any of them.
+a *tile* hidden channels that a kernel treats at once. What is computed does not depend on any of them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ TYPES_TILE = 4096
 TYPES_HELD = 2**14
 """Types of tuples of a few graphs that are held at once; those of a single graph may be more."""
 
-TUPLES_TILE, TUPLE_SLOPES_TILE = 256, 16
+TUPLES_TILE, TUPLE_GRADIENTS_TILE = 256, 16
 """Hidden channels that the general U_B treats at once, if its rows fit the cache; and its derivative."""
 
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
 """Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
-so many that a row of single precision is one line of the cache."""
+as many as make a row of single precision one cache line."""
 
-SLOPES_TILE = 512
+GRADIENTS_TILE = 512
 """Hidden channels whose derivatives are taken at once, if the rows of a graph fit the cache."""
 
 TABLE_BYTES = 2**20
@@ -76,21 +76,21 @@ MOST_CATEGORIES, PART_CATEGORIES = 1024, 1024
 
 ROUNDS, SHRINKING = 5, 0.6
 """Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
-for the interpreter between loops, and small ones at the end, so that none waits long for the last one."""
+for the interpreter between kernels, and small ones at the end, so that none waits long for the last one."""
 
 FEATURES = 16
-"""Chunks are multiples of so many features: a loop over fewer channels does not fill vector registers."""
+"""Chunks are multiples of this number: fewer channels do not fill vector registers."""
 
 COEFFICIENT_BYTES = 128
 """Memory that a drawn coefficient takes at its peak, on its way from the draw to the engine."""
 
-LONG = 600.0
+LONG_RUN = 600.0
 """Seconds of estimated work from which a warning comes first."""
 
 
 @compiled
 def fitting_tile(largest: int, entries: int, itemsize: int) -> int:
-    """Return how many channels fit the cache if each has so many entries: a multiple of 16 if any."""
+    """Return how many channels of `entries` entries fit the cache, in multiples of 16."""
     fitting = TABLE_BYTES // (max(entries, 1) * itemsize)
     return min(largest, max(16, fitting - fitting % 16))
 
@@ -109,7 +109,7 @@ class Schedule:
     Parameters
     ----------
     max_memory : int
-        Bytes that may be used beside the graphs and their vectors.
+        Bytes that may be used in addition to the graphs and their vectors.
     n_jobs : int, optional
         Threads, as in joblib.
     """
@@ -130,14 +130,14 @@ class Schedule:
         sizes = batch.sizes
         cost = sizes**2 + (8 + len(batch.channels().node)) * sizes + 8 * np.diff(batch.edge_ptr) + 100
         limits = _limits(int(cost.sum()), self.workers)
-        found: list[tuple[int, Piece]] = []
+        result: list[tuple[int, Piece]] = []
         for directed in (False, True):
             (members,) = np.nonzero(batch.directed == directed)
             if not len(members):
                 continue
             members = members[np.argsort(sizes[members], kind="stable")]
-            found += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, limits)]
-        return [piece for _, piece in sorted(found, key=lambda item: -item[0])]
+            result += [(int(cost[some].sum()), Piece(some, directed)) for some in _cut(members, cost, limits)]
+        return [piece for _, piece in sorted(result, key=lambda item: -item[0])]
 
     def by_categories(self, batch: GraphBatch) -> list[IntArray] | None:
         """Cut a batch with very many categories into parts with few of them each; None if there is one.
@@ -183,7 +183,7 @@ class Schedule:
         keep_hidden : bool
             Whether the hidden sums of all graphs are held, and not only those of a piece.
         at_least : int
-            So many chunks are wanted, one for each worker, if there are features enough.
+            Smallest number of chunks, one for each worker, if there are enough features.
         """
         sample = law.orders_of(min(n_hidden, 1024), seed=seed)
         width = math.ceil(law.hidden_channels * np.mean([bell(int(k)) for k in sample]))
@@ -203,19 +203,19 @@ class Schedule:
     ) -> None:
         """Warn before work that will take very long; `linear`: whether rho_e is piecewise linear.
 
-        The most that it can take costs nothing to say; only if that is long are equal nodes looked for.
+        An upper bound is cheap; equal nodes are counted only if it is high.
         """
         sample = law.orders_of(min(n_hidden, 4096), seed=seed)
         k = int(sample.max())
         if (
             np.sum(batch.sizes.astype(float) ** k) * n_hidden * law.hidden_channels * bell(k)
-            < LONG * SMOOTH_PER_SECOND
+            < LONG_RUN * SMOOTH_PER_SECOND
         ):
             return
         for sampled in (0, SAMPLED_GRAPHS):
             seconds = estimated_seconds(batch, sample, law.hidden_channels, linear, sampled)
             seconds *= n_hidden / len(sample) / self.workers
-            if seconds <= LONG:
+            if seconds <= LONG_RUN:
                 return
         warnings.warn(
             f"this will take about {_spelled(seconds)}: order {sample.max()} on graphs of up to "
@@ -242,10 +242,10 @@ def _shares(rounds: int, workers: int) -> FloatArray:
 def _cut(members: IntArray, cost: IntArray, limits: FloatArray) -> list[IntArray]:
     """Cut where the costs reach another limit, and wherever there are too many graphs."""
     shares = np.searchsorted(limits, np.cumsum(cost[members]))
-    found = []
+    result = []
     for some in np.split(members, np.flatnonzero(np.diff(shares)) + 1):
-        found += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]
-    return found
+        result += [some[i : i + LARGEST_PIECE] for i in range(0, len(some), LARGEST_PIECE)]
+    return result
 
 
 def _spelled(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. Their derivatives: see `ub`.
+"""U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. For derivatives see `tuple_sums`.
 
 U_3 in O(n^2 + n |E|) per channel: all triples as if there were no edges, one merge for each node; triples
 with equal nodes are taken away by inclusion and exclusion, each a sum over pairs; then every triple with an
@@ -13,9 +13,9 @@ import numpy as np
 from grnf._utils.jit import compiled
 from grnf.engine.coefficients import Coefficients
 from grnf.engine.projection import terms
-from grnf.engine.rows import RAMP, Activation, activate, add_heads
+from grnf.engine.rows import RAMP, ActivationCode, activate, add_heads
 from grnf.engine.sorting import pair_sums, triple_sums
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["sorted_tuple_sums"]
@@ -26,9 +26,9 @@ NEVER = -1e30
 
 def sorted_tuple_sums(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graph: int,
@@ -49,7 +49,7 @@ def sorted_tuple_sums(
 
 
 def _triples(
-    rho: Activation, near: Neighbours, first: int, nodes: FloatArray, edges: FloatArray
+    rho: ActivationCode, near: Neighbors, first: int, nodes: FloatArray, edges: FloatArray
 ) -> FloatArray:
     """Return U_3 of each channel, given the rows of three slots, and of edges between slots."""
     x, y, z = nodes
@@ -66,7 +66,7 @@ def _triples(
 
 
 @compiled
-def _without(near: Neighbours, first: int, v: int, nodes: FloatArray, edges: FloatArray) -> FloatArray:
+def _without(near: Neighbors, first: int, v: int, nodes: FloatArray, edges: FloatArray) -> FloatArray:
     """Return the rows of slots 2, 3, 4 if v is in slot 1: where v itself is in them, rho is 0."""
     rows = nodes[1:].copy()
     for p in range(len(rows)):
@@ -81,8 +81,8 @@ def _without(near: Neighbours, first: int, v: int, nodes: FloatArray, edges: Flo
 
 @compiled
 def _correct(
-    rho: Activation,
-    near: Neighbours,
+    rho: ActivationCode,
+    near: Neighbors,
     first: int,
     x: FloatArray,
     y: FloatArray,
@@ -133,14 +133,14 @@ def _correct(
 
 
 @compiled
-def _mark(near: Neighbours, i: int, values: IntArray, marks: IntArray) -> None:
-    """Write the values of the edges of node i at its neighbours."""
+def _mark(near: Neighbors, i: int, values: IntArray, marks: IntArray) -> None:
+    """Write the values of the edges of node i at its neighbors."""
     for entry in range(near.ptr[i], near.ptr[i + 1]):
         marks[near.node[entry]] = values[entry]
 
 
 @compiled
-def _unmark(near: Neighbours, i: int, marks: IntArray) -> None:
+def _unmark(near: Neighbors, i: int, marks: IntArray) -> None:
     for entry in range(near.ptr[i], near.ptr[i + 1]):
         marks[near.node[entry]] = -1
 
@@ -153,7 +153,7 @@ def _add_if(row: FloatArray, edges: FloatArray, value: int) -> None:
 
 
 @compiled
-def _add_difference(rho: Activation, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
+def _add_difference(rho: ActivationCode, x: FloatArray, y: FloatArray, partial: FloatArray) -> None:
     """Partial += rho(x) - rho(y), rho: relu or ramp."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     if len(rho) == RAMP:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.jit import compiled
-from grnf.engine.rows import RAMP, Activation
+from grnf.engine.rows import RAMP, ActivationCode
 from grnf.typing import FloatArray
 
 __all__ = ["columns_of", "pair_masses", "pair_sums", "pair_sums_of_columns", "transpose", "triple_sums"]
@@ -28,12 +28,14 @@ def columns_of(*rows: FloatArray) -> FloatArray:
     return columns
 
 
-def pair_sums(rho: Activation, a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
+def pair_sums(rho: ActivationCode, a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
     """Return sum_ij w_i w_j rho(a_i + b_j) of each channel, for rows a_i, b_j; rho: relu or ramp."""
     return pair_sums_of_columns(rho, columns_of(a, b), weight)
 
 
-def pair_sums_of_columns(rho: Activation, columns: npt.NDArray[Any], weight: npt.NDArray[Any]) -> FloatArray:
+def pair_sums_of_columns(
+    rho: ActivationCode, columns: npt.NDArray[Any], weight: npt.NDArray[Any]
+) -> FloatArray:
     """Do the same for `columns`, with a row per channel of a, then of b; they are overwritten."""
     if (weight == 1).all():
         columns.sort(axis=1)
@@ -50,22 +52,22 @@ def pair_sums_of_columns(rho: Activation, columns: npt.NDArray[Any], weight: npt
 
 
 def pair_masses(
-    rho: Activation, a: FloatArray, b: FloatArray, weight: npt.NDArray[Any]
+    rho: ActivationCode, a: FloatArray, b: FloatArray, weight: npt.NDArray[Any]
 ) -> tuple[FloatArray, FloatArray]:
     """Return sum_j w_j rho'(a_i + b_j) and sum_i w_i rho'(a_i + b_j), in the shapes of a and b."""
     width, columns = a.shape[1], columns_of(a, b)
     order: Any = np.argsort(columns, axis=1)
     ranked, weights = np.take_along_axis(columns, order, axis=1), weight[order]
-    found = np.zeros(columns.shape)
+    result = np.zeros(columns.shape)
     for shift, sign in ((0.0, 1.0), (-1.0, -1.0)) if len(rho) == RAMP else ((0.0, 1.0),):
-        _add_masses(ranked[:width], ranked[width:], weights[width:], shift, sign, found[:width])
-        _add_masses(ranked[width:], ranked[:width], weights[:width], shift, sign, found[width:])
+        _add_masses(ranked[:width], ranked[width:], weights[width:], shift, sign, result[:width])
+        _add_masses(ranked[width:], ranked[:width], weights[:width], shift, sign, result[width:])
     masses = np.empty_like(columns)
-    np.put_along_axis(masses, order, found.astype(columns.dtype), axis=1)
+    np.put_along_axis(masses, order, result.astype(columns.dtype), axis=1)
     return masses[:width].T, masses[width:].T
 
 
-def triple_sums(rho: Activation, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+def triple_sums(rho: ActivationCode, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     """Return sum_ijk rho(x_i + y_j + z_k) of each channel."""
     a, b, c = np.split(columns_of(x, y, z), 3)
     b.sort(axis=1)

@@ -14,25 +14,25 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import ragged_indices
 from grnf._utils.jit import compiled, inner
-from grnf.engine.counting import counted, counting_sort
+from grnf.engine.counting import counting_sort, integers_below
 from grnf.graphs import GraphBatch
 from grnf.typing import BoolArray, FloatArray, IntArray, ShortArray
 
 __all__ = [
-    "SEARCHED",
-    "Neighbours",
+    "VALUES_SEARCHED",
+    "Neighbors",
     "Source",
     "Statistics",
-    "attribute_slopes",
+    "attribute_gradients",
     "class_numbers",
     "folded",
     "grouped",
-    "neighbours",
+    "neighbors",
     "statistics",
 ]
 
 
-MOVES = 16
+MOVES_PER_EDGE = 16
 """Steps for each edge after which moving edges to their places is given up for another sort."""
 
 
@@ -58,10 +58,10 @@ class Statistics(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Some graphs of a batch, and how their tensors are made, as the loops take them.
+    """Some graphs of a batch, and how their tensors are made, as the kernels take them.
 
     `adjacency` is 1 where the first edge channel is the adjacency; channels of categories follow on those of
-    numbers, so many of nodes and of edges; `like` has the type of the arithmetic.
+    numbers; `node_categories` and `edge_categories` are their counts; `like` has the type of the arithmetic.
     """
 
     graphs: IntArray
@@ -124,7 +124,7 @@ def folded(s: Statistics) -> Statistics:
     return s._replace(directed=False, nodes=nodes, pairs=pairs)
 
 
-def attribute_slopes(
+def attribute_gradients(
     batch: GraphBatch,
     graphs: IntArray,
     s: Statistics,
@@ -147,14 +147,14 @@ def attribute_slopes(
     first = np.repeat(s.node_ptr[:-1], np.diff(batch.edge_ptr)[graphs])
     i, j = (batch.edges[rows] + first[:, np.newaxis]).T
     loop = i == j
-    found = own[i, x + F :] + d_nodes[j, x + 2 * F :]
-    found[loop] += own[i[loop], x : x + F]
+    d_values = own[i, x + F :] + d_nodes[j, x + 2 * F :]
+    d_values[loop] += own[i[loop], x : x + F]
     n, pair_first = len(s.nodes), np.repeat(s.node_ptr[:-1], np.diff(s.pair_ptr))
     keys = (s.pair_nodes[:, 0] + pair_first) * n + s.pair_nodes[:, 1] + pair_first
     place = np.searchsorted(keys, np.minimum(i, j) * n + np.maximum(i, j))[~loop]
     there = (i < j)[~loop, np.newaxis]
-    found[~loop] += np.where(there, d_pairs[place, :F], d_pairs[place, F:])
-    d_edge_attr[rows] += found[:, F - batch.edge_width :]
+    d_values[~loop] += np.where(there, d_pairs[place, :F], d_pairs[place, F:])
+    d_edge_attr[rows] += d_values[:, F - batch.edge_width :]
 
 
 @compiled
@@ -176,7 +176,7 @@ def _sum_edges(
     """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
     numbers = adjacency + attr.shape[1]
     F = numbers + categories
-    found = 0
+    n_pairs = 0
     for position in range(len(graphs)):
         first_edge, last_edge = edge_ptr[graphs[position]], edge_ptr[graphs[position] + 1]
         first_node, n = node_ptr[position], node_ptr[position + 1] - node_ptr[position]
@@ -191,8 +191,8 @@ def _sum_edges(
             low, high = min(i, j), max(i, j)
             if low != high and (low != last_low or high != last_high):
                 last_low, last_high = low, high
-                pair_nodes[found, 0], pair_nodes[found, 1] = low, high
-                found += 1
+                pair_nodes[n_pairs, 0], pair_nodes[n_pairs, 1] = low, high
+                n_pairs += 1
             shift = F if directed and i > j else 0
             for column in range(numbers + codes.shape[1]):
                 f, v = column, 1.0
@@ -208,10 +208,10 @@ def _sum_edges(
                 if i == j:
                     sums[first_node + i, f] += v
                 else:
-                    pairs[found - 1, shift + f] += v
+                    pairs[n_pairs - 1, shift + f] += v
                     if not directed:
                         sums[first_node + j, F + f] += v
-        pair_ptr[position + 1] = found
+        pair_ptr[position + 1] = n_pairs
 
 
 @inner
@@ -251,7 +251,7 @@ def _in_order(edges: IntArray, first: int, last: int, n: int) -> ShortArray:
             at -= 1
         rows[at, 0], rows[at, 1], rows[at, 2] = i, j, e
         steps += place - at
-        if steps > MOVES * len(rows):  # many: sorted by both
+        if steps > MOVES_PER_EDGE * len(rows):  # many: sorted by both
             _sort_by_both(edges, first, n, rows)
             break
     return rows
@@ -263,7 +263,7 @@ def _sort_by_both(edges: IntArray, first: int, n: int, rows: ShortArray) -> None
     for k in range(len(rows)):
         lows[k] = min(edges[first + k, 0], edges[first + k, 1])
         highs[k] = max(edges[first + k, 0], edges[first + k, 1])
-    order = counting_sort(counting_sort(counted(len(rows)), highs, n), lows, n)
+    order = counting_sort(counting_sort(integers_below(len(rows)), highs, n), lows, n)
     for place in range(len(rows)):
         e = order[place]
         rows[place, 0], rows[place, 1], rows[place, 2] = edges[first + e, 0], edges[first + e, 1], e
@@ -305,12 +305,12 @@ def _join_nodes(
             totals[position, f] = total[f]
 
 
-SEARCHED = 16
+VALUES_SEARCHED = 16
 """Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
 
 
-class Neighbours(NamedTuple):
-    """Neighbours of all nodes (rows of `Statistics.nodes`) of a batch.
+class Neighbors(NamedTuple):
+    """Neighbors of all nodes (rows of `Statistics.nodes`) of a batch.
 
     Node i has the entries ptr[i] .. ptr[i + 1] - 1: the other end (in the graph's own numbers), how many such
     pairs there are, and the value of the edge as a row of the graph's values (`back`: of the edge the other
@@ -327,15 +327,15 @@ class Neighbours(NamedTuple):
     values: FloatArray
 
 
-def neighbours(s: Statistics, searched: int = SEARCHED, left_out: BoolArray | None = None) -> Neighbours:
-    """List the neighbours of every node; a pair {i, j} stands in the lists of both.
+def neighbors(s: Statistics, searched: int = VALUES_SEARCHED, left_out: BoolArray | None = None) -> Neighbors:
+    """List the neighbors of every node; a pair {i, j} is in the lists of both.
 
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1. Graphs that nobody has a use for may be left out.
     """
     n_entries = 2 * len(s.pairs)
     node, value, back = np.zeros((3, n_entries), np.int64)
-    near = Neighbours(
+    near = Neighbors(
         np.zeros(len(s.nodes) + 1, np.int64),
         node,
         np.zeros(n_entries, s.pairs.dtype),
@@ -347,14 +347,14 @@ def neighbours(s: Statistics, searched: int = SEARCHED, left_out: BoolArray | No
     if left_out is None:
         left_out = np.zeros(len(s.sizes), np.bool_)
     half = s.pairs.shape[1] // 2 if s.directed else 0
-    _list_neighbours(
+    _list_neighbors(
         s.node_ptr, s.pair_ptr, s.pair_nodes, s.pairs, s.pair_weight, half, searched, left_out, *near
     )
     return near
 
 
 @compiled
-def _list_neighbours(
+def _list_neighbors(
     node_ptr: IntArray,
     pair_ptr: IntArray,
     pair_nodes: IntArray,
@@ -371,7 +371,7 @@ def _list_neighbours(
     value_ptr: IntArray,
     values: FloatArray,
 ) -> None:
-    """Fill the arrays of `Neighbours`; `half`: half the columns of pairs of directed graphs, or else 0."""
+    """Fill the arrays of `Neighbors`; `half`: half the columns of pairs of directed graphs, or else 0."""
     columns = pairs.shape[1]
     n_values = 0
     for g in range(len(pair_ptr) - 1):
@@ -387,17 +387,17 @@ def _list_neighbours(
             for f in range(columns):
                 shifted = f + back * half
                 values[n_values, f] = pairs[e, shifted if shifted < columns else shifted - columns]
-            found = n_values
+            match = n_values
             for v in range(first_value, min(n_values, first_value + searched)):
                 same = True
                 for f in range(columns):
                     same = same and values[v, f] == values[n_values, f]
                 if same:
-                    found = v
+                    match = v
                     break
-            kind[entry] = found - first_value
-            n_values = max(n_values, found + 1)
-        order = counted(n_entries)
+            kind[entry] = match - first_value
+            n_values = max(n_values, match + 1)
+        order = integers_below(n_entries)
         if n_values > first_value + 1:
             order = counting_sort(order, kind, n_values - first_value)
         order = counting_sort(order, source, n)
@@ -414,7 +414,7 @@ def _list_neighbours(
         ptr[i + 1] = max(ptr[i + 1], ptr[i])
 
 
-TRIED = 256
+NODES_TRIED = 256
 """Nodes of a graph among which equal ones are looked for before the search is given up."""
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -471,7 +471,7 @@ def _group_nodes(
 
     Rows of pairs are numbered from 1, and negative where the two halves (A_ij, A_ji) are to be swapped.
     """
-    found = out_pair_ptr[0]
+    n_pairs = out_pair_ptr[0]
     for g in range(len(node_ptr) - 1):
         first, n = out_ptr[g], node_ptr[g + 1] - node_ptr[g]
         class_of = np.zeros(n, np.int64)
@@ -482,30 +482,30 @@ def _group_nodes(
         for i in range(n):
             out_weight[first + class_of[i]] += 1
         start, stop = pair_ptr[g], pair_ptr[g + 1]
-        if n_own == n:  # every node stands for itself, and so does every pair
+        if n_own == n:  # every class has one node, and every pair is single
             for e in range(start, stop):
-                out_pair_rows[found], out_pair_weight[found] = e + 1, 1
-                out_pair_nodes[found, 0], out_pair_nodes[found, 1] = pair_nodes[e, 0], pair_nodes[e, 1]
-                found += 1
+                out_pair_rows[n_pairs], out_pair_weight[n_pairs] = e + 1, 1
+                out_pair_nodes[n_pairs, 0], out_pair_nodes[n_pairs, 1] = pair_nodes[e, 0], pair_nodes[e, 1]
+                n_pairs += 1
         elif half == 0 and n_own * n_own <= 4 * (stop - start) and _all_equal(pair_bits, start, stop):
-            found = _count_pairs(
+            n_pairs = _count_pairs(
                 class_of, n_own, pair_nodes, start, stop,
-                found, out_pair_rows, out_pair_weight, out_pair_nodes,
+                n_pairs, out_pair_rows, out_pair_weight, out_pair_nodes,
             )  # fmt: skip
         else:
-            found = _group_pairs(
+            n_pairs = _group_pairs(
                 class_of, n_own, pair_nodes, pair_bits, start, stop, half, factors,
-                found, out_pair_rows, out_pair_weight, out_pair_nodes,
+                n_pairs, out_pair_rows, out_pair_weight, out_pair_nodes,
             )  # fmt: skip
-        out_pair_ptr[g + 1] = found
+        out_pair_ptr[g + 1] = n_pairs
 
 
 def class_numbers(s: Statistics, bits: Bits) -> IntArray:
     """Return the class of every row of `nodes`, numbered in each graph in the order in which they come."""
-    found = np.zeros(len(s.nodes), np.int64)
+    result = np.zeros(len(s.nodes), np.int64)
     factors = np.arange(1, 2 * s.nodes.shape[1], 2, dtype=np.uint64) * FACTOR
-    _number_all(s.node_ptr, s.nodes.view(bits.dtype), factors, found)
-    return found
+    _number_all(s.node_ptr, s.nodes.view(bits.dtype), factors, result)
+    return result
 
 
 @compiled
@@ -522,7 +522,7 @@ def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> 
     n_classes, columns = 0, rows.shape[1]
     table = _empty_table(len(rows))
     for i in range(len(rows)):
-        if i >= TRIED and n_classes == i:  # no two alike so far: continuous attributes
+        if i >= NODES_TRIED and n_classes == i:  # no two alike so far: continuous attributes
             class_of[i], firsts[i] = i, i
             n_classes += 1
             continue
@@ -551,7 +551,7 @@ def _count_pairs(
     pair_nodes: IntArray,
     start: int,
     stop: int,
-    found: int,
+    n_pairs: int,
     out_rows: IntArray,
     out_weight: FloatArray,
     out_nodes: IntArray,
@@ -565,10 +565,10 @@ def _count_pairs(
         for high in range(low, n_classes):
             count = counts[low * n_classes + high]
             if count:
-                out_rows[found], out_weight[found] = start + 1, count
-                out_nodes[found, 0], out_nodes[found, 1] = low, high
-                found += 1
-    return found
+                out_rows[n_pairs], out_weight[n_pairs] = start + 1, count
+                out_nodes[n_pairs, 0], out_nodes[n_pairs, 1] = low, high
+                n_pairs += 1
+    return n_pairs
 
 
 @inner
@@ -581,7 +581,7 @@ def _group_pairs(
     stop: int,
     half: int,
     factors: Bits,
-    found: int,
+    n_pairs: int,
     out_rows: IntArray,
     out_weight: FloatArray,
     out_nodes: IntArray,
@@ -609,17 +609,17 @@ def _group_pairs(
                 break
             at = (at + np.uint64(1)) & np.uint64(len(table) - 1)
         if table[at] < 0:
-            table[at] = found
-            out_rows[found] = -(e + 1) if shift else e + 1
-            out_nodes[found, 0], out_nodes[found, 1] = low, high
-            found += 1
+            table[at] = n_pairs
+            out_rows[n_pairs] = -(e + 1) if shift else e + 1
+            out_nodes[n_pairs, 0], out_nodes[n_pairs, 1] = low, high
+            n_pairs += 1
         out_weight[table[at]] += 1
-    return found
+    return n_pairs
 
 
 @inner
 def _empty_table(count: int) -> ShortArray:
-    """Return a hash table for so many entries: a power of two, at least twice as large, filled with -1."""
+    """Return a hash table for `count` entries: a power of two, at least twice as large, filled with -1."""
     size = 4
     while size < 2 * count:
         size *= 2

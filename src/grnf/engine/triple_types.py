@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import inner
-from grnf.engine.counting import add_to, grown, place_of
+from grnf.engine.counting import add_to, enlarged_table, place_of
 from grnf.typing import IntArray
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
 
 
 class Members(NamedTuple):
-    """What is counted: the rows of many graphs. Integers alone, so that one loop serves all kinds of numbers.
+    """The rows whose tuples are counted. Integers only, so that one kernel serves both precisions.
 
-    Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes; each stands for so many
-    nodes, `size`. Neighbours are listed as in `Neighbours`.
+    Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes; each stands for
+    `size` nodes. Neighbors are listed as in `Neighbors`.
     """
 
     node_ptr: IntArray
@@ -43,7 +43,7 @@ class Members(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How a type is written: so many slots, bits of a class, bits of a value."""
+    """The layout of a type: number of slots, bits of a class, bits of a value."""
 
     slots: int
     class_bits: int
@@ -69,7 +69,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
     if kinds * n_classes > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     # of each kind of edge: its number and how many there are; and of each class, nodes that are joined to it
-    pairs, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
+    pairs, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
     times, joined = np.zeros(kinds, np.int64), np.zeros((kinds, n_classes), np.int64)
     n_kinds = _number_edges(near, classes, first, form, pairs, number, times, joined)
     keys, counts, filled = _meeting_edges(near, classes, first, form)
@@ -77,7 +77,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
         return np.empty(0, np.int64), np.empty(0, np.int64)
     free = _all_triples(total)
     size = filled + n_kinds * n_classes + n_classes * (n_classes + 1) * (n_classes + 2) // 6
-    found, found_counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    types, types_counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
     class_mask, place = (1 << form.class_bits) - 1, 0
     bits, last = form.value_bits, slot_bits(form, 2)
     for at in range(len(keys)):
@@ -85,7 +85,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
             prefix = keys[at] >> last
             third, second = keys[at] >> (2 * bits) & class_mask, prefix >> bits & class_mask
             _take(free, prefix >> slot_bits(form, 1), second, third, counts[at])
-            found[place], found_counts[place] = keys[at], counts[at]
+            types[place], types_counts[place] = keys[at], counts[at]
             place += 1
     for at in range(len(pairs)):
         if pairs[at] >= 0:
@@ -93,15 +93,15 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
             for c in range(n_classes):
                 count = times[kind] * total[c] - joined[kind, c]
                 _take(free, a, b, c, count)
-                found[place], found_counts[place] = pairs[at] << last | c << (2 * bits), count
+                types[place], types_counts[place] = pairs[at] << last | c << (2 * bits), count
                 place += 1
     for a in range(n_classes):
         for b in range(a, n_classes):
             head = (a << slot_bits(form, 1) | b << bits) << last
             for c in range(b, n_classes):
-                found[place], found_counts[place] = head | c << (2 * bits), free[a, b, c]
+                types[place], types_counts[place] = head | c << (2 * bits), free[a, b, c]
                 place += 1
-    return found, found_counts
+    return types, types_counts
 
 
 @inner
@@ -115,7 +115,7 @@ def _number_edges(
     times: IntArray,
     joined: IntArray,
 ) -> int:
-    """Find the kinds of edges, the lower class first; count them, and nodes at or beside them by class."""
+    """Find the kinds of edges, the lower class first; count them, and their ends and neighbors by class."""
     n_kinds, mark = 0, np.zeros(len(classes), np.bool_)
     for i in range(len(classes)):
         own = range(near.ptr[first + i], near.ptr[first + i + 1])
@@ -153,16 +153,16 @@ def _meeting_edges(
     near: Members, classes: IntArray, first: int, form: Form
 ) -> tuple[IntArray, IntArray, int]:
     """Count the types of triples with two edges, which meet in the first slot, or with three, met once."""
-    keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
     filled, bits, mark = 0, form.value_bits, np.zeros(len(classes), np.int64)
     for i in range(len(classes)):
         own = range(near.ptr[first + i], near.ptr[first + i + 1])
         for entry in own:
             j = near.node[entry]
-            beside = range(near.ptr[first + j], near.ptr[first + j + 1])
+            adjacent = range(near.ptr[first + j], near.ptr[first + j + 1])
             if 2 * (filled + len(own)) > len(keys):
-                keys, counts = grown(keys, counts, filled, len(own))
-            for other in beside:
+                keys, counts = enlarged_table(keys, counts, filled, len(own))
+            for other in adjacent:
                 mark[near.node[other]] = near.value[other] + 1
             head = classes[i] << slot_bits(form, 1) | classes[j] << bits | near.value[entry] + 1
             for other in own:
@@ -170,7 +170,7 @@ def _meeting_edges(
                 if k > j and (i < j or not mark[k]):
                     tail = classes[k] << (2 * bits) | mark[k] << bits | near.value[other] + 1
                     filled += add_to(keys, counts, head << slot_bits(form, 2) | tail, 1)
-            for other in beside:
+            for other in adjacent:
                 mark[near.node[other]] = 0
     return keys, counts, filled
 
@@ -179,18 +179,18 @@ def _meeting_edges(
 def _all_triples(total: IntArray) -> IntArray:
     """Return how many unordered triples there are of nodes of classes a <= b <= c."""
     n = len(total)
-    found = np.zeros((n, n, n), np.int64)
+    count = np.zeros((n, n, n), np.int64)
     for a in range(n):
         for b in range(a, n):
             pairs = total[a] * (total[a] - 1) // 2 if a == b else total[a] * total[b]
             for c in range(b, n):
                 if c > b:
-                    found[a, b, c] = pairs * total[c]
+                    count[a, b, c] = pairs * total[c]
                 elif a == b:
-                    found[a, b, c] = pairs * (total[a] - 2) // 3
+                    count[a, b, c] = pairs * (total[a] - 2) // 3
                 else:
-                    found[a, b, c] = total[a] * (total[b] * (total[b] - 1) // 2)
-    return found
+                    count[a, b, c] = total[a] * (total[b] * (total[b] - 1) // 2)
+    return count
 
 
 @inner

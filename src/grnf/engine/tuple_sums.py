@@ -9,22 +9,22 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.projection import Slopes, Tape, finish_tape, start_tape, terms
-from grnf.engine.rows import Activation, activate, activate_with_slope, add_heads
+from grnf.engine.projection import Gradients, Tape, finish_tape, start_tape, terms
+from grnf.engine.rows import ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.type_sums import add_run
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["tuple_sum_slopes", "tuple_sums"]
+__all__ = ["tuple_sum_gradients", "tuple_sums"]
 
 
 @compiled
 def tuple_sums(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
@@ -46,16 +46,16 @@ def tuple_sums(
 
 
 @compiled
-def tuple_sum_slopes(
+def tuple_sum_gradients(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     graphs: IntArray,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add the derivatives of u^B U_B of these graphs, given those of all features, d_out[g]."""
     B = c.nodes.shape[1]
@@ -65,12 +65,12 @@ def tuple_sum_slopes(
         value_of = _values(near, s.node_ptr[g], s.sizes[g])
         for start in range(0, len(c.bias), tile):
             tape = start_tape(s, near, c, scale[g], g, start, min(start + tile, len(c.bias)), d_out)
-            _add_tuple_slopes(rho, value_of, tape)
+            _add_tuple_gradients(rho, value_of, tape)
             finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
 @compiled
-def _values(near: Neighbours, first: int, n: int) -> IntArray:
+def _values(near: Neighbors, first: int, n: int) -> IntArray:
     """Return the value of the edge between any two nodes of a graph, -1 where there is none."""
     value_of = np.full((n, n), -1)
     for i in range(n):
@@ -118,8 +118,8 @@ def _slot(p: int, q: int, B: int) -> int:
 
 @compiled
 def _sum_tuples(
-    rho: Activation,
-    near: Neighbours,
+    rho: ActivationCode,
+    near: Neighbors,
     first: int,
     nodes: FloatArray,
     edges: FloatArray,
@@ -128,7 +128,7 @@ def _sum_tuples(
 ) -> None:
     """Walk over all tuples of B - 1 distinct nodes, and add those that begin so at once.
 
-    prefix[d] is what the first d nodes add, last[d, k] what node k in the last slot adds beside them.
+    prefix[d] is what the first d nodes add, last[d, k] what node k in the last slot adds to them.
     """
     B, n, width = nodes.shape
     prefix, last = np.zeros((B, width), nodes.dtype), np.empty((B - 1, n, width), nodes.dtype)
@@ -169,7 +169,7 @@ def _sum_tuples(
 
 
 @compiled
-def _add_tuple_slopes(rho: Activation, value_of: IntArray, tape: Tape) -> None:
+def _add_tuple_gradients(rho: ActivationCode, value_of: IntArray, tape: Tape) -> None:
     """Add U_B and the derivatives of its rows; those of tuples with one prefix are added up on the way."""
     B, n, width = tape.nodes.shape
     prefix, back = np.zeros((B + 1, width), tape.nodes.dtype), np.zeros((B + 1, width), tape.nodes.dtype)
@@ -183,7 +183,7 @@ def _add_tuple_slopes(rho: Activation, value_of: IntArray, tape: Tape) -> None:
             continue
         _extend(tape.nodes, tape.edges, value_of, v, depth, prefix)
         if depth == B - 1:
-            activate_with_slope(rho, prefix[B], back[B])
+            activate_with_derivative(rho, prefix[B], back[B])
             for h in range(width):
                 tape.U[h] += prefix[B, h]
                 back[B, h] *= tape.dU[h]

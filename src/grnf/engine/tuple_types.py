@@ -2,12 +2,12 @@
 
 The term of a tuple depends on the classes of its nodes (equal statistics) and on the values of the edges
 between them. So U_B is a sum over types, each as often as it occurs. Tuples are walked unordered, in the
-order of their classes, and without their last node: of that one only neighbours of the others are met one by
+order of their classes, and without their last node: of that one only neighbors of the others are met one by
 one, and all the rest are counted by class. The types of ordered tuples are those of unordered ones, permuted.
 
 A type is one number: fields for the class of slot 1; class of slot 2, value of the edge (1, 2); class of slot
 3, values (1, 3), (2, 3); and so on, the first slot on top, so that numbers in ascending order walk through
-types by their prefixes. Value 0 is no edge.
+types by their prefixes. Value 0 means that there is no edge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
-from grnf.engine.counting import add_to, counted, counting_sort, grown, merged, place_of, roomy
+from grnf.engine.counting import (
+    add_to,
+    counting_sort,
+    enlarged_table,
+    integers_below,
+    merged,
+    place_of,
+    with_room,
+)
 from grnf.engine.triple_types import (
     Form,
     Members,
@@ -60,7 +68,7 @@ class _Walk(NamedTuple):
 class _Rows(NamedTuple):
     """The rows of a graph in the order of their classes: class, nodes, nodes of later rows of that class.
 
-    And their later neighbours: `node` and `value` from ptr[i] to ptr[i + 1].
+    And their later neighbors: `node` and `value` from ptr[i] to ptr[i + 1].
     """
 
     classes: IntArray
@@ -73,7 +81,7 @@ class _Rows(NamedTuple):
 
 @inner
 def form_of(slots: int, n_classes: int, n_values: int) -> Form:
-    """Return how types are written if there are so many classes of nodes and values of edges."""
+    """Return the layout of types for these numbers of classes of nodes and values of edges."""
     class_bits = value_bits = 0
     while n_classes > 1 << class_bits:
         class_bits += 1
@@ -120,23 +128,25 @@ def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, In
         np.zeros(n, np.int64),
         np.zeros(1, np.int64),
     )
-    keys, counts = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
-    prefixes, times = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
+    keys, counts = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 2 * n + 30)
+    prefixes, times = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, 30)
     beyond = np.zeros(len(prefixes), np.int64)
-    filled = found = 0
+    filled = n_prefixes = 0
     while walk.depth[0] >= 0:
-        filled, found = _go_on(walk, rows, form, keys, counts, filled, prefixes, times, beyond, found)
+        filled, n_prefixes = _go_on(
+            walk, rows, form, keys, counts, filled, prefixes, times, beyond, n_prefixes
+        )
         if filled > most:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         if walk.depth[0] >= 0 and 2 * (filled + 2 * n + 2) > len(keys):
-            keys, counts = grown(keys, counts, filled, 2 * n + 2)
-        if walk.depth[0] >= 0 and 2 * (found + 1) > len(prefixes):
-            _, beyond = grown(prefixes, beyond, found, 1)
-            prefixes, times = grown(prefixes, times, found, 1)
+            keys, counts = enlarged_table(keys, counts, filled, 2 * n + 2)
+        if walk.depth[0] >= 0 and 2 * (n_prefixes + 1) > len(prefixes):
+            _, beyond = enlarged_table(prefixes, beyond, n_prefixes, 1)
+            prefixes, times = enlarged_table(prefixes, times, n_prefixes, 1)
     more = _count_the_rest(prefixes, len(total), form)
     if more > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    keys, counts = grown(keys, counts, filled, more)
+    keys, counts = enlarged_table(keys, counts, filled, more)
     filled = _add_the_rest(prefixes, times, beyond, total, form, keys, counts, filled)
     if filled > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -154,7 +164,7 @@ def _go_on(
     prefixes: IntArray,
     of_prefix: IntArray,
     beyond: IntArray,
-    found: int,
+    n_prefixes: int,
 ) -> tuple[int, int]:
     """Walk on until a table is half full, and return how many there are in each.
 
@@ -166,7 +176,7 @@ def _go_on(
     end, last_bits, last = form.slots - 2, slot_bits(form, form.slots - 1), (form.slots - 1) * bits
     depth = walk.depth[0]
     while depth >= 0:
-        if 2 * (filled + 2 * n + 2) > len(keys) or 2 * (found + 1) > len(prefixes):
+        if 2 * (filled + 2 * n + 2) > len(keys) or 2 * (n_prefixes + 1) > len(prefixes):
             break
         if at[depth] >= 0:
             _mark(rows, at[depth], -1, depth * bits, mark)
@@ -187,11 +197,11 @@ def _go_on(
             depth += 1
             walk.keys[depth], weight[depth] = key, w
         elif w > 0:
-            # a whole prefix: the last node is any later one, a later neighbour of some, or i once more
+            # a whole prefix: the last node is any later one, a later neighbor of some, or i once more
             place = place_of(prefixes, key)
             if prefixes[place] < 0:
                 prefixes[place] = key
-                found += 1
+                n_prefixes += 1
             of_prefix[place] += w
             beyond[place] += w * rows.after[i]
             head = key << last_bits
@@ -207,7 +217,7 @@ def _go_on(
             if w:
                 filled += add_to(keys, counts, head | classes[i] << last | mark[i], w)
     walk.depth[0] = depth
-    return filled, found
+    return filled, n_prefixes
 
 
 @inner
@@ -248,9 +258,9 @@ def _add_the_rest(
 def _by_class(of: Members, first: int, n: int) -> tuple[_Rows, IntArray]:
     """Return the rows of a graph in the order of their classes, and the number of nodes of each class.
 
-    Values of edges count from 1. A row that stands for joined twins is its own neighbour.
+    Values of edges count from 1. A row that stands for joined twins is its own neighbor.
     """
-    order = counting_sort(counted(n), of.classes[first : first + n], n)
+    order = counting_sort(integers_below(n), of.classes[first : first + n], n)
     rank, entries = np.zeros(n, np.int64), of.ptr[first + n] - of.ptr[first]
     rows = _Rows(
         np.zeros(n, np.int64),
@@ -267,22 +277,22 @@ def _by_class(of: Members, first: int, n: int) -> tuple[_Rows, IntArray]:
     for i in range(n - 1, -1, -1):
         rows.after[i] = total[rows.classes[i]]
         total[rows.classes[i]] += rows.size[i]
-    found = 0
+    n_entries = 0
     for i in range(n):
         own = False
         for entry in range(of.ptr[first + order[i]], of.ptr[first + order[i] + 1]):
             k = rank[of.node[entry]]
             if k > i or (k == i and not own):
                 own |= k == i
-                rows.node[found], rows.value[found] = k, of.value[entry] + 1
-                found += 1
-        rows.ptr[i + 1] = found
+                rows.node[n_entries], rows.value[n_entries] = k, of.value[entry] + 1
+                n_entries += 1
+        rows.ptr[i + 1] = n_entries
     return rows, total
 
 
 @inner
 def _mark(rows: _Rows, i: int, sign: int, shift: int, mark: IntArray) -> None:
-    """Write the values of the edges of row i at its neighbours, or take them away again."""
+    """Write the values of the edges of row i at its neighbors, or take them away again."""
     for entry in range(rows.ptr[i], rows.ptr[i + 1]):
         mark[rows.node[entry]] += sign * (rows.value[entry] << shift)
 
@@ -340,7 +350,7 @@ def _order_tuples(keys: IntArray, reverse: IntArray, form: Form, new: IntArray) 
 
 @inner
 def read(form: Form, key: int, classes: IntArray, values: IntArray) -> None:
-    """Write what a type says: the class of each slot, and the value of the edge of slots p < q."""
+    """Decode a type: the class of each slot, and the value of the edge of slots p < q."""
     for q in range(form.slots - 1, -1, -1):
         for p in range(q):
             values[p, q] = key & ((1 << form.value_bits) - 1)
@@ -360,22 +370,22 @@ def _factorial(B: int) -> int:
 @inner
 def _permutations(B: int) -> IntArray:
     """Return all orders of 0 .. B - 1."""
-    found = np.zeros((1, B), np.int64)
+    orders = np.zeros((1, B), np.int64)
     for used in range(1, B):
-        more = np.zeros((len(found) * (used + 1), B), np.int64)
+        more = np.zeros((len(orders) * (used + 1), B), np.int64)
         for row in range(len(more)):
-            source, gap = found[row // (used + 1)], row % (used + 1)
+            source, gap = orders[row // (used + 1)], row % (used + 1)
             for place in range(used + 1):
                 more[row, place] = used if place == gap else source[place - (place > gap)]
-        found = more
-    return found
+        orders = more
+    return orders
 
 
 class TypeLists(NamedTuple):
     """The types of some graphs.
 
-    Graph i has the types ptr[i] .. ptr[i + 1] - 1: what each begins with, the number of what its last slot
-    says, how many tuples it has; and `symbols` symbol_ptr[i] .. symbol_ptr[i + 1] - 1, what last slots say.
+    Graph i has the types ptr[i] .. ptr[i + 1] - 1: its prefix, the number of the symbol of its last slot,
+    how many tuples it has; and `symbols` symbol_ptr[i] .. symbol_ptr[i + 1] - 1 (class and values of a slot).
     `bits` are those of a class and of a value. Those that are not `done` have too many types.
     """
 
@@ -411,20 +421,20 @@ def list_types(
             different *= of.n_classes[g] - slot
         if most[g] > 0 and not done[item] and different <= most[g] and key_bits(form) <= KEY_BITS:
             types = count_types(of, form, g, most[g], along_edges)
-            numbers, said = _last_symbols(types, form)
+            numbers, own_symbols = _last_symbols(types, form)
             done[item] = len(numbers) > 0
             ptr[item + 1] += len(numbers)
-            symbol_ptr[item + 1] += len(said)
+            symbol_ptr[item + 1] += len(own_symbols)
             bits[item, 0], bits[item, 1] = form.class_bits, form.value_bits
-            prefix, last = roomy(prefix, ptr[item + 1]), roomy(last, ptr[item + 1])
-            counts, symbols = roomy(counts, ptr[item + 1]), roomy(symbols, symbol_ptr[item + 1])
+            prefix, last = with_room(prefix, ptr[item + 1]), with_room(last, ptr[item + 1])
+            counts, symbols = with_room(counts, ptr[item + 1]), with_room(symbols, symbol_ptr[item + 1])
             shift = form.class_bits + (B - 1) * form.value_bits
             for place in range(len(numbers)):
                 at = ptr[item] + place
                 prefix[at], last[at] = types.keys[place] >> shift, numbers[place]
                 counts[at] = types.counts[place]
-            for place in range(len(said)):
-                symbols[symbol_ptr[item] + place] = said[place]
+            for place in range(len(own_symbols)):
+                symbols[symbol_ptr[item] + place] = own_symbols[place]
         item += 1
     return TypeLists(
         done[:item],
@@ -440,20 +450,20 @@ def list_types(
 
 @inner
 def _last_symbols(types: Types, form: Form) -> tuple[IntArray, IntArray]:
-    """Return the number of what the last slot of each type says, class and values; and what they say."""
+    """Return the number of the symbol of each type's last slot (class and values), and the symbols."""
     mask = (1 << slot_bits(form, form.slots - 1)) - 1
     dense = mask < 4 * len(types.keys)
     if dense:
         known, number = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.int64)
     else:
-        known, number = grown(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
+        known, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, len(types.keys))
     numbers, symbols = np.empty(len(types.keys), np.int64), np.empty(min(len(types.keys), mask + 1), np.int64)
-    found = 0
+    n_symbols = 0
     for place in range(len(types.keys)):
         symbol = types.keys[place] & mask
         at = np.uint64(symbol) if dense else place_of(known, symbol)
         if known[at] < 0:
-            known[at], number[at], symbols[found] = symbol, found, symbol
-            found += 1
+            known[at], number[at], symbols[n_symbols] = symbol, n_symbols, symbol
+            n_symbols += 1
         numbers[place] = number[at]
-    return numbers, symbols[:found]
+    return numbers, symbols[:n_symbols]

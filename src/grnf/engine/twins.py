@@ -3,7 +3,7 @@
 Two nodes are twins when they have equal statistics, equal edges to all others and, between them, the same
 edge both ways or none. All members of a class are then joined alike, so one of each stands for all in sums
 over tuples of any length, with multiplicities (exact). Cliques, stars and ego networks are full of twins.
-Nodes that merely have equal statistics (see `grouping`) will do in U_1 and U_2, but not in U_3.
+Nodes that merely have equal statistics (see `statistics.grouped`) will do in U_1 and U_2, but not in U_3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.jit import compiled
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["twins"]
@@ -22,7 +22,7 @@ __all__ = ["twins"]
 Hashes = npt.NDArray[np.uint64]
 
 
-def twins(s: Statistics, near: Neighbours) -> Statistics:
+def twins(s: Statistics, near: Neighbors) -> Statistics:
     """Return the same graphs with one row per class of twins; the pair (p, p) is the edge within class p."""
     node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
     weight = np.zeros_like(s.node_weight)
@@ -45,7 +45,7 @@ def twins(s: Statistics, near: Neighbours) -> Statistics:
 @compiled
 def _group(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     node_out: tuple[IntArray, IntArray, FloatArray],
     pair_out: tuple[IntArray, IntArray, IntArray],
 ) -> None:
@@ -74,7 +74,7 @@ def _group(
 
 
 @compiled
-def _first_twins(s: Statistics, near: Neighbours, first: int, n: int) -> IntArray:
+def _first_twins(s: Statistics, near: Neighbors, first: int, n: int) -> IntArray:
     """Return the first twin of each node of a graph, which may be itself.
 
     Candidates are found by hashes of the edges of a node, then checked edge by edge. Twins that are joined
@@ -112,7 +112,7 @@ def _first_twins(s: Statistics, near: Neighbours, first: int, n: int) -> IntArra
 
 
 @compiled
-def _are_twins(s: Statistics, near: Neighbours, first: int, i: int, j: int) -> bool:
+def _are_twins(s: Statistics, near: Neighbors, first: int, i: int, j: int) -> bool:
     """Whether i and j have equal statistics, and equal edges to all other nodes."""
     for f in range(s.nodes.shape[1]):
         if s.nodes[first + i, f] != s.nodes[first + j, f]:

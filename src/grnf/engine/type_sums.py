@@ -12,17 +12,17 @@ import numpy as np
 
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.engine.coefficients import Coefficients
-from grnf.engine.projection import Slopes, Tape, finish_tape, matrices, projection_of, start_tape
-from grnf.engine.rows import RAMP, RELU, Activation, activate, activate_with_slope, add_heads
+from grnf.engine.projection import Gradients, Tape, finish_tape, matrices, projection_of, start_tape
+from grnf.engine.rows import RAMP, RELU, ActivationCode, activate, activate_with_derivative, add_heads
 from grnf.engine.schedule import fitting_tile
-from grnf.engine.statistics import Neighbours, Statistics
+from grnf.engine.statistics import Neighbors, Statistics
 from grnf.engine.triple_types import Form
 from grnf.engine.tuple_types import TypeLists, read
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["add_run", "type_sum_slopes", "type_sums"]
+__all__ = ["add_run", "type_sum_gradients", "type_sums"]
 
-SUMMED = 64
+TYPES_SUMMED = 64
 """Types that are summed in the precision of the arithmetic before the sum goes on in double precision."""
 
 
@@ -39,10 +39,10 @@ class _Typed(NamedTuple):
 @compiled
 def type_sums(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     types: TypeLists,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     first: int,
@@ -50,8 +50,7 @@ def type_sums(
 ) -> None:
     """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed; scale[g] = u.
 
-    `s` has one row per class of equal nodes. Graphs of one size stand in a row, so that coefficients are made
-    once for all of them.
+    `s` has one row per class of equal nodes. Graphs of one size are consecutive and share coefficients.
     """
     known = matrices(c, 0.0, 0, 0)
     known_u, known_start = np.nan, -1
@@ -71,17 +70,17 @@ def type_sums(
 
 
 @compiled
-def type_sum_slopes(
+def type_sum_gradients(
     s: Statistics,
-    near: Neighbours,
+    near: Neighbors,
     types: TypeLists,
     c: Coefficients,
-    rho: Activation,
+    rho: ActivationCode,
     tile: int,
     scale: FloatArray,
     first: int,
     d_out: FloatArray,
-    out: Slopes,
+    out: Gradients,
 ) -> None:
     """Add the derivatives of u^B U_B by the coefficients, for graphs first, .. whose types are listed."""
     for item in range(len(types.done)):
@@ -91,7 +90,7 @@ def type_sum_slopes(
         step = fitting_tile(tile, 2 * len(typed.symbols), c.bias.itemsize)
         for start in range(0, len(c.bias), step):
             tape = start_tape(s, near, c, scale[g], g, start, min(start + step, len(c.bias)), d_out)
-            _add_type_slopes(rho, typed, tape)
+            _add_type_gradients(rho, typed, tape)
             finish_tape(s, near, c, scale[g], g, start, tape, d_out, out)
 
 
@@ -163,7 +162,9 @@ def _set_prefix(
 
 
 @inner
-def _add_types(rho: Activation, typed: _Typed, nodes: FloatArray, edges: FloatArray, U: FloatArray) -> None:
+def _add_types(
+    rho: ActivationCode, typed: _Typed, nodes: FloatArray, edges: FloatArray, U: FloatArray
+) -> None:
     """U += sum over types of count rho(prefix + last), those with one prefix together."""
     B, width, n_types = len(nodes), len(U), len(typed.prefix)
     rows = _last_rows(typed, nodes, edges)
@@ -181,7 +182,7 @@ def _add_types(rho: Activation, typed: _Typed, nodes: FloatArray, edges: FloatAr
         _set_prefix(typed.form, typed.prefix[first], nodes, edges, classes, values, base)
         add_run(rho, base, rows, typed.last[first:end], typed.counts[first:end], row, partial)
         summed += end - first
-        if summed >= SUMMED or end == n_types:
+        if summed >= TYPES_SUMMED or end == n_types:
             summed = 0
             for h in range(width):
                 U[h] += partial[h]
@@ -191,7 +192,7 @@ def _add_types(rho: Activation, typed: _Typed, nodes: FloatArray, edges: FloatAr
 
 @inner
 def add_run(
-    rho: Activation,
+    rho: ActivationCode,
     base: FloatArray,
     rows: FloatArray,
     last: IntArray,
@@ -242,24 +243,24 @@ def add_run(
 
 
 @inner
-def _add_type_slopes(rho: Activation, typed: _Typed, tape: Tape) -> None:
+def _add_type_gradients(rho: ActivationCode, typed: _Typed, tape: Tape) -> None:
     """Add U_B and the derivatives of its rows; those of types with one prefix are added up on the way."""
     B, width, bits = len(tape.nodes), len(tape.U), typed.form.value_bits
     rows = _last_rows(typed, tape.nodes, tape.edges)
     d_rows = np.zeros_like(rows)
     classes, values = np.zeros(B, np.int64), np.zeros((B, B), np.int64)
     base, row = np.zeros(width, rows.dtype), np.zeros(width, rows.dtype)
-    slope, back = np.zeros(width, rows.dtype), np.zeros(width, rows.dtype)
+    derivative, back = np.zeros(width, rows.dtype), np.zeros(width, rows.dtype)
     for place in range(len(typed.prefix)):
         if place == 0 or typed.prefix[place] != typed.prefix[place - 1]:
             _set_prefix(typed.form, typed.prefix[place], tape.nodes, tape.edges, classes, values, base)
         source, d_source, w = rows[typed.last[place]], d_rows[typed.last[place]], typed.counts[place]
         for h in range(width):
             row[h] = base[h] + source[h]
-        activate_with_slope(rho, row, slope)
+        activate_with_derivative(rho, row, derivative)
         for h in range(width):
             tape.U[h] += w * row[h]
-            d = w * slope[h] * tape.dU[h]
+            d = w * derivative[h] * tape.dU[h]
             d_source[h] += d
             back[h] += d
         if place + 1 == len(typed.prefix) or typed.prefix[place + 1] != typed.prefix[place]:

@@ -24,12 +24,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import Int, OneOf, Real, Table
 from grnf._utils.running import no_progress, progress
+from grnf.activations import Activation
 from grnf.collection import Collection
 from grnf.engine import Schedule
 from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
-from grnf.law import Law
+from grnf.law.parameters import Law
 from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
@@ -118,8 +119,8 @@ class ReweightedGRNF(GraphTransformer):
         orders: Law = (2 / 3, 1 / 3),
         stratified: bool = False,
         hidden_channels: int = 4,
-        hidden_activation: str = "relu",
-        activation: str = "tanh",
+        hidden_activation: str | Activation = "relu",
+        activation: str | Activation = "tanh",
         basis: str = "indicator",
         adjacency_channel: bool = True,
         normalize: bool = True,

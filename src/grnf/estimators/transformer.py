@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
-from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
-from grnf.activations import ACTIVATIONS
+from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
+from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
 from grnf.errors import GrnfWarning
@@ -28,7 +28,9 @@ from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.io.objects import to_raw
-from grnf.law import LAW_RULES, Draw, Law, OrderLaw, ParameterLaw, largest_ratio, parameter_law
+from grnf.law import OrderLaw, ParameterLaw
+from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
+from grnf.law.weights import largest_ratio
 from grnf.metric import (
     DistanceEstimate,
     KernelEstimate,
@@ -134,8 +136,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "orders": LAW_RULES,
         "stratified": [Bool()],
         "hidden_channels": [Int(1)],
-        "hidden_activation": [OneOf(*ACTIVATIONS)],
-        "activation": [OneOf(*ACTIVATIONS)],
+        "hidden_activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
+        "activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
         "basis": [OneOf("indicator", "overlapping")],
         "adjacency_channel": [Bool()],
         "normalize": [Bool()],
@@ -402,13 +404,17 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         **more: Any,
     ) -> FeatureMap:
         """Return the map of the parameters that all transformers have."""
+        hidden, outer = (
+            rho if isinstance(rho, Activation) else ACTIVATIONS[rho]
+            for rho in (settings["hidden_activation"], settings["activation"])
+        )
         return FeatureMap(
             settings["orders"],
             proposal or settings["orders"],
             n_components,
             seed,
-            hidden_activation=ACTIVATIONS[settings["hidden_activation"]],
-            activation=ACTIVATIONS[settings["activation"]],
+            hidden_activation=hidden,
+            activation=outer,
             dtype=DTYPES[settings["dtype"]],
             **{name: settings[name] for name in MAP_PARAMETERS},
             **more,
@@ -436,8 +442,16 @@ def schedule_of(settings: Settings) -> Schedule:
 
 
 def plain_params(transformer: Any) -> dict[str, Any]:
-    """Return the parameters of a transformer with distributions as plain values."""
+    """Return the parameters of a transformer with distributions and activations as plain values."""
     params: dict[str, Any] = transformer.get_params(deep=False)
+    for name in ("hidden_activation", "activation"):
+        if isinstance(params.get(name), Activation):
+            if ACTIVATIONS.get(params[name].name) != params[name]:
+                raise ValueError(
+                    f"{name}={params[name].name} cannot be saved, because a file holds only the names of "
+                    "built-in activations. Use one of these, or pickle the transformer"
+                )
+            params[name] = params[name].name
     for name in LAWS & params.keys():
         law = params[name]
         if isinstance(law, ParameterLaw):
@@ -614,8 +628,8 @@ class GRNF(GraphTransformer):
         heads: int = 1,
         stratified: bool = False,
         hidden_channels: int = 4,
-        hidden_activation: str = "relu",
-        activation: str = "tanh",
+        hidden_activation: str | Activation = "relu",
+        activation: str | Activation = "tanh",
         basis: str = "indicator",
         adjacency_channel: bool = True,
         normalize: bool = True,
@@ -744,8 +758,8 @@ class GRNF(GraphTransformer):
             return streamed_kernel(self._embedder.hidden_sums(first), None, self.activation)
         second = self._batch(Y)
         return streamed_kernel(
-            self._embedder.hidden_sums(first, beside=len(second)),
-            self._embedder.hidden_sums(second, beside=len(first)),
+            self._embedder.hidden_sums(first, with_graphs=len(second)),
+            self._embedder.hidden_sums(second, with_graphs=len(first)),
             self.activation,
         )
 

@@ -21,7 +21,8 @@ from grnf.collection import fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor, fitted_estimator
 from grnf.estimators.histograms import structure_free
-from grnf.io import AttributeEncoder, RawGraph
+from grnf.io import RawGraph
+from grnf.io.encode import AttributeEncoder
 from grnf.io.files.survey import missing_or_value
 from grnf.typing import FloatArray
 

@@ -20,14 +20,10 @@ from grnf.engine.schedule import MOST_CATEGORIES
 from grnf.errors import GraphError
 from grnf.features.hidden import HiddenGroup, HiddenSums
 from grnf.graphs import GraphBatch
-from grnf.law import (
-    Draw,
-    ParameterLaw,
-    hidden_weights,
-    importance_weights,
-    largest_ratio,
-    proposal_sample_size,
-)
+from grnf.law import ParameterLaw, importance_weights
+from grnf.law.distributions import scales_of
+from grnf.law.parameters import Draw
+from grnf.law.weights import hidden_weights, largest_ratio, proposal_sample_size
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = ["Chunk", "Embedder", "FeatureMap", "affordable_orders"]
@@ -64,7 +60,7 @@ class FeatureMap:
     chosen : array of int, optional
         Which of the infinite sequence of hidden draws to use, ascending; by default the first ones.
     weights : array, shape (M,), optional
-        Squared weights of the features, in place of p / (M p-bar): a fitted law on the chosen features.
+        Squared weights of the features, instead of p / (M p-bar): a distribution fitted to a task.
     """
 
     target: ParameterLaw
@@ -96,10 +92,8 @@ class FeatureMap:
 
     @property
     def engine(self) -> Engine:
-        """What the loops must know."""
-        return Engine(
-            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, self.dtype
-        )
+        """The settings of the kernels."""
+        return Engine(self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, self.dtype)
 
     def hidden_orders(self) -> IntArray:
         """Return the order k of each hidden draw."""
@@ -144,9 +138,9 @@ class Embedder:
     def __call__(self, batch: GraphBatch) -> FloatArray:
         """Embed every graph of the batch: shape (n_graphs, M).
 
-        With many graphs the workers share the graphs, with few they share the features. Where there are too
-        many categories to hold all their coefficients, graphs are treated some at a time, with those
-        categories that occur in them.
+        With many graphs the workers share the graphs, with few they share the features. If there are too
+        many categories to hold all their coefficients, graphs are embedded in parts, each with the
+        categories that occur in it.
         """
         parts = self.schedule.by_categories(batch)
         if parts is not None:
@@ -194,14 +188,14 @@ class Embedder:
             run([partial(fill, members) for members in parts], self.schedule.workers)
         return Z
 
-    def hidden_sums(self, batch: GraphBatch, beside: int = 0) -> Iterator[HiddenSums]:
+    def hidden_sums(self, batch: GraphBatch, with_graphs: int = 0) -> Iterator[HiddenSums]:
         """Yield the hidden sums of all graphs, some hidden draws at a time, within the memory.
 
-        With the hidden sums of so many graphs `beside`, they come in the same chunks as those.
+        With the hidden sums of so many graphs `with_graphs`, they come in the same chunks as those.
         """
         pieces = self.schedule.pieces(batch)
         self._warn_if_long(batch)
-        for start, size in self._chunks(batch, n_graphs=len(batch) + beside, keep_hidden=True):
+        for start, size in self._chunks(batch, n_graphs=len(batch) + with_graphs, keep_hidden=True):
             yield self._chunk(start, size, batch).hidden_sums(batch, pieces, self.schedule)
 
     def effective_sample_size(self, channels: Keys) -> float:
@@ -243,7 +237,7 @@ class Embedder:
     def _with_kept_keys(self, batch: GraphBatch) -> GraphBatch:
         """Add the categories of earlier calls, so that their coefficients need not be drawn again.
 
-        Categories stand in the order of their keys, so those that a graph does not have change no bit of it.
+        Categories are sorted by key, so those that a graph does not have do not change its vector.
         """
         if self._kept is None:
             return batch
@@ -317,7 +311,7 @@ class Chunk:
             groups.append(HiddenGroup(group.k, group.features, U, null[cut].reshape(m, width)))
             start += m * width
         target, proposal = self.map.target, self.map.proposal
-        scales = list(target.coefficients.probabilities)
+        scales = list(scales_of(target.coefficients) or [])
         return HiddenSums(
             tuple(groups),
             hidden_weights(target, proposal, self.draw),
@@ -326,7 +320,7 @@ class Chunk:
         )
 
     def _place_hidden(self, batch: GraphBatch, piece: Piece, out: FloatArray) -> None:
-        """Write the hidden sums, laid out as `engine.hidden_channels` says, to the graphs' rows."""
+        """Write the hidden sums, in the layout of `engine.hidden_channels`, to the graphs' rows."""
         sums, columns = self._sums(batch, piece, hidden=True)
         place(sums, np.zeros(len(columns)), np.ones(len(columns)), piece.members, columns, out)
 
@@ -367,20 +361,10 @@ class Chunk:
 
 
 def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -> list[int] | None:
-    """Return the orders 1 .. k that the features of a graph may have if they are to take so many seconds.
+    """Return the orders 1 .. k that the features of a graph may have to take at most `seconds`.
 
     By the estimate for one thread, on the mean over the graphs of the batch; the lowest order is always kept.
     None if all orders that are drawn can be afforded.
-
-    Examples
-    --------
-    >>> from grnf.graphs import Graph
-    >>> from grnf.law import ParameterLaw, ShiftedPoisson
-    >>> law = ParameterLaw(ShiftedPoisson(0.5))
-    >>> batch = GraphBatch.from_graphs([Graph(30, [(i, i // 2) for i in range(30)], np.arange(30.0))])
-    >>> features = FeatureMap(law, law, 512, seed=0)
-    >>> affordable_orders(features, batch, 0.001), affordable_orders(features, batch, 3600)
-    ([1, 2], None)
     """
     drawn = np.unique(features.hidden_orders()).tolist()
     for last, more in pairwise(drawn):

@@ -88,10 +88,10 @@ class HiddenSums:
         groups = tuple(
             HiddenGroup(
                 k,
-                np.concatenate([start + group.features for start, group in found]),
-                np.concatenate([group.sums for _, group in found], axis=1),
-                np.concatenate([group.null for _, group in found]),
+                np.concatenate([start + group.features for start, group in parts_of_order]),
+                np.concatenate([group.sums for _, group in parts_of_order], axis=1),
+                np.concatenate([group.null for _, group in parts_of_order]),
             )
-            for k, found in sorted(by_order.items())
+            for k, parts_of_order in sorted(by_order.items())
         )
         return replace(parts[0], groups=groups, weights=np.concatenate([part.weights for part in parts]))

@@ -4,7 +4,7 @@
     F_{2,k}(A)[i] = sum_gamma theta_gamma sum_jj' E_gamma[i, j, j'] A[j, j'] + sum_gamma b_gamma I_gamma[i]
     H_k(T) = theta_0 + sum_gamma theta_gamma . sum_i I_gamma[i] T[i]
 
-Normalised: every index that is summed over is divided by n, so E_gamma by n per block of gamma without an
+Normalized: every index that is summed over is divided by n, so E_gamma by n per block of gamma without an
 output index, I_gamma in H_k by n per block of gamma.
 """
 
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from grnf.activations import Activation, get_activation
-from grnf.basis import check_basis, indicator_tensor, n_slots, overlapping_tensor, set_partitions
+from grnf.basis import indicator_tensor, overlapping_tensor, set_partitions
+from grnf.basis.partitions import n_slots
+from grnf.basis.slot_form import check_basis
 from grnf.graphs import Graph
-from grnf.law import Draw, OrderDraw
+from grnf.law.parameters import Draw, OrderDraw
 from grnf.typing import FloatArray
 
 __all__ = ["psi", "psi_of_graph"]

@@ -34,7 +34,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def none(cls, count: int) -> Codes:
-        """Return the categories of so many items without any column of them."""
+        """Return the categories of `count` items without any column."""
         return cls(np.empty((count, 0), np.int64), np.empty(0, np.uint64))
 
     def take(self, rows: Any) -> Codes:
@@ -89,7 +89,7 @@ class GraphBatch:
     node_keys, edge_keys : array of uint64, optional
         What the columns of the attributes are, see `grnf.graphs.channels`; by default numbers without a name.
     node_codes, edge_codes : Codes, optional
-        Categories beside the numbers: each is a channel of its own, 1 where an item is of it.
+        Categories in addition to the numbers: each is a channel of its own, 1 for its items.
 
     Examples
     --------
@@ -209,7 +209,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return replace(self, node_codes=self.node_codes.used(), edge_codes=self.edge_codes.used())
 
     def with_codes_among(self, node_keys: Keys, edge_keys: Keys) -> GraphBatch:
-        """Return the same graphs with these channels of categories beside their own."""
+        """Return the same graphs with these channels of categories in addition to their own."""
         node_codes, edge_codes = self.node_codes, self.edge_codes
         if node_codes.values.shape[1]:
             node_codes = node_codes.among(np.union1d(node_codes.keys, node_keys))
@@ -273,13 +273,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
 
 def edge_channels(edge_width: int, adjacency_channel: bool = True) -> int:
-    """Return the number of edge channels of the tensor A: edge attributes, and the adjacency if it is kept.
-
-    Examples
-    --------
-    >>> edge_channels(2), edge_channels(2, adjacency_channel=False), edge_channels(0, adjacency_channel=False)
-    (3, 2, 1)
-    """
+    """Return the number of edge channels of A: edge attributes, and the adjacency if it is kept."""
     return edge_width + 1 if adjacency_channel or edge_width == 0 else edge_width
 
 
@@ -324,7 +318,7 @@ def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
 
 def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
     edges = np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int64)
-    return np.ascontiguousarray(edges)  # the loops are compiled for one layout
+    return np.ascontiguousarray(edges)  # kernels are compiled for one layout
 
 
 def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, caller: str) -> int:
@@ -358,7 +352,7 @@ def _stacked(rows: list[FloatArray | None], count: int, width: int) -> FloatArra
 def check_graphs(
     X: Any, *, node_width: int | None = None, edge_width: int | None = None, caller: str = "X"
 ) -> GraphBatch:
-    """Return a collection of graphs as one `GraphBatch`, or say which graph is wrong and why.
+    """Return a collection of graphs as one `GraphBatch`, or raise an error that names the wrong graph.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What a channel of A is, as a 64-bit key: of numbers column and place, of a category column and name.
 
-Random coefficients are drawn by key, so a channel has the same ones wherever it occurs, whatever channels
-stand beside it. There is one for each category that may ever come: a vocabulary without end.
+Random coefficients are drawn by key, so a channel has the same ones wherever it occurs, whatever the
+other channels are. Every category has one, so the vocabulary is open.
 """
 
 from __future__ import annotations
@@ -34,13 +34,7 @@ ADJACENCY = _key("adjacency")
 
 @lru_cache(maxsize=256)
 def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
-    """Return the keys of the entries of a column of numbers; by default of the one without a name.
-
-    Examples
-    --------
-    >>> number_keys("node", 3, "charge")[:2] == number_keys("node", 2, "charge")
-    array([ True,  True])
-    """
+    """Return the keys of the entries of a column of numbers; by default of the one without a name."""
     name = UNNAMED[item] if column is None else column
     keys = np.array([_key(item, name, "number", str(i)) for i in range(width)], dtype=np.uint64)
     keys.setflags(write=False)
@@ -48,15 +42,7 @@ def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
 
 
 def category_key(item: Item, column: str, category: Hashable) -> int:
-    """Return the key of a category of a column. A number is the same category as the text of it.
-
-    Examples
-    --------
-    >>> category_key("node", "symbol", 6) == category_key("node", "symbol", "6")
-    True
-    >>> category_key("node", "symbol", "C") == category_key("edge", "symbol", "C")
-    False
-    """
+    """Return the key of a category of a column. A number is the same category as the text of it."""
     return _key(item, column, "category", _text(category))
 
 
@@ -73,6 +59,6 @@ def _text(category: Any) -> str:
         return repr(texts if isinstance(category, tuple) else sorted(texts))
     if getattr(type(category), "__repr__", None) is object.__repr__:
         raise GraphError(
-            f"a category is a {type(category).__name__}, which does not say what it is; use text in its place"
+            f"a category must be text or a number, got {type(category).__name__}", cure="Convert it to text"
         )
     return repr(category)

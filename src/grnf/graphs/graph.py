@@ -21,7 +21,7 @@ LARGEST_SIZE = 2**31 - 1
 class Graph:
     """A graph with n nodes as a tensor A of shape (n, n, F).
 
-    Node attributes stand on the diagonal of their channels, edge channels off and on the diagonal of
+    Node attributes are on the diagonal of their channels, edge channels off and on the diagonal of
     theirs. The first edge channel is the adjacency, so that an edge whose attributes are all 0 is still
     an edge; edge attributes follow.
 
@@ -127,8 +127,8 @@ class Graph:
         Parameters
         ----------
         adjacency_channel : bool, default=True
-            Keep the adjacency beside edge attributes. False gives the paper's literal tensor: the
-            adjacency stands only where there are no edge attributes.
+            Keep the adjacency next to edge attributes. False gives the paper's literal tensor: the
+            adjacency is used only if there are no edge attributes.
         """
         n, width = self.n_nodes, self.node_width
         values: FloatArray = np.ones((self.n_edges, 1))

@@ -1,7 +1,6 @@
 """p(k) and p(theta | k): distributions of the hidden order k = 1, 2, ... and of the coefficients.
 
-A coefficient distribution depends on a vector through its length and its number of entries alone, which its
-density takes. So the hidden part of a feature and any of its heads can be weighted separately or together.
+Both can be extended: subclass `OrderLaw` with `probability`, or `CoefficientLaw` with `sample`.
 """
 
 from __future__ import annotations
@@ -26,28 +25,31 @@ __all__ = [
     "ScaleMixture",
     "ShiftedPoisson",
     "as_order_law",
+    "scales_of",
+    "unsaved",
 ]
 
 
 class OrderLaw(ABC):
-    """A probability law on the orders k = 1, 2, ..."""
+    """A probability distribution on the orders k = 1, 2, ...
+
+    A subclass defines `probability`, and sets `full_support` if every order has a positive probability.
+    """
+
+    full_support: bool = False
+    """Whether every order k >= 1 has positive probability, as Theorem 1 requires."""
 
     @abstractmethod
     def probability(self, k: int) -> float:
         """Return p(k)."""
 
-    @property
-    @abstractmethod
-    def full_support(self) -> bool:
-        """Whether every order k >= 1 has positive probability, as Theorem 1 asks."""
-
-    @abstractmethod
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values, for `OrderLaw.from_config`."""
+        """Return the distribution as plain JSON values, for `OrderLaw.from_config`."""
+        raise unsaved(self)
 
     @staticmethod
     def from_config(config: Mapping[str, Any]) -> OrderLaw:
-        """Make the law again from what `to_config` returned."""
+        """Make the distribution again from what `to_config` returned."""
         kind = config.get("law")
         if kind == "categorical":
             return Categorical({int(k): float(p) for k, p in config["probabilities"].items()})
@@ -55,16 +57,10 @@ class OrderLaw(ABC):
             return ShiftedPoisson(float(config["rate"]))
         if kind == "restricted":
             return OrderLaw.from_config(config["of"]).restricted_to(config["orders"])
-        raise ValueError(f"unknown law of the order: {kind!r}")
+        raise ValueError(f"unknown order distribution: {kind!r}")
 
     def mass(self, orders: Iterable[int]) -> float:
-        """Return P(K), the probability that k lies in `orders`.
-
-        Examples
-        --------
-        >>> round(ShiftedPoisson(0.5).mass({1, 2}), 3)
-        0.91
-        """
+        """Return P(K), the probability that k lies in `orders`."""
         return math.fsum(self.probability(k) for k in _checked_orders(orders))
 
     def restricted_to(self, orders: Iterable[int]) -> Restricted:
@@ -78,13 +74,7 @@ class OrderLaw(ABC):
         return Restricted(self, orders)
 
     def quantile(self, uniform: FloatArray) -> IntArray:
-        """Return the orders at these points of the distribution function, which lie in [0, 1).
-
-        Examples
-        --------
-        >>> Categorical({1: 2/3, 2: 1/3}).quantile(np.array([0.0, 0.5, 0.7]))
-        array([1, 1, 2])
-        """
+        """Return the orders at these points of the distribution function, which lie in [0, 1)."""
         largest = float(np.max(uniform, initial=0.0))
         orders: list[int] = []
         cumulative: list[float] = []
@@ -97,15 +87,15 @@ class OrderLaw(ABC):
                 orders.append(k)
                 cumulative.append(total)
             elif k > 10_000 or total > 1 - 1e-12:
-                break  # rounding left the sum a hair below 1
+                break  # rounding left the sum slightly below 1
         position = np.searchsorted(cumulative, uniform, side="right")
         return np.array(orders, dtype=np.int64)[np.minimum(position, len(orders) - 1)]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OrderLaw) and self.to_config() == other.to_config()
+        return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(type(self))
 
 
 class Categorical(OrderLaw):
@@ -137,10 +127,6 @@ class Categorical(OrderLaw):
     def probability(self, k: int) -> float:  # noqa: D102
         return self.probabilities.get(k, 0.0)
 
-    @property
-    def full_support(self) -> bool:  # noqa: D102
-        return False
-
     def to_config(self) -> dict[str, Any]:  # noqa: D102
         return {"law": "categorical", "probabilities": {str(k): p for k, p in self.probabilities.items()}}
 
@@ -158,6 +144,8 @@ class ShiftedPoisson(OrderLaw):
     (ShiftedPoisson(0.5), 0.6065, True)
     """
 
+    full_support = True
+
     def __init__(self, rate: float) -> None:
         self.rate = _checked_real(rate, "rate")
         if not 0 < self.rate < 100:
@@ -167,10 +155,6 @@ class ShiftedPoisson(OrderLaw):
         if k < 1:
             return 0.0
         return math.exp((k - 1) * math.log(self.rate) - self.rate - math.lgamma(k))
-
-    @property
-    def full_support(self) -> bool:  # noqa: D102
-        return True
 
     def to_config(self) -> dict[str, Any]:  # noqa: D102
         return {"law": "shifted_poisson", "rate": self.rate}
@@ -191,10 +175,6 @@ class Restricted(OrderLaw):
 
     def probability(self, k: int) -> float:  # noqa: D102
         return self.law.probability(k) / self.total if k in self.orders else 0.0
-
-    @property
-    def full_support(self) -> bool:  # noqa: D102
-        return False
 
     def to_config(self) -> dict[str, Any]:  # noqa: D102
         return {"law": "restricted", "of": self.law.to_config(), "orders": list(self.orders)}
@@ -235,29 +215,88 @@ def _checked_real(value: Any, what: str) -> float:
 
 
 class CoefficientLaw(ABC):
-    """Normal coefficients with mean 0; their standard deviation may differ from feature to feature."""
+    """The distribution of the coefficients of a feature, given its order.
+
+    A subclass defines `sample`. It also sets `full_support` if its density is positive everywhere.
+    """
+
+    full_support: bool = False
+    """Whether the density is positive everywhere, as Theorem 1 requires."""
+
+    @abstractmethod
+    def sample(self, normal: FloatArray, uniform: FloatArray) -> FloatArray:
+        """Return coefficients, made from independent standard normal numbers, entry by entry.
+
+        Entries depend on the seed, the feature and the channel only, so that a vector does not depend on the
+        other graphs. A function of each entry keeps this property; so does a factor per feature.
+
+        Parameters
+        ----------
+        normal : array, shape (..., m)
+            Standard normal numbers, the last axis running over features. The method may overwrite them.
+        uniform : array, shape (m,)
+            One uniform number in [0, 1) per feature.
+        """
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the distribution as plain JSON values."""
+        raise unsaved(self)
+
+    @staticmethod
+    def from_config(config: Mapping[str, Any]) -> CoefficientLaw:
+        """Make the distribution again from what `to_config` returned."""
+        if config.get("law") == "gaussian":
+            return Gaussian(float(config["scale"]))
+        if config.get("law") == "scale_mixture":
+            return ScaleMixture({float(scale): float(p) for scale, p in config["probabilities"]})
+        raise ValueError(f"unknown coefficient distribution: {config.get('law')!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class ScaleMixture(CoefficientLaw):
+    """One of several standard deviations for each feature, then independent normal coefficients.
+
+    As a proposal it reaches small and large coefficients in one sample. If the scale of the target is among
+    its own, the weights p / p-bar stay below the reciprocal of that scale's probability.
+
+    Its density depends on a vector through its length and its number of entries only. So the hidden part of
+    a feature and any of its heads can be weighted separately or together.
+
+    Parameters
+    ----------
+    probabilities : mapping from standard deviation to probability
+
+    Examples
+    --------
+    >>> ScaleMixture({1.0: 0.75, 3.0: 0.25})
+    ScaleMixture({1: 0.75, 3: 0.25})
+    """
 
     full_support = True
 
-    @property
-    @abstractmethod
-    def probabilities(self) -> dict[float, float]:
-        """The probability of each standard deviation."""
+    def __init__(self, probabilities: Mapping[float, float]) -> None:
+        if not isinstance(probabilities, Mapping) or not probabilities:
+            raise ValueError(f"probabilities must be a dict {{scale: probability}}, got {probabilities!r}")
+        values = {checked(scale, "scale", Real()): float(p) for scale, p in probabilities.items()}
+        total = math.fsum(values.values())
+        if not min(values.values()) >= 0 or abs(total - 1) > 1e-9:
+            raise ValueError(f"probabilities must be >= 0 and sum to 1, got {dict(probabilities)}")
+        self.probabilities = {scale: p for scale, p in sorted(values.items()) if p > 0}
 
-    def scales(self, uniform: FloatArray) -> FloatArray:
-        """Return the standard deviations at these points of their distribution function, in [0, 1)."""
-        scales, p = list(self.probabilities), list(self.probabilities.values())
-        position = np.searchsorted(np.cumsum(p), uniform, side="right")
-        return np.array(scales)[np.minimum(position, len(scales) - 1)]
+    def sample(self, normal: FloatArray, uniform: FloatArray) -> FloatArray:  # noqa: D102
+        if list(self.probabilities) != [1.0]:
+            scales, p = list(self.probabilities), list(self.probabilities.values())
+            position = np.searchsorted(np.cumsum(p), uniform, side="right")
+            normal *= np.array(scales)[np.minimum(position, len(scales) - 1)]
+        return normal
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Return the log density of each row of coefficients.
-
-        Examples
-        --------
-        >>> Gaussian().log_density(np.zeros((1, 2))).round(4)
-        array([-1.8379])
-        """
+        """Return the log density of each row of coefficients."""
         return self.log_density_of(np.square(theta).sum(axis=-1), theta.shape[-1])
 
     def log_density_of(self, squares: FloatArray, count: int) -> FloatArray:
@@ -270,42 +309,22 @@ class CoefficientLaw(ABC):
         ]
         return np.asarray(logsumexp(terms, axis=0)) if len(terms) > 1 else terms[0]
 
-    def largest_ratio(self, target: CoefficientLaw) -> float:
-        """Bound the density of the target over this one; infinite if no bound is known.
-
-        Examples
-        --------
-        >>> ScaleMixture({1.0: 0.5, 3.0: 0.5}).largest_ratio(Gaussian(1.0))
-        2.0
-        >>> Gaussian(2.0).largest_ratio(Gaussian(1.0))
-        inf
-        """
-        own = self.probabilities
-        if not set(target.probabilities) <= set(own):
-            return math.inf
-        return max(p / own[scale] for scale, p in target.probabilities.items())
-
-    @abstractmethod
-    def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values."""
-
-    @staticmethod
-    def from_config(config: Mapping[str, Any]) -> CoefficientLaw:
-        """Make the law again from what `to_config` returned."""
-        if config.get("law") == "gaussian":
-            return Gaussian(float(config["scale"]))
-        if config.get("law") == "scale_mixture":
-            return ScaleMixture({float(scale): float(p) for scale, p in config["probabilities"]})
-        raise ValueError(f"unknown law of the coefficients: {config.get('law')!r}")
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CoefficientLaw) and self.probabilities == other.probabilities
+        same = isinstance(other, CoefficientLaw) and scales_of(self) == scales_of(other)
+        return super().__eq__(other) or (same and scales_of(self) is not None)
 
     def __hash__(self) -> int:
-        return hash(tuple(sorted(self.probabilities.items())))
+        return hash(tuple(self.probabilities.items()))
+
+    def to_config(self) -> dict[str, Any]:  # noqa: D102
+        return {"law": "scale_mixture", "probabilities": [list(item) for item in self.probabilities.items()]}
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{scale:g}: {p:.4g}" for scale, p in self.probabilities.items())
+        return f"ScaleMixture({{{inside}}})"
 
 
-class Gaussian(CoefficientLaw):
+class Gaussian(ScaleMixture):
     """Independent normal coefficients with mean 0 and one standard deviation.
 
     Parameters
@@ -320,11 +339,12 @@ class Gaussian(CoefficientLaw):
     """
 
     def __init__(self, scale: float = 1.0) -> None:
-        self.scale: float = checked(scale, "scale", Real())
+        super().__init__({checked(scale, "scale", Real()): 1.0})
 
     @property
-    def probabilities(self) -> dict[float, float]:  # noqa: D102
-        return {self.scale: 1.0}
+    def scale(self) -> float:
+        """The standard deviation."""
+        return float(*self.probabilities)
 
     def to_config(self) -> dict[str, Any]:  # noqa: D102
         return {"law": "gaussian", "scale": self.scale}
@@ -333,38 +353,16 @@ class Gaussian(CoefficientLaw):
         return f"Gaussian({self.scale:g})"
 
 
-class ScaleMixture(CoefficientLaw):
-    """One of several standard deviations for each feature, then independent normal coefficients.
+def scales_of(law: CoefficientLaw) -> dict[float, float] | None:
+    """Return the probabilities of the standard deviations; None for a distribution with its own `sample`."""
+    if isinstance(law, ScaleMixture) and type(law).sample is ScaleMixture.sample:
+        return law.probabilities
+    return None
 
-    As a proposal it reaches small and large coefficients in one draw, and with the scale of the target among
-    its own the weights p / p-bar stay below the reciprocal of that scale's probability.
 
-    Parameters
-    ----------
-    probabilities : mapping from standard deviation to probability
-
-    Examples
-    --------
-    >>> ScaleMixture({1.0: 0.75, 3.0: 0.25})
-    ScaleMixture({1: 0.75, 3: 0.25})
-    """
-
-    def __init__(self, probabilities: Mapping[float, float]) -> None:
-        if not isinstance(probabilities, Mapping) or not probabilities:
-            raise ValueError(f"probabilities must be a dict {{scale: probability}}; got {probabilities!r}")
-        values = {checked(scale, "scale", Real()): float(p) for scale, p in probabilities.items()}
-        total = math.fsum(values.values())
-        if not min(values.values()) >= 0 or abs(total - 1) > 1e-9:
-            raise ValueError(f"probabilities must be >= 0 and sum to 1; got {dict(probabilities)}")
-        self._probabilities = {scale: p for scale, p in sorted(values.items()) if p > 0}
-
-    @property
-    def probabilities(self) -> dict[float, float]:  # noqa: D102
-        return self._probabilities
-
-    def to_config(self) -> dict[str, Any]:  # noqa: D102
-        return {"law": "scale_mixture", "probabilities": [list(item) for item in self.probabilities.items()]}
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{scale:g}: {p:.4g}" for scale, p in self.probabilities.items())
-        return f"ScaleMixture({{{inside}}})"
+def unsaved(law: object) -> ValueError:
+    """Return the error of a distribution that `from_config` could not make again."""
+    return ValueError(
+        f"{type(law).__name__} cannot be saved, because a file holds only distributions of grnf.law. "
+        "Use one of these, or pickle the transformer"
+    )

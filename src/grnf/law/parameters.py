@@ -13,14 +13,14 @@ from grnf._utils.rules import Instance, Int, Rule, checked
 from grnf.basis import bell
 from grnf.errors import OrderTooLargeError
 from grnf.law.distributions import (
-    Categorical,
     CoefficientLaw,
     Gaussian,
     OrderLaw,
     Restricted,
     ScaleMixture,
-    ShiftedPoisson,
     as_order_law,
+    scales_of,
+    unsaved,
 )
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -36,28 +36,27 @@ __all__ = [
 ]
 
 
+def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
+    """Return a distribution whose density is known, or raise an error."""
+    if scales_of(law) is None or not isinstance(law, ScaleMixture):
+        raise ValueError(
+            f"the density of {type(law).__name__} is not known, so it cannot be weighted. Use the same "
+            "coefficients in orders and proposal, or Gaussian and ScaleMixture of grnf.law"
+        )
+    return law
+
+
 def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
     """Return the number of coefficients of one feature of order k.
 
     F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h; H_k has Bell(k)
     vectors of length F_h and one bias.
-
-    Examples
-    --------
-    >>> n_parameters(2, channels=1, hidden_channels=4)
-    77
     """
     return bell(k + 2) * hidden_channels * channels + 2 * bell(k) * hidden_channels + 1
 
 
 def n_head_parameters(k: int, hidden_channels: int) -> int:
-    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias.
-
-    Examples
-    --------
-    >>> n_head_parameters(2, hidden_channels=4)
-    9
-    """
+    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias."""
     return bell(k) * hidden_channels + 1
 
 
@@ -75,7 +74,7 @@ class OrderDraw:
     channels, hidden_channels : int
         F and F_h.
     more_heads : array, shape (m, R - 1, n_head_parameters), optional
-        Further theta_H, theta_0 beside the one in `theta`, all on the same hidden draw theta_F.
+        Further theta_H, theta_0 in addition to the one in `theta`, all on the same hidden draw theta_F.
     """
 
     k: int
@@ -186,7 +185,7 @@ class ParameterLaw:
     Parameters
     ----------
     orders : OrderLaw or dict from order to probability
-    coefficients : Gaussian or ScaleMixture, default=Gaussian(1.0)
+    coefficients : CoefficientLaw, default=Gaussian(1.0)
     hidden_channels : int, default=4
         F_h, the number of hidden channels.
     stratified : bool, default=False
@@ -234,7 +233,7 @@ class ParameterLaw:
         seed : int
         start : int, default=0
         heads : int, default=1
-            R: so many theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
+            R, the number of theta_H, theta_0 for each theta_F. The first of them is that of ``heads=1``.
         """
         chosen = np.arange(start, start + n_features)
         return self.select(chosen, channels=channels, seed=seed, start=start, heads=heads)
@@ -242,14 +241,7 @@ class ParameterLaw:
     def select(
         self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
     ) -> Draw:
-        """Draw the features of these numbers; they become start, start + 1, ...
-
-        Examples
-        --------
-        >>> law = ParameterLaw({1: 2/3, 2: 1/3})
-        >>> law.select(np.array([4, 1000]), channels=1, seed=0).orders
-        array([2, 1])
-        """
+        """Draw the features of these numbers; they become start, start + 1, ..."""
         keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
         orders = self._orders(chosen, seed)
         groups = []
@@ -275,13 +267,7 @@ class ParameterLaw:
         )
 
     def mean_parameters(self, orders: IntArray, channels: int, heads: int = 1) -> float:
-        """Return how many coefficients a feature has on average over these orders, with R heads each.
-
-        Examples
-        --------
-        >>> ParameterLaw({1: 1.0}).mean_parameters(np.array([1, 1]), channels=1)
-        29.0
-        """
+        """Return how many coefficients a feature has on average over these orders, with R heads each."""
         present, counts = np.unique(orders, return_counts=True)
         hidden = self.hidden_channels
         sizes = [
@@ -296,21 +282,17 @@ class ParameterLaw:
         for group in draw.groups:
             p = self.orders.probability(group.k)
             log_p = np.log(p) if p > 0 else -np.inf
-            result[group.features] = log_p + self.coefficients.log_density(group.theta)
+            result[group.features] = log_p + normal_mixture(self.coefficients).log_density(group.theta)
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the law as plain JSON values; only laws of `grnf.law` can be made again from them."""
+        """Return the distribution as plain JSON values; those defined outside `grnf.law` are refused."""
         parts: list[object] = [self, self.coefficients, self.orders]
         while isinstance(parts[-1], Restricted):
             parts.append(parts[-1].law)
         for part in parts:
-            if type(part) not in READABLE:
-                names = ", ".join(sorted(known.__name__ for known in READABLE - {ParameterLaw}))
-                raise ValueError(
-                    f"{type(part).__name__} cannot be saved, since a file holds only distributions of "
-                    f"grnf.law ({names}). Use one of these, or pickle the transformer"
-                )
+            if type(part).__module__ not in (__name__, OrderLaw.__module__):
+                raise unsaved(part)
         config = {
             "orders": self.orders.to_config(),
             "coefficients": self.coefficients.to_config(),
@@ -347,7 +329,7 @@ class ParameterLaw:
     def _sample_group(
         self, k: int, members: IntArray, features: IntArray, keys: Keys, seed: int, heads: int
     ) -> OrderDraw:
-        """Draw the coefficients of features of order k, which stand at the places `members` of the draw."""
+        """Draw the coefficients of features of order k, which have the positions `members` in the draw."""
         m, F, hidden = len(members), len(keys), self.hidden_channels
         size = n_parameters(k, F, hidden)
         if size > LARGEST_FEATURE:
@@ -357,21 +339,23 @@ class ParameterLaw:
                 "proposal=law.restricted_to({1, 2, 3}) (the bounded-order map)."
             )
         linear, biases, head = bell(k + 2) * hidden, bell(k) * hidden, n_head_parameters(k, hidden)
-        theta, more_heads = np.empty((size, m)), np.empty((head, heads - 1, m))  # as the engine reads them
+        theta: FloatArray = np.empty((size, m))  # in the order in which the engine reads them
+        more_heads: FloatArray = np.empty((head, heads - 1, m))
         fill_normals(seed, CHANNELS, features, keys, theta[: linear * F].reshape(linear, F, m))
         numbers = np.arange(heads, dtype=np.uint64)
         fill_normals(seed, BIASES, features, numbers[:1], theta[-head - biases : -head].reshape(biases, 1, m))
         fill_normals(seed, HEADS, features, numbers[:1], theta[-head:].reshape(head, 1, m))
         fill_normals(seed, HEADS, features, numbers[1:], more_heads)
-        if self.coefficients != Gaussian():
-            scales = self.coefficients.scales(uniforms(seed, SCALES, features))
-            theta *= scales
-            more_heads *= scales
+        uniform = uniforms(seed, SCALES, features)
+        theta, more_heads = (self.coefficients.sample(array, uniform) for array in (theta, more_heads))
+        for array, shape in ((theta, (size, m)), (more_heads, (head, heads - 1, m))):
+            if array.shape != shape:
+                raise ValueError(
+                    f"{type(self.coefficients).__name__}.sample must return an array of shape {shape}, "
+                    f"as large as `normal`, got {array.shape}"
+                )
         return OrderDraw(k, members, theta.T, F, hidden, more_heads.transpose(2, 1, 0) if heads > 1 else None)
 
-
-READABLE: set[type] = {Categorical, Restricted, ShiftedPoisson, Gaussian, ScaleMixture, ParameterLaw}
-"""Laws that `ParameterLaw.from_config` can make."""
 
 Law = OrderLaw | ParameterLaw | Mapping[int, float] | tuple[float, ...]
 
@@ -382,13 +366,7 @@ LAW_RULES: tuple[Rule | str, ...] = (
 
 
 def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = False) -> ParameterLaw:
-    """Return the whole law that `law` stands for; `name` is what users call it.
-
-    Examples
-    --------
-    >>> parameter_law({1: 1.0}, 4, "orders")
-    ParameterLaw(Categorical({1: 1}), Gaussian(1), hidden_channels=4)
-    """
+    """Return the whole law that `law` stands for; `name` is what users call it."""
     if not isinstance(law, ParameterLaw):
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:

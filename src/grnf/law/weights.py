@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters
+from grnf.law.distributions import scales_of
+from grnf.law.parameters import Draw, OrderDraw, ParameterLaw, n_head_parameters, normal_mixture
 from grnf.typing import FloatArray, IntArray
 
 __all__ = [
@@ -44,14 +46,7 @@ def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw)
 
 
 def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
-    """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out.
-
-    Examples
-    --------
-    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
-    >>> hidden_weights(law, law, law.sample(3, channels=1, seed=0))
-    array([1., 1., 1.])
-    """
+    """Return p / p-bar of (k, theta_F) alone: the weights once theta_H and theta_0 are integrated out."""
     weights = np.empty(len(draw))
     for group in draw.groups:
         weights[group.features] = _order_ratio(target, proposal, group)
@@ -61,13 +56,7 @@ def hidden_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> 
 
 
 def effective_sample_size(weights: FloatArray) -> float:
-    """Return (sum w)^2 / sum w^2: how many features of equal weight are worth as much (Kong 1992).
-
-    Examples
-    --------
-    >>> effective_sample_size(np.ones(5)), effective_sample_size(np.array([1.0, 0.0, 0.0]))
-    (5.0, 1.0)
-    """
+    """Return (sum w)^2 / sum w^2: how many features of equal weight are worth as much (Kong 1992)."""
     largest = float(np.max(weights, initial=0.0))
     if largest <= 0:
         return 0.0
@@ -80,7 +69,7 @@ def proposal_sample_size(
 ) -> float:
     """Return the effective sample size of features of these orders, drawn from the proposal.
 
-    Their coefficients matter only where the two laws of them differ; then they are asked for by `draws`.
+    Coefficients matter only if their two distributions differ; then `draws` returns them.
     """
     if target.coefficients != proposal.coefficients:
         weights = [importance_weights(target, proposal, draw) for draw in draws()]
@@ -91,17 +80,15 @@ def proposal_sample_size(
 
 
 def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
-    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known.
-
-    Examples
-    --------
-    >>> law = ParameterLaw({1: 0.75, 2: 0.25})
-    >>> largest_ratio(law, ParameterLaw({1: 0.5, 2: 0.5}))
-    1.5
-    """
+    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known."""
     drawn = [k for k in range(1, 64) if proposal.orders.probability(k) > 0]
     orders = max(target.orders.probability(k) / proposal.orders.probability(k) for k in drawn)
-    return orders * proposal.coefficients.largest_ratio(target.coefficients)
+    if target.coefficients == proposal.coefficients:
+        return orders
+    p, p_bar = (scales_of(law.coefficients) or {} for law in (target, proposal))
+    if not p or not set(p) <= set(p_bar):
+        return math.inf
+    return orders * max(probability / p_bar[scale] for scale, probability in p.items())
 
 
 def _order_ratio(target: ParameterLaw, proposal: ParameterLaw, group: OrderDraw) -> float:
@@ -117,5 +104,5 @@ def _hidden_squares(group: OrderDraw) -> tuple[FloatArray, int]:
 def _coefficient_ratio(
     target: ParameterLaw, proposal: ParameterLaw, squares: FloatArray, count: int
 ) -> FloatArray:
-    p, p_bar = (law.coefficients.log_density_of(squares, count) for law in (target, proposal))
+    p, p_bar = (normal_mixture(law.coefficients).log_density_of(squares, count) for law in (target, proposal))
     return np.asarray(np.exp(p - p_bar))

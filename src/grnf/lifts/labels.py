@@ -17,7 +17,8 @@ from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.attributes import indicator_columns
 from grnf.lifts.base import DIRECTION, Direction, Lift, arcs, pieces, with_node_columns
-from grnf.symmetry import LIMIT, node_codes
+from grnf.symmetry import node_codes
+from grnf.symmetry.certificate import NODES_PER_LEVEL
 from grnf.typing import BoolArray, FloatArray, Keys
 
 __all__ = ["Individualize", "WeisfeilerLehman", "hashed_rows", "refined_labels"]
@@ -171,7 +172,7 @@ class Individualize(LabelLift):
     def __init__(
         self,
         depth: int | None = None,
-        limit: int = LIMIT,
+        limit: int = NODES_PER_LEVEL,
         *,
         dim: int | None = None,
         random_state: Any = None,

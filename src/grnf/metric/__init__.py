@@ -1,6 +1,6 @@
 """d_P, kappa_P and M(eps, delta): distances with error bars, kernels, and the bounds that size them."""
 
-from grnf.metric.bounds import error_bound, failure_probability, required_dimension, truncation_bias
+from grnf.metric.bounds import error_bound, required_dimension, truncation_bias
 from grnf.metric.estimate import DistanceEstimate, KernelEstimate, distance, kernel_estimate
 from grnf.metric.marginal import marginal_distance, marginal_kernel
 from grnf.metric.pairwise import (
@@ -16,7 +16,6 @@ __all__ = [
     "distance",
     "distances_from_kernel",
     "error_bound",
-    "failure_probability",
     "kernel_estimate",
     "kernel_from_distances",
     "marginal_distance",

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from scipy.stats import norm
 
 from grnf._utils.rules import Int, OneOf, Real, checked
-from grnf.activations import get_activation
+from grnf.activations import Activation, get_activation
 from grnf.features import FeatureMap
 from grnf.law import OrderLaw
 
@@ -46,7 +46,7 @@ def required_dimension(
     *,
     bound: str = "hoeffding",
     quantity: str = "distance",
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     n_graphs: int | None = None,
     variance: float | None = None,
 ) -> int:
@@ -87,7 +87,7 @@ def error_bound(
     *,
     bound: str = "hoeffding",
     quantity: str = "distance",
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     n_graphs: int | None = None,
     variance: float | None = None,
 ) -> float:
@@ -109,7 +109,7 @@ def failure_probability(
     *,
     bound: str = "hoeffding",
     quantity: str = "distance",
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     n_graphs: int | None = None,
     variance: float | None = None,
 ) -> float:
@@ -125,7 +125,7 @@ def failure_probability(
     return min(1.0, rule.n_pairs * rule.risk(M, eps))
 
 
-def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str = "tanh") -> float:
+def truncation_bias(orders: OrderLaw, kept: Iterable[int], *, activation: str | Activation = "tanh") -> float:
     """Return how far below d_P^2 the expected square of the bounded-order distance may lie.
 
     The features left out have probability 1 - P(K), and each would add at most (high - low)^2: 4 C^2 for an
@@ -144,7 +144,12 @@ class _Rule:
     """One bound with its constants: M = dimension(eps, delta), delta = risk(M, eps), for one pair."""
 
     def __init__(
-        self, bound: str, quantity: str, activation: str, n_graphs: int | None, variance: float | None
+        self,
+        bound: str,
+        quantity: str,
+        activation: str | Activation,
+        n_graphs: int | None,
+        variance: float | None,
     ) -> None:
         rho = get_activation(activation)
         checked(bound, "bound", OneOf(*BOUNDS))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from grnf._utils.rules import Int, OneOf, Real, checked
-from grnf.activations import get_activation
+from grnf.activations import Activation, get_activation
 from grnf.metric.betting import betting_interval
 from grnf.typing import FloatArray
 
@@ -188,7 +188,7 @@ def distance(
     z1: npt.ArrayLike,
     z2: npt.ArrayLike,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     largest_term: float | None = None,
     heads: int = 1,
     exact: bool = False,
@@ -227,7 +227,7 @@ def kernel_estimate(
     z1: npt.ArrayLike,
     z2: npt.ArrayLike,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     largest_term: float | None = None,
     heads: int = 1,
     exact: bool = False,
@@ -268,7 +268,7 @@ def _independent(terms: FloatArray, heads: int) -> FloatArray:
     return np.asarray(terms.reshape(-1, heads).mean(axis=1)) if heads > 1 else terms
 
 
-def _largest(largest_term: float | None, activation: str) -> float:
+def _largest(largest_term: float | None, activation: str | Activation) -> float:
     spread = get_activation(activation).spread
     return float(spread**2 if largest_term is None else largest_term)
 

@@ -21,11 +21,11 @@ since it is itself an activation, Gram matrices stay positive semi-definite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, overload
+from typing import Any
 
 import numpy as np
 
-from grnf.activations import get_activation
+from grnf.activations import Activation, get_activation
 from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
 from grnf.typing import FloatArray
@@ -85,7 +85,9 @@ PRODUCTS: dict[str, Product] = {
 }
 
 
-def gaussian_product(activation: str, c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
+def gaussian_product(
+    activation: str | Activation, c1: FloatArray, c2: FloatArray, e: FloatArray
+) -> FloatArray:
     """Return E[rho(x) rho(y)] for normal x, y with mean 0, variances c1, c2 and covariance e.
 
     Examples
@@ -97,25 +99,13 @@ def gaussian_product(activation: str, c1: FloatArray, c2: FloatArray, e: FloatAr
     return _product(activation)(*(np.asarray(x, dtype=np.float64) for x in (c1, c2, e)))
 
 
-@overload
-def marginal_kernel(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[False] = ...
-) -> FloatArray: ...
-
-
-@overload
-def marginal_kernel(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[True]
-) -> tuple[FloatArray, FloatArray]: ...
-
-
 def marginal_kernel(
     U1: HiddenSums,
     U2: HiddenSums | None = None,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     return_error: bool = False,
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+) -> Any:  # one array or two
     """Estimate kappa_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
 
     The estimate is unbiased like that of `kernel`, with a fraction of its variance, and a Gram matrix (no
@@ -150,25 +140,13 @@ def marginal_kernel(
     return sums.result(return_error)
 
 
-@overload
-def marginal_distance(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[False] = ...
-) -> FloatArray: ...
-
-
-@overload
-def marginal_distance(
-    U1: HiddenSums, U2: HiddenSums | None = ..., *, activation: str = ..., return_error: Literal[True]
-) -> tuple[FloatArray, FloatArray]: ...
-
-
 def marginal_distance(
     U1: HiddenSums,
     U2: HiddenSums | None = None,
     *,
-    activation: str = "tanh",
+    activation: str | Activation = "tanh",
     return_error: bool = False,
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+) -> Any:  # one array or two
     """Estimate d_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
 
     Parameters
@@ -192,7 +170,7 @@ def marginal_distance(
     return (D, errors) if return_error else D
 
 
-def marginal_estimate(U: HiddenSums, activation: str = "tanh") -> DistanceEstimate:
+def marginal_estimate(U: HiddenSums, activation: str | Activation = "tanh") -> DistanceEstimate:
     """Estimate d_P between the two graphs of U, with error bars."""
     if len(U) != 2:
         raise ValueError(f"U must be the hidden sums of two graphs, got {len(U)}")
@@ -204,7 +182,7 @@ def marginal_estimate(U: HiddenSums, activation: str = "tanh") -> DistanceEstima
 
 
 def streamed_kernel(
-    first: Iterable[HiddenSums], second: Iterable[HiddenSums] | None, activation: str
+    first: Iterable[HiddenSums], second: Iterable[HiddenSums] | None, activation: str | Activation
 ) -> FloatArray:
     """`marginal_kernel` of hidden sums that come in stretches of hidden draws, the same on both sides."""
     total: FloatArray | None = None
@@ -232,13 +210,7 @@ class _Sums:
         self.first += weighted.sum(axis=0)
         self.second += np.square(weighted, out=weighted).sum(axis=0)
 
-    @overload
-    def result(self, with_error: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
-
-    @overload
-    def result(self, with_error: bool) -> FloatArray | tuple[FloatArray, FloatArray]: ...
-
-    def result(self, with_error: bool) -> FloatArray | tuple[FloatArray, FloatArray]:
+    def result(self, with_error: bool) -> Any:
         mean = self.first / self.count
         if not with_error:
             return mean
@@ -248,17 +220,18 @@ class _Sums:
         return mean, np.sqrt(variance / (self.count - 1))
 
 
-def _product(activation: str) -> Product:
-    name = get_activation(activation).name
-    if name not in PRODUCTS:
+def _product(activation: str | Activation) -> Product:
+    rho = get_activation(activation)
+    if rho.code is None or rho.name not in PRODUCTS:
         raise ValueError(
-            f"there is no Gaussian integral for the activation {name!r}; use {', '.join(map(repr, PRODUCTS))}"
+            f"there is no Gaussian integral for the activation {rho.name!r}; "
+            f"use {', '.join(map(repr, PRODUCTS))}"
         )
-    return PRODUCTS[name]
+    return PRODUCTS[rho.name]
 
 
 def _kernel_terms(
-    U1: HiddenSums, U2: HiddenSums | None, activation: str
+    U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield kernel values at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
     product = _product(activation)
@@ -268,7 +241,7 @@ def _kernel_terms(
 
 
 def _distance_terms(
-    U1: HiddenSums, U2: HiddenSums | None, activation: str
+    U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield squared distances at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
     product = _product(activation)
@@ -306,8 +279,8 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
         raise ValueError("U1 and U2 must be hidden sums of one transformer")
     if not U1.scale > 0:
         raise ValueError(
-            "theta_H cannot be integrated out: its law is a mixture of scales. Take Gaussian coefficients as "
-            "the target; a mixture may be the proposal"
+            "theta_H cannot be integrated out, because its distribution is not a single Gaussian. Use "
+            "Gaussian coefficients as the target. A mixture may be the proposal"
         )
     step = max(1, BLOCK_ENTRIES // ((len(U1) + 1) * (len(other) + 1)))
     for one, two in zip(U1.groups, other.groups, strict=True):

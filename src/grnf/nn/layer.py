@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, Self
 
@@ -10,15 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from grnf._utils.random import draw_seed
-from grnf._utils.rules import Int, checked
-from grnf.activations import get_activation
-from grnf.basis import check_basis
+from grnf._utils.rules import Int, OneOf, checked
+from grnf.activations import ACTIVATIONS
+from grnf.basis.slot_form import check_basis
 from grnf.graphs import ADJACENCY, number_keys
-from grnf.graphs import edge_channels as channels_of_edges
-from grnf.law import Law, importance_weights, parameter_law
-from grnf.law.parameters import n_head_parameters, n_parameters
-from grnf.nn.inputs import checked_inputs, is_data, parts_of_data
+from grnf.graphs import edge_channels as n_edge_channels
+from grnf.law import importance_weights
+from grnf.law.parameters import Law, n_head_parameters, n_parameters, parameter_law
 from grnf.nn.sums import Settings, feature_sums, frozen_features, rho
+from grnf.nn.tensor_graphs import checked_inputs, is_data, parts_of_data
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]
@@ -34,12 +35,12 @@ class GRNFLayer(nn.Module):
 
     Parameters
     ----------
-    out_features : int, default=512
+    in_channels : int
+        Columns of `x`; 0 for graphs without node attributes.
+    out_channels : int
         M, the number of features.
-    node_channels : int, default=0
-        Columns of `x`; 0 if there are none.
-    edge_channels : int, default=0
-        Columns of `edge_attr`; 0 if there are none, and then the adjacency alone is used.
+    edge_dim : int, optional
+        Columns of `edge_attr`. None: edges have no attributes, and only the adjacency is used.
     orders, proposal, heads, stratified, hidden_channels, hidden_activation, activation, basis,
     adjacency_channel, normalize, center
         As in `grnf.GRNF`.
@@ -61,22 +62,22 @@ class GRNFLayer(nn.Module):
         All coefficients, in the order of `grnf.law.OrderDraw`; only orders that the law can draw (if they are
         without end: has drawn).
     heads_1, heads_2, .. : Tensor, shape (hidden draws of that order, heads - 1, coefficients)
-        Further heads beside those in theta, if there are any.
-    orders : Tensor, shape (out_features,)
+        Further heads in addition to those in theta, if there are any.
+    orders : Tensor, shape (out_channels,)
         The hidden order k of each feature.
-    importance : Tensor, shape (out_features,)
+    importance : Tensor, shape (out_channels,)
         p / p-bar of each feature as drawn.
 
     Notes
     -----
-    Shapes: x (nodes, node_channels), edge_index (2, edges), edge_attr (edges, edge_channels) or (edges,),
-    batch (nodes,), result (graphs, out_features). Undirected graphs list both arcs of each edge, as in
+    Shapes: x (nodes, in_channels), edge_index (2, edges), edge_attr (edges, edge_dim) or (edges,),
+    batch (nodes,), result (graphs, out_channels). Undirected graphs list both arcs of each edge, as in
     PyTorch Geometric; repeated arcs are summed.
 
     Examples
     --------
     >>> import torch
-    >>> layer = GRNFLayer(64, node_channels=2, random_state=0)
+    >>> layer = GRNFLayer(2, 64, random_state=0)
     >>> x, edge_index = torch.ones(3, 2), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     >>> layer(x, edge_index).shape
     torch.Size([1, 64])
@@ -90,9 +91,9 @@ class GRNFLayer(nn.Module):
 
     def __init__(
         self,
-        out_features: int = 512,
-        node_channels: int = 0,
-        edge_channels: int = 0,
+        in_channels: int,
+        out_channels: int,
+        edge_dim: int | None = None,
         *,
         orders: Law = {1: 2 / 3, 2: 1 / 3},  # noqa: B006 never changed, as in GRNF
         proposal: Law | None = None,
@@ -113,28 +114,28 @@ class GRNFLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_basis(basis)
-        self.out_features = checked(out_features, "out_features", Int(1))
-        self.node_channels = checked(node_channels, "node_channels", Int(0))
-        self.edge_channels = checked(edge_channels, "edge_channels", Int(0))
+        self.in_channels = checked(in_channels, "in_channels", Int(0))
+        self.out_channels = checked(out_channels, "out_channels", Int(1))
+        self.edge_dim = checked(edge_dim, "edge_dim", Int(0), OneOf(None)) or None
         self.hidden_channels = checked(hidden_channels, "hidden_channels", Int(1))
         self.heads, self.stratified = checked(heads, "heads", Int(1)), bool(stratified)
-        if self.out_features % self.heads:
-            raise ValueError(f"out_features must be a multiple of heads; got {out_features} and {heads}")
+        if self.out_channels % self.heads:
+            raise ValueError(f"out_channels must be a multiple of heads, got {out_channels} and {heads}")
         self.target = parameter_law(orders, self.hidden_channels, "orders", self.stratified)
         self.proposal = (
             self.target
             if proposal is None
             else parameter_law(proposal, self.hidden_channels, "proposal", self.stratified)
         )
-        self.hidden_activation = get_activation(hidden_activation).name
-        self.activation = get_activation(activation).name
+        self.hidden_activation, self.activation = (
+            checked(name, what, OneOf(*ACTIVATIONS), "The layer has derivatives of these only")
+            for what, name in (("hidden_activation", hidden_activation), ("activation", activation))
+        )
         self.basis, self.adjacency_channel = basis, bool(adjacency_channel)
         self.normalize, self.center = bool(normalize), bool(center)
         self.trainable, self.learn_weights = bool(trainable), bool(learn_weights)
         self.seed = _seed(random_state)
-        self._hidden_code = get_activation(hidden_activation).code
-        self._outer_code = get_activation(activation).code
-        self._keys = _keys_by_index(self.node_channels, self.edge_channels, self.adjacency_channel)
+        self._keys = _keys_by_index(self.in_channels, self.edge_dim or 0, self.adjacency_channel)
         self._make(device, dtype)
         self.reset_parameters()
 
@@ -153,7 +154,7 @@ class GRNFLayer(nn.Module):
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(16, random_state=0).fit([Graph(2, [(0, 1)])])
         >>> GRNFLayer.from_transformer(grnf, trainable=True)
-        GRNFLayer(16, node_channels=0, edge_channels=0, orders={1: 10, 2: 6}, seed=0, trainable=True)
+        GRNFLayer(0, 16, orders={1: 10, 2: 6}, seed=0, trainable=True)
         """
         if not hasattr(grnf, "seed_"):
             raise ValueError(f"grnf must be a fitted GRNF, got {grnf!r}. Call fit first")
@@ -163,8 +164,8 @@ class GRNFLayer(nn.Module):
         params = {name: getattr(grnf, name) for name in (*shared, "normalize", "center")}
         grnf.encoder_.require_closed("the layer takes numbers")
         layer = cls(
-            grnf.n_components_,
             grnf.node_width_,
+            grnf.n_components_,
             grnf.edge_width_,
             orders=grnf.target_law_,
             proposal=grnf.proposal_law_,
@@ -180,7 +181,7 @@ class GRNFLayer(nn.Module):
     def reset_parameters(self) -> None:
         """Draw the coefficients again from `seed`, and set the weights to p / p-bar."""
         draw = self.proposal.sample(
-            self.out_features // self.heads, channels=self._keys, seed=self.seed, heads=self.heads
+            self.out_channels // self.heads, channels=self._keys, seed=self.seed, heads=self.heads
         )
         ratio = importance_weights(self.target, self.proposal, draw)
         drawn = {group.k: group for group in draw.groups}
@@ -200,7 +201,7 @@ class GRNFLayer(nn.Module):
         return getattr(self, f"theta_{k}")  # type: ignore[no-any-return]
 
     def feature_weights(self) -> Tensor:
-        """Return p_m / p-bar_m, shape (out_features,), as learned if `learn_weights`."""
+        """Return p_m / p-bar_m, shape (out_channels,), as learned if `learn_weights`."""
         return self._root_weights().square()
 
     def forward(
@@ -211,15 +212,15 @@ class GRNFLayer(nn.Module):
         batch: Tensor | None = None,
         batch_size: int | None = None,
     ) -> Tensor:
-        """Embed the graphs of a batch: shape (graphs, out_features).
+        """Embed the graphs of a batch: shape (graphs, out_channels).
 
         Parameters
         ----------
-        x : Tensor, shape (nodes, node_channels), or None, or a PyTorch Geometric `Data` or `Batch`
+        x : Tensor, shape (nodes, in_channels), or None, or a PyTorch Geometric `Data` or `Batch`
             Attributes of nodes; or all of the input, as an object with x, edge_index, edge_attr (edge_weight
             comes before it) and batch.
         edge_index : Tensor of int, shape (2, edges)
-        edge_attr : Tensor, shape (edges, edge_channels) or (edges,), optional
+        edge_attr : Tensor, shape (edges, edge_dim) or (edges,), optional
         batch : Tensor of int, shape (nodes,), optional
             The graph of each node, sorted or not. None: all nodes are of one graph.
         batch_size : int, optional
@@ -229,14 +230,12 @@ class GRNFLayer(nn.Module):
         parts |= {"batch": batch, "batch_size": batch_size}
         if is_data(x):
             parts = parts_of_data(x)
-        inputs = checked_inputs(
-            **parts, widths=(self.node_channels, self.edge_channels), like=self.importance
-        )
+        inputs = checked_inputs(**parts, widths=(self.in_channels, self.edge_dim or 0), like=self.importance)
         used = [k for k in self._orders if len(self.theta(k))]
         settings = Settings(
             used,
             self.hidden_channels,
-            self._hidden_code,
+            ACTIVATIONS[self.hidden_activation].code or 0,
             self.basis,
             self.normalize,
             self.adjacency_channel,
@@ -244,27 +243,24 @@ class GRNFLayer(nn.Module):
         )
         order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in used]
         place = torch.argsort(torch.argsort(order_of, stable=True))
-        weight = self._root_weights() / math.sqrt(self.out_features)
+        weight = self._root_weights() / math.sqrt(self.out_channels)
         null = torch.zeros_like(weight)
         if self.center:
             sums = torch.cat([self._null_sums(k).double() for k in used])
-            null = rho(self._outer_code, sums.view(len(place), self.heads)[place].flatten())
-        rho_i = get_activation(self.activation).function
-        found = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
-        if found is not None:
-            return found
+            null = rho(self.activation, sums.view(len(place), self.heads)[place].flatten())
+        rho_i = ACTIVATIONS[self.activation].function
+        result = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
+        if result is not None:
+            return result
         sums = feature_sums(inputs, thetas, order_of, settings)
         if self.heads > 1:
             sums = self._through_heads(sums, used).view(-1, len(place), self.heads)[:, place].flatten(1)
-        return ((rho(self._outer_code, sums) - null) * weight).to(weight.dtype)
+        return ((rho(self.activation, sums) - null) * weight).to(weight.dtype)
 
     def extra_repr(self) -> str:
         """Return the numbers of features of each order, and the settings that are not the defaults."""
         counts = {k: self.heads * len(self.theta(k)) for k in self._orders}
-        text = (
-            f"{self.out_features}, node_channels={self.node_channels}, edge_channels={self.edge_channels}, "
-            f"orders={counts}, seed={self.seed}"
-        )
+        text = f"{self.in_channels}, {self.out_channels}, orders={counts}, seed={self.seed}"
         for name, usual in DEFAULTS.items():
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)!r}"
@@ -277,20 +273,20 @@ class GRNFLayer(nn.Module):
 
     def _through_heads(self, hidden: Tensor, orders: list[int]) -> Tensor:
         """Return theta_0 + theta_H . U of every head from the hidden sums U."""
-        found, start = [], 0
+        result, start = [], 0
         for k in orders:
             heads = self._all_heads(k).to(hidden.dtype)
             m, _, width = heads.shape
             U = hidden[:, start : start + m * (width - 1)].reshape(len(hidden), m, width - 1)
             start += m * (width - 1)
-            found.append((torch.einsum("gmw,mrw->gmr", U, heads[..., :-1]) + heads[..., -1]).flatten(1))
-        return torch.cat(found, dim=1)
+            result.append((torch.einsum("gmw,mrw->gmr", U, heads[..., :-1]) + heads[..., -1]).flatten(1))
+        return torch.cat(result, dim=1)
 
     def _null_sums(self, k: int) -> Tensor:
         """Return the sums of the null graph, which has tuples for the first partition alone: one slot."""
         heads, F_h = self._all_heads(k), self.hidden_channels
         start = 1 - 2 * self._head_sizes[k]
-        hidden = rho(self._hidden_code, self.theta(k)[:, start : start + F_h])
+        hidden = rho(self.hidden_activation, self.theta(k)[:, start : start + F_h])
         return ((heads[..., :F_h] * hidden[:, None]).sum(2) + heads[..., -1]).flatten()
 
     def _root_weights(self) -> Tensor:
@@ -306,7 +302,7 @@ class GRNFLayer(nn.Module):
         dtype = dtype or torch.get_default_dtype()
         if not dtype.is_floating_point:
             raise ValueError(f"dtype must be a floating type of torch; got {dtype}")
-        M, law = self.out_features, self.proposal.orders
+        M, law = self.out_channels, self.proposal.orders
         self.register_buffer("orders", torch.zeros(M, dtype=torch.long, device=device))
         self.register_buffer("importance", torch.ones(M, device=device, dtype=dtype))
         logits = torch.zeros(M, device=device, dtype=dtype) if self.learn_weights else None
@@ -336,21 +332,31 @@ class GRNFLayer(nn.Module):
 
     def _tensors(self, k: int) -> list[tuple[str, Tensor]]:
         """Return the tensors of order k by their names in `grnf.law.OrderDraw`."""
-        found = [("theta", self.theta(k))]
-        return found if self.heads == 1 else [*found, ("more_heads", getattr(self, f"heads_{k}"))]
+        result = [("theta", self.theta(k))]
+        return result if self.heads == 1 else [*result, ("more_heads", getattr(self, f"heads_{k}"))]
 
     def get_extra_state(self) -> Tensor:
-        """Return the seed, which belongs to the state since it defines the coefficients."""
-        return torch.tensor(
-            list(self.seed.to_bytes(self.seed.bit_length() // 8 + 1, "little")), dtype=torch.uint8
-        )
+        """Return the seed and the settings that give the coefficients their meaning, as bytes of JSON."""
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("seed", *STORED)}
+        settings |= {"orders": repr(self.target), "proposal": repr(self.proposal)}
+        return torch.tensor(list(json.dumps(settings).encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Restore the seed of a saved layer."""
-        self.seed = int.from_bytes(state.tolist(), "little")
+        self.seed = _stored_settings(state)["seed"]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        """Make room for the features of another seed, which has more of one order and fewer of another."""
+        """Load a layer with the same settings and any seed, which decides how many features an order has."""
+        given = state_dict.get(f"{prefix}_extra_state"), self.get_extra_state()
+        other, own = (_stored_settings(state) for state in given)
+        different = [name for name in other if name != "seed" and other[name] != own[name]]
+        if different:
+            errors: list[str] = args[-1]
+            errors += [
+                f"{name} must be {other[name]!r}, as in the saved layer, got {own[name]!r}"
+                for name in different
+            ]
+            return
         names = [key.removeprefix(prefix) for key in state_dict if key.startswith(f"{prefix}theta_")]
         for k in sorted(int(name.removeprefix("theta_")) for name in names):
             self._register(k)
@@ -365,6 +371,7 @@ class GRNFLayer(nn.Module):
 
 
 DEFAULTS: dict[str, Any] = {
+    "edge_dim": None,
     "heads": 1,
     "stratified": False,
     "hidden_channels": 4,
@@ -377,6 +384,18 @@ DEFAULTS: dict[str, Any] = {
     "trainable": False,
     "learn_weights": False,
 }
+"""Settings that `repr` shows only if they differ."""
+
+STORED = (
+    "in_channels",
+    "out_channels",
+    *(name for name in DEFAULTS if name not in ("trainable", "learn_weights")),
+)
+"""Settings that a saved layer and the layer that loads it must have in common."""
+
+
+def _stored_settings(state: Tensor | None) -> dict[str, Any]:
+    return {} if state is None else json.loads(bytes(state.tolist()))
 
 
 def _seed(random_state: Any) -> int:
@@ -386,12 +405,8 @@ def _seed(random_state: Any) -> int:
     return draw_seed(random_state)
 
 
-def _keys_by_index(node_channels: int, edge_channels: int, adjacency_channel: bool) -> Keys:
-    """Return what the channels are: columns of x, the adjacency, columns of edge_attr, as for `GRNF`."""
-    adjacency = [ADJACENCY] * (channels_of_edges(edge_channels, adjacency_channel) - edge_channels)
-    own = (
-        number_keys("node", node_channels),
-        np.array(adjacency, np.uint64),
-        number_keys("edge", edge_channels),
-    )
-    return np.concatenate(own)
+def _keys_by_index(node_width: int, edge_width: int, adjacency_channel: bool) -> Keys:
+    """Return the keys of the channels: columns of x, the adjacency, columns of edge_attr, as for `GRNF`."""
+    adjacency = [ADJACENCY] * (n_edge_channels(edge_width, adjacency_channel) - edge_width)
+    parts = number_keys("node", node_width), np.array(adjacency, np.uint64), number_keys("edge", edge_width)
+    return np.concatenate(parts)

@@ -1,6 +1,6 @@
 """The sums of all features (before rho_i) as an operator of torch: the engine forward, its derivatives back.
 
-On any device: tensors come to the processor, where the loops are, and the result goes back. The operator is
+Tensors on any device are copied to the CPU, and the result is copied back. The operator is
 one node for `torch.compile`, and keeps nothing for the way back but its inputs: rows are made again there.
 """
 
@@ -16,14 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from grnf._utils.running import run
+from grnf.activations import ACTIVATIONS
 from grnf.basis import bell
-from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_slopes
+from grnf.engine import Channels, Coefficients, Engine, Piece, Schedule, theta_gradients
 from grnf.engine.plan import place_outputs
-from grnf.engine.rows import ERF, RAMP, RELU, SIGMOID, TANH
 from grnf.graphs import edge_channels
-from grnf.law import OrderDraw
-from grnf.nn.batch import as_batch
-from grnf.nn.inputs import Inputs
+from grnf.law.parameters import OrderDraw
+from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Settings", "feature_sums", "frozen_features", "rho"]
@@ -32,7 +31,7 @@ __all__ = ["Settings", "feature_sums", "frozen_features", "rho"]
 Rho = Callable[[FloatArray], FloatArray]
 
 KEPT = 8
-"""Layers whose coefficients are kept in the form that the loops read, until their theta change."""
+"""Layers whose coefficients are kept in the form that the kernels read, until their theta change."""
 
 
 class Settings(NamedTuple):
@@ -103,7 +102,7 @@ class _Work:
         self.settings, self.thetas, self.node_width = settings, thetas, x.shape[1]
         double = x.dtype == torch.float64
         self.engine = Engine(
-            settings.code,
+            next(known for known in ACTIVATIONS.values() if known.code == settings.code),
             settings.basis,
             settings.normalize,
             settings.adjacency_channel,
@@ -140,17 +139,19 @@ class _Work:
         run([partial(fill, piece) for piece in self.pieces], self.schedule.workers)
         return out
 
-    def slopes(
+    def gradients(
         self, d: FloatArray, of_x: bool, of_values: bool, of_theta: bool
     ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """Return the derivatives of x, of the values of edges and of theta; empty where not asked for."""
         graphs, columns = self.graphs, self.channels(True).columns
         d_x = np.zeros(graphs.node_attr.shape) if of_x or of_values else None
         d_values = np.zeros(graphs.edge_attr.shape) if of_values else None
-        found: list[Any] = [None] * len(self.pieces)  # added up in order: the same bits with the same threads
+        result: list[Any] = [None] * len(
+            self.pieces
+        )  # added up in order: the same bits with the same threads
 
         def fill(place: int, piece: Piece) -> None:
-            found[place] = self.engine.piece_slopes(
+            result[place] = self.engine.piece_gradients(
                 graphs,
                 piece,
                 self.channels,
@@ -165,15 +166,15 @@ class _Work:
         return (
             _back(d_x, self.node_order) if of_x and d_x is not None else none,
             _back(d_values, self.edge_order) if d_values is not None else none,
-            self._theta_slopes(found, d) if of_theta else [none for _ in self.thetas],
+            self._theta_gradients(result, d) if of_theta else [none for _ in self.thetas],
         )
 
-    def _theta_slopes(
-        self, found: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
+    def _theta_gradients(
+        self, by_piece: list[tuple[bool, dict[int, Coefficients]]], d: FloatArray
     ) -> list[FloatArray]:
         result: list[FloatArray] = [np.zeros(tuple(theta.shape)) for theta in self.thetas]
         for directed in (False, True):
-            parts = [slopes for kind, slopes in found if kind == directed]
+            parts = [gradients for kind, gradients in by_piece if kind == directed]
             if not parts:
                 continue
             total = {}
@@ -184,11 +185,11 @@ class _Work:
                         out += array
                 if self.settings.hidden:  # heads are not here
                     total[B].head[:] = 0
-            slopes = theta_slopes(
+            gradients = theta_gradients(
                 self.groups, total, node_width=self.node_width, directed=directed, basis=self.settings.basis
             )
-            for sum_of, slope in zip(result, slopes, strict=True):
-                sum_of += slope
+            for sum_of, derivative in zip(result, gradients, strict=True):
+                sum_of += derivative
         if not self.settings.hidden:
             for out, group in zip(result, self.groups, strict=True):
                 out[:, -1] += d[:, group.features].sum(axis=0)
@@ -239,14 +240,14 @@ def _forward(*arguments: Any) -> Tensor:
 def _backward(*arguments: Any) -> list[Tensor]:
     *given, d, of_x, of_values, of_theta = arguments
     work = _Work(given, once=not of_values)
-    d_x, d_values, d_thetas = work.slopes(d.double().cpu().numpy(), of_x, of_values, of_theta)
-    found, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
-    return [torch.from_numpy(one).to(other) for one, other in zip(found, like, strict=True)]
+    d_x, d_values, d_thetas = work.gradients(d.double().cpu().numpy(), of_x, of_values, of_theta)
+    result, like = (d_x, d_values, *d_thetas), (given[0], given[2], *given[5])
+    return [torch.from_numpy(one).to(other) for one, other in zip(result, like, strict=True)]
 
 
 _sums = torch.library.custom_op("grnf::sums", _forward, mutates_args=(), schema=f"({_ARGUMENTS}) -> Tensor")
-_slopes = torch.library.custom_op(
-    "grnf::slopes",
+_gradients = torch.library.custom_op(
+    "grnf::gradients",
     _backward,
     mutates_args=(),
     schema=f"({_ARGUMENTS}, Tensor d, bool of_x, bool of_values, bool of_theta) -> Tensor[]",
@@ -258,8 +259,8 @@ def _shape_of_sums(x, arcs, values, batch, order_of, thetas, n_graphs, *settings
     return x.new_empty(n_graphs, Settings(*settings).width(thetas), dtype=torch.float64)
 
 
-@_slopes.register_fake
-def _shapes_of_slopes(x, arcs, values, batch, order_of, thetas, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
+@_gradients.register_fake
+def _shapes_of_gradients(x, arcs, values, batch, order_of, thetas, *rest):  # type: ignore[no-untyped-def]  # noqa: ARG001
     of_x, of_values, of_theta = rest[-3:]
     wanted = [(x, of_x), (values, of_values), *((theta, of_theta) for theta in thetas)]
     return [torch.empty_like(one) if asked else one.new_empty(0) for one, asked in wanted]
@@ -274,25 +275,17 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
     x, arcs, values, batch, order_of, *thetas = ctx.saved_tensors
     of_x, _, of_values, _, _, of_thetas = ctx.needs_input_grad[:6]
     wishes = of_x, of_values, any(of_thetas)
-    d_x, d_values, *d_thetas = _slopes(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
-    found = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
+    d_x, d_values, *d_thetas = _gradients(x, arcs, values, batch, order_of, thetas, *ctx.settings, d, *wishes)
+    result = [one if asked else None for one, asked in zip(d_thetas, of_thetas, strict=True)]
     none = [None for _ in ctx.settings]
-    return d_x if of_x else None, None, d_values if of_values else None, None, None, found, *none
+    return d_x if of_x else None, None, d_values if of_values else None, None, None, result, *none
 
 
 _sums.register_autograd(_chain, setup_context=_keep)
 
 
-def rho(code: int, x: Tensor) -> Tensor:
-    """Apply the activation with that code entry by entry."""
-    if code == RELU:
-        return torch.relu(x)
-    if code == RAMP:
+def rho(name: str, x: Tensor) -> Tensor:
+    """Apply the activation of that name entry by entry."""
+    if name == "ramp":
         return x.clamp(0.0, 1.0)
-    if code == SIGMOID:
-        return torch.sigmoid(x)
-    if code == TANH:
-        return torch.tanh(x)
-    if code == ERF:
-        return torch.erf(x)
-    return x
+    return x if name == "identity" else getattr(torch, name)(x)

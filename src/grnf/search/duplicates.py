@@ -12,7 +12,8 @@ from grnf.collection import Collection, vectors_of
 from grnf.graphs import Graph
 from grnf.io.raw import RawGraph
 from grnf.search.index import GraphIndex
-from grnf.symmetry import LIMIT, Answer, Certificate, certificates
+from grnf.symmetry import Certificate, certificates
+from grnf.symmetry.certificate import NODES_PER_LEVEL, Verdict
 
 __all__ = ["DuplicatePair", "compare_raw", "duplicate_groups", "leaked", "near_duplicates"]
 
@@ -28,10 +29,10 @@ class DuplicatePair:
     first: str
     second: str
     distance: float
-    verdict: Answer
+    verdict: Verdict
 
 
-def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
+def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = NODES_PER_LEVEL) -> Verdict:
     """Return whether two graphs are "isomorphic", "different" or "undecided".
 
     Isomorphic graphs have equal node columns, arcs and edge columns. An undirected edge is a pair of arcs.
@@ -52,7 +53,7 @@ def compare_raw(g: RawGraph, h: RawGraph, *, limit: int = LIMIT) -> Answer:
     return first.compare(second)
 
 
-def _certificates(graphs: Iterable[RawGraph], limit: int = LIMIT) -> list[Certificate]:
+def _certificates(graphs: Iterable[RawGraph], limit: int = NODES_PER_LEVEL) -> list[Certificate]:
     """Return certificates of graphs with attributes of any kind, to be compared with each other only."""
     codes: dict[Hashable, int] = {}
 

@@ -6,14 +6,13 @@
 True
 """
 
-from grnf.stats.change_detection import Alarm, ChangeDetector, ChangePoint, change_points
+from grnf.stats.change_detection import ChangeDetector, ChangePoint, change_points
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.stats.evaluation import Evaluation, evaluate
 from grnf.stats.outliers import GRNFOutlierDetector, OutlierReport
 from grnf.stats.permutation_tests import PermutationTestResult, k_sample_test, two_sample_test
 
 __all__ = [
-    "Alarm",
     "ChangeDetector",
     "ChangePoint",
     "Evaluation",

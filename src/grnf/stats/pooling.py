@@ -18,7 +18,7 @@ from grnf._utils.arrays import offsets, principal_axes
 from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
 from grnf.errors import GraphError
 from grnf.graphs import Codes, GraphBatch
-from grnf.io import AttributeEncoder
+from grnf.io.encode import AttributeEncoder
 from grnf.stats.descriptor import GraphDescriptor
 from grnf.typing import FloatArray
 

@@ -15,11 +15,19 @@ from grnf.symmetry.pendant_trees import without_pendant_trees
 from grnf.symmetry.trees import MOST_DEPTH, Found, search_parts
 from grnf.typing import BoolArray, IntArray, Keys
 
-__all__ = ["LIMIT", "Answer", "Certificate", "NodeCodes", "certificates", "compare_graphs", "node_codes"]
+__all__ = [
+    "NODES_PER_LEVEL",
+    "Certificate",
+    "NodeCodes",
+    "Verdict",
+    "certificates",
+    "compare_graphs",
+    "node_codes",
+]
 
-Answer: TypeAlias = Literal["isomorphic", "different", "undecided"]
+Verdict: TypeAlias = Literal["isomorphic", "different", "undecided"]
 
-LIMIT = 20_000
+NODES_PER_LEVEL = 20_000
 """Nodes that a level of the tree of a connected part of a graph may have."""
 
 BUDGET = 10**9
@@ -51,7 +59,7 @@ class Certificate:
     order: IntArray
     clear: bool = True
 
-    def compare(self, other: Certificate) -> Answer:
+    def compare(self, other: Certificate) -> Verdict:
         """Tell whether the graph is isomorphic to another one. Both need the same `depth` and `limit`."""
         if self.form == other.form:
             return "isomorphic"
@@ -70,7 +78,7 @@ class NodeCodes:
 
 
 def certificates(
-    graphs: GraphBatch | Iterable[Graph], *, depth: int | None = None, limit: int = LIMIT
+    graphs: GraphBatch | Iterable[Graph], *, depth: int | None = None, limit: int = NODES_PER_LEVEL
 ) -> list[Certificate]:
     """Return the certificate of each graph.
 
@@ -106,7 +114,9 @@ def certificates(
     ]
 
 
-def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit: int = LIMIT) -> Answer:
+def compare_graphs(
+    one: Graph, other: Graph, *, depth: int | None = None, limit: int = NODES_PER_LEVEL
+) -> Verdict:
     """Tell whether two graphs are isomorphic, attributes and directions included.
 
     Answers other than "undecided" are certain. They are the same graph if their tensors A are equal up to
@@ -124,7 +134,7 @@ def compare_graphs(one: Graph, other: Graph, *, depth: int | None = None, limit:
     return first.compare(second)
 
 
-def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = LIMIT) -> NodeCodes:
+def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = NODES_PER_LEVEL) -> NodeCodes:
     """Return a code of each node: equal for nodes that an isomorphism could map to each other.
 
     Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.

@@ -41,7 +41,7 @@ class Stacked:
     node_ptr : array of int
         Nodes of each graph.
     ptr, nbr, label, color : arrays
-        Neighbours of all nodes, see `partitions`; `ptr` runs over all graphs, `nbr` in own numbering.
+        Neighbors of all nodes, see `refinement`; `ptr` runs over all graphs, `nbr` in own numbering.
     """
 
     node_ptr: IntArray

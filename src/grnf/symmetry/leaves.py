@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.jit import inlined, inner
-from grnf.symmetry.partitions import (
+from grnf.symmetry.refinement import (
     GraphArrays,
     Partition,
     Places,

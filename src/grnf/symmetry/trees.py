@@ -16,7 +16,7 @@ from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled, inlined, inner
 from grnf.symmetry.leaves import all_leaves_equal, is_automorphism, leaf_hash, root_of, unite
-from grnf.symmetry.partitions import (
+from grnf.symmetry.refinement import (
     GraphArrays,
     Partition,
     Places,
@@ -248,7 +248,7 @@ def search(
     Parameters
     ----------
     ptr, nbr, label, color : arrays
-        The graph, see `partitions`.
+        The graph, see `refinement`.
     depth : int
         Levels of the tree that are looked at in full, at most.
     limit : int

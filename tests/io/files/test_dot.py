@@ -3,7 +3,8 @@
 import pytest
 
 from grnf import GRNF, GraphError
-from grnf.io import BadGraph, guess_format, read_graphs
+from grnf.io import BadGraph, read_graphs
+from grnf.io.files.reading import guess_format
 
 CONTROL_FLOW = r"""
 # made by a compiler

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from grnf import Graph, GraphError
-from grnf.io import BadGraph, guess_format, read_blocks, read_graphs, write_graphs
+from grnf.io import BadGraph, read_blocks, read_graphs, write_graphs
 from grnf.io.files.file import File
 from grnf.io.files.ranges import ranges_of, read_range
+from grnf.io.files.reading import guess_format
 from optional import require
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -12,10 +12,11 @@ import scipy.io
 import scipy.sparse as sp
 
 from grnf import GraphError
-from grnf.io import BadGraph, guess_format, read_graphs, to_raw, write_graphs
+from grnf.io import BadGraph, read_graphs, to_raw, write_graphs
 from grnf.io.files import matrices
 from grnf.io.files.file import File
 from grnf.io.files.matrices import read_matlab
+from grnf.io.files.reading import guess_format
 from optional import require
 from raw_graphs import assert_same
 

@@ -3,9 +3,10 @@
 import pytest
 
 from grnf import GraphError
-from grnf.io import BadGraph, guess_format, read_blocks, read_graphs
+from grnf.io import BadGraph, read_blocks, read_graphs
 from grnf.io.files.file import File
 from grnf.io.files.ranges import ranges_of, read_range
+from grnf.io.files.reading import guess_format
 from optional import require
 
 

@@ -14,7 +14,6 @@ from grnf.io import (
     BadGraph,
     Format,
     RawGraph,
-    guess_format,
     read_blocks,
     read_graphs,
     register_format,
@@ -23,6 +22,7 @@ from grnf.io import (
 from grnf.io.files import formats
 from grnf.io.files.file import each_record, line_records
 from grnf.io.files.formats import table_of_formats
+from grnf.io.files.reading import guess_format
 from optional import require
 from raw_graphs import assert_same
 from tu_sets import SHAPES, write_set

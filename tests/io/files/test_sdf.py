@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from grnf import GraphError
-from grnf.io import BadGraph, RawBatch, RawGraph, guess_format, read_blocks, read_graphs
+from grnf.io import BadGraph, RawGraph, read_blocks, read_graphs
 from grnf.io.files import sdf
+from grnf.io.files.reading import guess_format
+from grnf.io.raw import RawBatch
 from optional import require
 
 SMILES = {"ethanol": "CCO", "benzene": "c1ccccc1", "": "[NH4+].[O-]C=O", "acid": "OC(=O)c1ccccc1"}

@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from grnf import GraphError
-from grnf.io import BadGraph, RawGraph, guess_format, read_graphs
+from grnf.io import BadGraph, RawGraph, read_graphs
+from grnf.io.files.reading import guess_format
 from optional import require
 
 pd = require("pandas")
