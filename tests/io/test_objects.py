@@ -246,6 +246,31 @@ def test_numbers_and_one_text_are_refused_with_graph_column_and_value():
     assert caught.value.index == 1
 
 
+class Ring:
+    """A user class that follows the protocol."""
+
+    def __init__(self, n, graph_id=None):
+        self.n, self.graph_id = n, graph_id
+
+    def __grnf_graph__(self):
+        return "no graph" if self.n is None else cycle(self.n)
+
+
+def test_user_classes_with_the_graph_protocol():
+    rings = [Ring(3, "triangle"), nx.cycle_graph(4), Ring(5)]
+    grnf = GRNF(8, random_state=0).fit(rings)
+    np.testing.assert_array_equal(grnf.transform(rings), grnf.transform([cycle(n) for n in (3, 4, 5)]))
+    assert to_raw(rings[0]).n_nodes == 3
+    assert grnf.embed(rings).ids == ["triangle", "1", "2"]
+    bad = [rings[0], Ring(None), Ring(-1)]
+    assert list(to_batch(bad, on_error="skip").bad) == [1, 2]
+    with pytest.raises(GraphError, match=r"must be a grnf.Graph or grnf.io.RawGraph, got str") as caught:
+        to_batch(bad)
+    assert caught.value.index == 1
+    with pytest.raises(GraphError, match=r"pass \[graph\]"):
+        graph_objects(rings[0])
+
+
 def test_an_attribute_without_values_is_not_there():
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, None, "charge")

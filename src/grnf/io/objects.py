@@ -47,8 +47,8 @@ __all__ = [
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
-    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples and dataframes of edges "
-    "(source, target)"
+    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples, dataframes of edges "
+    "(source, target) and objects with a method __grnf_graph__"
 )
 KEYS = ("graph_id", "source", "target")
 """Columns that make a dataframe a table of edges."""
@@ -125,8 +125,8 @@ def to_raw(graph: Any) -> RawGraph:
     graph : object
         A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
         adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
-        (edge_index, x, edge_attr); or a dataframe of its edges with the columns source and target, alone or
-        as (edges, nodes). Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
+        (edge_index, x, edge_attr); a dataframe of its edges with the columns source and target, alone or as
+        (edges, nodes); or an object whose method `__grnf_graph__` returns a `Graph`. Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
 
     Examples
     --------
@@ -385,6 +385,11 @@ def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[
     return [{name: payload} for payload in payloads]
 
 
+def _batch_from_protocol(graphs: Sequence[Any]) -> RawBatch:
+    """Convert objects of user classes whose method `__grnf_graph__` returns a `Graph`."""
+    return batch_from_graphs([graph.__grnf_graph__() for graph in graphs])
+
+
 def _batch_from_bad(graphs: Sequence[BadGraph]) -> RawBatch:
     return replace(RawBatch.empty(len(graphs)), bad={i: graph.reason for i, graph in enumerate(graphs)})
 
@@ -448,6 +453,8 @@ def _converter(graph: Any) -> Converter:
 
 
 def _converter_of_class(kind: type) -> Converter | None:
+    if hasattr(kind, "__grnf_graph__"):
+        return _batch_from_protocol
     for classes, convert in BY_CLASS.items():
         if issubclass(kind, classes):
             return convert
