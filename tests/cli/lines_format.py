@@ -60,10 +60,10 @@ def install(patch=setattr):
     import grnf.io
     import grnf.io.files.formats
     import grnf.io.files.reading
-    import grnf.scale.inputs
+    import grnf.scale.run_inputs
 
-    patch(grnf.scale.inputs, "format_of", lambda source, format=None: format)
-    patch(grnf.scale.inputs, "blocks_of", blocks_of)
+    patch(grnf.scale.run_inputs, "format_of", lambda source, format=None: format)
+    patch(grnf.scale.run_inputs, "blocks_of", blocks_of)
 
     formats = dict.fromkeys(["lines", "bare"], SimpleNamespace(reorder=None))
     for module in (grnf.io, grnf.io.files.formats):

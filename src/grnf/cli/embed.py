@@ -31,7 +31,7 @@ from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
-    from grnf.scale.inputs import RunInputs
+    from grnf.scale.run_inputs import RunInputs
 
 __all__ = ["EmbedCommand", "embed"]
 
@@ -144,7 +144,7 @@ def embed(
     if columns.keep and out.output.endswith(".npy"):
         raise typer.BadParameter("--keep needs .parquet, .npz or .csv: .npy holds vectors only")
     grnf = features.transformer()
-    from grnf.scale.inputs import RunInputs
+    from grnf.scale.run_inputs import RunInputs
 
     with open_source(source, reading.format) as found:
         inputs = RunInputs(list(found.inputs) or found.path, found.name)

@@ -45,7 +45,7 @@ from grnf.io.vectors.formats import (
 __all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
 
 PLAN = "plan.json"
-OURS = re.compile(r"plan\.json|vectors|\d{6,}\.(json|begun|failed)|\..*\.part")
+OURS = re.compile(r"plan\.json|vectors|\d{6,}\.json|\..*\.part")
 SHARDS = ("shard-", ".shard-", f".{MANIFEST}")
 
 
