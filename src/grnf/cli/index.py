@@ -152,8 +152,7 @@ def _vector_blocks(sources: list[str]) -> Iterator[tuple[Any, list[str]]]:
     """Yield vectors and ids of files and of the shards of folders, `BLOCK` rows or more at a time."""
     import numpy as np
 
-    from grnf.io.vectors import read_vectors, shard_files
-    from grnf.io.vectors.read import is_shard_folder
+    from grnf.io.vectors import is_shard_folder, read_vectors, shard_files
 
     folders: Iterator[list[Any]] = (
         list(shard_files(name, check=True)) if is_shard_folder(name) else [name] for name in sources

@@ -126,7 +126,8 @@ def to_raw(graph: Any) -> RawGraph:
         A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
         adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
         (edge_index, x, edge_attr); a dataframe of its edges with the columns source and target, alone or as
-        (edges, nodes); or an object whose method `__grnf_graph__` returns a `Graph`. Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
+        (edges, nodes); or an object whose method `__grnf_graph__` returns a `Graph`. Attributes without a
+        name are the columns "x" of nodes, "edge_attr" of edges.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from grnf.io.files.row_blocks import Layouts
 from grnf.io.files.tables import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawBatch
-from grnf.io.vectors.blocks import arrow, vectors_array
+from grnf.io.vectors.blocks import vectors_array
 from grnf.typing import FloatArray, OnError
 
 __all__ = ["BlockEmbedder", "embed_block"]
@@ -86,7 +86,8 @@ class BlockEmbedder:
 
     def __call__(self, block: Any) -> Any:
         """Return a block with vectors: a RecordBatch for one, a Table for a Table or a mapping of columns."""
-        pa = arrow()
+        import pyarrow as pa
+
         if isinstance(block, pa.RecordBatch):
             made = self._table(pa.Table.from_batches([block])).combine_chunks().to_batches()
             return made[0] if made else pa.RecordBatch.from_pylist([], schema=self.schema(block.schema))
@@ -102,7 +103,8 @@ class BlockEmbedder:
 
     def schema(self, given: Any) -> Any:
         """Return the Arrow schema of what comes out, for blocks of the given schema."""
-        pa = arrow()
+        import pyarrow as pa
+
         number = pa.from_numpy_dtype(np.dtype(self.transformer.dtype))
         fields = [given.field(name) for name in self._kept(given.names)]
         fields.append(pa.field(self.column, pa.list_(number, self.transformer.n_components_)))
@@ -138,7 +140,8 @@ class BlockEmbedder:
         return found
 
     def _table(self, table: Any) -> Any:
-        pa = arrow()
+        import pyarrow as pa
+
         schema, smiles = self.schema(table.schema), self._smiles(table.column_names)
         parts = []
         for start in range(0, table.num_rows, AT_ONCE):

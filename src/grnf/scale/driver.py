@@ -22,8 +22,7 @@ from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.transformer import plain_params
 from grnf.io.files.reading import Inputs
-from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION
-from grnf.io.vectors.writer import ShardWriter, side_file
+from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, ShardWriter, side_file
 from grnf.scale.run_inputs import RunInputs
 from grnf.scale.shards import Job, Outcome, Plan, layout_of, read_shard, shards_of, versions
 from grnf.scale.workers import DaskWorkers, Processes, ThisProcess, dask_client
@@ -291,7 +290,7 @@ class Run:
     def planned(
         self, shard_size: int, *, resume: bool = False, force: bool = False
     ) -> tuple[ShardWriter, Plan]:
-        """Plan a folder of shards, or read the plan of an interrupted run; return its locked writer, and it."""
+        """Plan a folder of shards, or read the plan of an interrupted run; return writer and plan."""
         files = self.inputs.files()
         writer = ShardWriter(self.output, single=False)
         try:

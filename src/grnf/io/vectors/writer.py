@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,19 +32,17 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import (
-    FORMATS,
-    MANIFEST,
-    ShardedFile,
-    appended,
-    is_shard_folder,
-    parquet_vectors,
-    vector_format,
-)
+from grnf.io.vectors.formats import FORMATS, ShardedFile, parquet_vectors, vector_format
 
-__all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
+__all__ = [
+    "FORMAT", "MANIFEST", "PLAN", "VERSION", "ShardWriter", "checksum", "is_shard_folder", "shard_file",
+    "side_file", "work_folder", "write_vectors",
+]  # fmt: skip
 
+FORMAT, VERSION = "grnf-shards", 1
+MANIFEST = "_manifest.json"
 PLAN = "plan.json"
+CHUNK = 2**22
 OURS = re.compile(r"plan\.json|vectors|\d{6,}\.json|\..*\.part")
 SHARDS = ("shard-", ".shard-", f".{MANIFEST}")
 
@@ -53,6 +51,11 @@ def work_folder(output: str | os.PathLike[str], *, single: bool) -> Path:
     """Return where the unfinished work of an output is kept."""
     output = Path(output)
     return output.with_name(output.name + ".parts") if single else output / "_work"
+
+
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of shards, finished or not."""
+    return (Path(path) / MANIFEST).is_file() or (work_folder(path, single=False) / PLAN).is_file()
 
 
 def side_file(path: str | os.PathLike[str]) -> Path:
@@ -74,14 +77,53 @@ def shard_file(number: int) -> str:
 
 def checksum(path: Path, start: int = 0, size: int | None = None) -> tuple[int, str]:
     """Return length and SHA-256 of a part of a file."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     done = 0
     with path.open("rb") as file:
         file.seek(start)
-        while data := file.read(2**22 if size is None else min(2**22, size - done)):
-            found.update(data)
+        while data := file.read(CHUNK if size is None else min(CHUNK, size - done)):
+            digest.update(data)
             done += len(data)
-    return done, found.hexdigest()
+    return done, digest.hexdigest()
+
+
+def write_vectors(
+    path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
+) -> int:
+    """Write an embedding; the file appears only when it is complete. Return the number of rows.
+
+    Parameters
+    ----------
+    path : path
+        A file there is replaced.
+    blocks : iterable of VectorBlock
+        One block at a time is held in memory.
+    format : "parquet", "npy", "npz" or "csv", optional
+        By default taken from the suffix. Parquet has the columns graph_id, y (if there are any), those of the
+        blocks, and embedding, a list of fixed length, and one row group per block. npz has the arrays
+        embedding, graph_id, y and those of the blocks; CSV has the columns graph_id, y, those of the blocks,
+        grnf0, grnf1, ...; npy has the vectors only. Columns of numbers are int64 or float64 in Parquet and
+        npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
+    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
+    2
+    >>> np.load(path)["graph_id"].tolist()
+    ['a', 'b']
+    """
+    with ShardWriter(path, single=True, format=format) as writer:
+        writer.begin({}, dict, force=True)
+        try:
+            for number, block in enumerate(blocks):
+                writer.write(number, block, bad=[])
+            writer.finish(None)
+        except BaseException:
+            writer.records.clear()  # so that `close` removes them
+            raise
+    return sum(record["rows"] for record in writer.records.values())
 
 
 class ShardWriter:
@@ -93,6 +135,8 @@ class ShardWriter:
         A vector file, or a folder.
     single : bool
         Whether it is a vector file.
+    format : str, optional
+        Of a vector file; by default taken from the suffix.
 
     Attributes
     ----------
@@ -120,9 +164,9 @@ class ShardWriter:
     [[0.0, 0.0], [1.0, 1.0]]
     """
 
-    def __init__(self, output: str | os.PathLike[str], *, single: bool) -> None:
+    def __init__(self, output: str | os.PathLike[str], *, single: bool, format: str | None = None) -> None:
         self.output, self.single = Path(output).absolute(), single
-        self.format = FORMATS[vector_format(output) if single else "parquet"]
+        self.format = FORMATS[(format or vector_format(output)) if single else "parquet"]
         self.work = work_folder(self.output, single=single)
         self.file = self.work / "vectors"
         self.records: dict[int, dict[str, Any]] = {}
@@ -318,7 +362,7 @@ class ShardWriter:
             "layout": layout.to_config(),
             "bad": bad,
         }
-        self.note({**record, "notes": _notes(block)} if self.format.notes else record)
+        self.note({**record, "notes": _notes(block)} if self.format.needs_columns else record)
         self.records[number] = record
 
     def _appended(self, file: Path, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
@@ -377,8 +421,8 @@ class ShardWriter:
         """Return the graphs of all shards that could not be used."""
         return [graph for _, record in sorted(self.records.items()) for graph in record["bad"]]
 
-    def finish(self, settings: Mapping[str, Any], *, keep_plan: bool = False) -> None:
-        """Write the settings and complete the output; without `keep_plan`, remove the unfinished work."""
+    def finish(self, settings: Mapping[str, Any] | None, *, keep_plan: bool = False) -> None:
+        """Complete the output and write its settings; without `keep_plan`, remove the unfinished work."""
         self.check()
         if self.single:
             self._complete(settings)
@@ -389,8 +433,10 @@ class ShardWriter:
         self._remove_shards(".shard-*.part")  # of processes that were killed
         self._remove_work()
 
-    def _complete(self, settings: Mapping[str, Any]) -> None:
+    def _complete(self, settings: Mapping[str, Any] | None) -> None:
         records = [record for _, record in sorted(self.records.items())]
+        if not records:
+            raise ValueError("there is no block of vectors")
         layouts = [Layout.from_config(record["layout"]) for record in records]
         layout, file = layouts[-1], self.file
         ends = [record["at"] + record["bytes"] for record in records]
@@ -400,14 +446,19 @@ class ShardWriter:
                 file, ends = self._rewritten(layout)
             self.format.finish(ShardedFile(file, ends, self, layout))
             sync(file)
-            write_json(side_file(self.output), settings)
+            if settings is not None:
+                write_json(side_file(self.output), settings)
             os.replace(file, self.output)
 
     def _rewritten(self, layout: Layout) -> tuple[Path, list[int]]:
         """Write all shards again: a late value has changed the type of a column."""
         file = self.work / ".rewritten.part"
         file.unlink(missing_ok=True)
-        return file, appended(self.format, file, self, layout)
+        ends = []
+        for block in self:
+            self.format.append(file, [block], layout)
+            ends.append(file.stat().st_size)
+        return file, ends
 
     def check(self) -> None:
         """Raise an error if somebody has removed the work folder meanwhile."""
