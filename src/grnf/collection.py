@@ -22,7 +22,7 @@ from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import is_edge_table, listed_graphs, to_batch, to_raw
+from grnf.io.objects import is_edge_table, iter_raw, listed_graphs, to_batch
 from grnf.io.raw import RawBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -320,7 +320,7 @@ def vectors_of(
     found = collect(X, name=name, ids=ids, start=start)
     if not found.has_vectors:
         found = _embedded(found, transformer, on_error)
-        found = replace(found, graphs=[to_raw(one) for one in found.graphs] if keep_graphs else None)
+        found = replace(found, graphs=list(iter_raw(found.graphs)) if keep_graphs else None)
     elif found.transformer is None and transformer is not None and is_fitted(transformer):
         found = replace(found, transformer=transformer)
     good = _finite(found.vectors)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.from_arrays import undirected_once
+from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import RawGraph, checked_raw
 from grnf.typing import FloatArray, IntArray
 
@@ -50,9 +50,10 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     checked_raw(n_nodes, arcs, edge_columns=edge_columns)
     if not directed:
         compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
-        keep = undirected_once(arcs, compared)
-        directed = keep is None if directed is None else False
-        if keep is not None:
+        symmetric = is_symmetric(arcs, compared)
+        directed = directed is None and not symmetric
+        if symmetric:
+            keep = arcs[:, 0] <= arcs[:, 1]
             arcs = arcs[keep]
             edge_columns = {name: values[keep] for name, values in edge_columns.items()}
     return checked_raw(

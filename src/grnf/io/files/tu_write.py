@@ -16,7 +16,7 @@ import numpy as np
 from grnf.errors import GraphError
 from grnf.io.files.archives import new_member
 from grnf.io.files.file import open_sink
-from grnf.io.from_arrays import undirected_once
+from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import RawGraph
 
 __all__ = ["fits_tu", "write_tu", "write_tu_folder"]
@@ -84,7 +84,7 @@ class _Writer:
         elif not self.one_way:
             values = [self._codes(column) for column in graph.edge_columns.values()]
             table = np.hstack([np.empty((len(edges), 0)), *values])
-            self.one_way = undirected_once(edges, table) is None
+            self.one_way = not is_symmetric(edges, table)
         order = np.lexsort((edges[:, 1], edges[:, 0]))
         arcs = (edges[order] + self.n_nodes + 1).tolist()
         self.add("A", (f"{source}, {target}" for source, target in arcs))

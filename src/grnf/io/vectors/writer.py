@@ -308,36 +308,30 @@ class ShardWriter:
             )
 
     def _load(self, numbers: list[int]) -> None:
-        """Find out which shards are as they were written."""
+        """Find out which shards are intact; in a single file none counts after a damaged one."""
         for number in range(max(numbers) + 1) if self.single else numbers:
-            path = self.work / f"{number:06d}.json"
-            record = unsealed(path)
-            if record is None:
-                why = "is not as it was written" if path.exists() else "is missing"
-                self.damaged[number] = f"{path.name} {why}"
-                continue
-            file = self.file if self.single else self.output / record["file"]
-            try:
-                found = checksum(file, record.get("at", 0), record["bytes"] if self.single else None)
-            except FileNotFoundError:
-                found = (0, "")
-            if found == (record["bytes"], record["sha256"]):
-                record.pop("notes", None)
-                self.records[number] = record
-            else:
-                self.damaged[number] = f"its part of {file.name} is not as it was written"
+            reason = self._load_record(number)
+            if reason is not None:
+                self.damaged[number] = reason
+                if self.single:
+                    return
 
-    def gaps(self) -> Iterator[tuple[int, int | None]]:
-        """Yield ranges of missing shards of a single file as (first, end); the last has no end, None."""
-        first = 0
-        for number in sorted(self.records):
-            if number > first:
-                yield first, number
-            first = number + 1
-        yield first, None
+    def _load_record(self, number: int) -> str | None:
+        """Take over the record of a shard, or return what is wrong with it."""
+        path = self.work / f"{number:06d}.json"
+        record = unsealed(path)
+        if record is None:
+            return f"{path.name} {'is not as it was written' if path.exists() else 'is missing'}"
+        file = self.file if self.single else self.output / record["file"]
+        start, size = (record["at"], record["bytes"]) if self.single else (0, None)
+        if not file.exists() or checksum(file, start, size) != (record["bytes"], record["sha256"]):
+            return f"its part of {file.name} is not as it was written"
+        record.pop("notes", None)
+        self.records[number] = record
+        return None
 
     def write(self, number: int, block: VectorBlock, bad: list[dict[str, Any]]) -> None:
-        """Add a shard to a single file, and a record with the list of graphs that could not be used."""
+        """Append a shard to a single file, and a record with the list of graphs that could not be used."""
         self.check()
         (self.work / f"{number:06d}.json").unlink(missing_ok=True)  # of a damaged shard
         layout = Layout.of(block)
@@ -348,47 +342,15 @@ class ShardWriter:
             start = before["at"] + before["bytes"]
         self._check_columns(block)
         with room_for(self.file, self.work, block.Z.nbytes):
-            if max(self.records, default=-1) < number:
-                made = self._appended(self.file, start, block, layout)
-                sync(self.file)
-            else:
-                made = self._replaced(number, start, block, layout)
-        record = {
-            "shard": number,
-            "at": start,
-            "rows": len(block.Z),
-            "bytes": made[0],
-            "sha256": made[1],
-            "layout": layout.to_config(),
-            "bad": bad,
-        }
+            with self.file.open("ab") as file:
+                file.truncate(start)
+            self.format.append(self.file, [block], layout)
+            size, sha256 = checksum(self.file, start)
+            sync(self.file)
+        record = {"shard": number, "at": start, "rows": len(block.Z), "bytes": size, "sha256": sha256}
+        record |= {"layout": layout.to_config(), "bad": bad}
         self.note({**record, "notes": _notes(block)} if self.format.needs_columns else record)
         self.records[number] = record
-
-    def _appended(self, file: Path, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
-        with file.open("ab") as open_file:
-            open_file.truncate(start)
-        self.format.append(file, [block], layout)
-        return checksum(file, start)
-
-    def _replaced(self, number: int, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
-        """Write a shard between others, where it was before."""
-        aside = self.work / ".shard.part"
-        aside.unlink(missing_ok=True)
-        made = self._appended(aside, start, block, layout)
-        after = self.records.get(number + 1)
-        if after is not None and after["at"] != start + made[0]:
-            raise ValueError(
-                f"shard {number} is of another size than before: the input or the library has changed. Start "
-                "over with --force"
-            )
-        with aside.open("rb") as source, self.file.open("r+b") as target:
-            source.seek(start)
-            target.seek(start)
-            target.write(source.read())
-        sync(self.file)
-        aside.unlink()
-        return made
 
     def _check_columns(self, block: VectorBlock) -> None:
         """Refuse columns that the header of a CSV file does not have."""
