@@ -216,7 +216,7 @@ class Run:
                 self.note(f"{self.output} is finished: there is nothing to resume")
             else:
                 for number, reason in writer.damaged.items():
-                    self.note(f"shards from {number} on are computed again: {reason}")
+                    self.note(f"shard {number} is computed again: {reason}")
                 if writer.records:
                     self.note(f"{len(writer.records)} finished shards found")
                 if not hasattr(self.transformer, "n_components_"):
@@ -249,21 +249,24 @@ class Run:
         return {"transformer": self._fit(consumed() if is_open else self._blocks(n_jobs)).to_json()}
 
     def _write_missing(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
-        """Write the missing shards and yield their numbers; the blocks before them are only read."""
-        first = len(writer.records)
-        for block in islice(blocks, first):
-            self.advance(len(block), None)
-        settings: Any = {"start": first * self.block_size, "on_error": self.on_error}
-        embedded = embed_stream(self.transformer, blocks, block_size=self.block_size, **settings)
-        for number, (block, failed) in enumerate(embedded, first):
-            bad = [
-                {"graph_id": graph.graph_id, "index": graph.index, "reason": graph.reason}
-                | {"row": None if self.on_error == "skip" else graph.index}
-                for graph in failed
-            ]
-            writer.write(number, block, bad)
-            self.advance(len(block.Z), None)
-            yield number
+        """Write the missing shards and yield their numbers; the blocks between them are only read."""
+        done = 0
+        for first, end in list(writer.gaps()):
+            for block in islice(blocks, first - done):
+                self.advance(len(block), None)
+            missing = islice(blocks, None if end is None else end - first)
+            settings: Any = {"start": first * self.block_size, "on_error": self.on_error}
+            embedded = embed_stream(self.transformer, missing, block_size=self.block_size, **settings)
+            for number, (block, failed) in enumerate(embedded, first):
+                bad = [
+                    {"graph_id": graph.graph_id, "index": graph.index, "reason": graph.reason}
+                    | {"row": None if self.on_error == "skip" else graph.index}
+                    for graph in failed
+                ]
+                writer.write(number, block, bad)
+                self.advance(len(block.Z), None)
+                yield number
+            done = first if end is None else end
 
     def _file_settings(self, writer: ShardWriter, plan: Mapping[str, Any]) -> dict[str, Any]:
         vectors = {

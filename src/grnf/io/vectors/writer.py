@@ -308,13 +308,11 @@ class ShardWriter:
             )
 
     def _load(self, numbers: list[int]) -> None:
-        """Find out which shards are intact; in a single file none counts after a damaged one."""
+        """Find out which shards are as they were written."""
         for number in range(max(numbers) + 1) if self.single else numbers:
             reason = self._load_record(number)
             if reason is not None:
                 self.damaged[number] = reason
-                if self.single:
-                    return
 
     def _load_record(self, number: int) -> str | None:
         """Take over the record of a shard, or return what is wrong with it."""
@@ -330,8 +328,17 @@ class ShardWriter:
         self.records[number] = record
         return None
 
+    def gaps(self) -> Iterator[tuple[int, int | None]]:
+        """Yield ranges of missing shards of a single file as (first, end); the last has no end, None."""
+        first = 0
+        for number in sorted(self.records):
+            if number > first:
+                yield first, number
+            first = number + 1
+        yield first, None
+
     def write(self, number: int, block: VectorBlock, bad: list[dict[str, Any]]) -> None:
-        """Append a shard to a single file, and a record with the list of graphs that could not be used."""
+        """Add a shard to a single file, and a record with the list of graphs that could not be used."""
         self.check()
         (self.work / f"{number:06d}.json").unlink(missing_ok=True)  # of a damaged shard
         layout = Layout.of(block)
@@ -341,16 +348,34 @@ class ShardWriter:
             layout = Layout.from_config(before["layout"]) | layout
             start = before["at"] + before["bytes"]
         self._check_columns(block)
+        is_last = max(self.records, default=-1) < number
         with room_for(self.file, self.work, block.Z.nbytes):
-            with self.file.open("ab") as file:
-                file.truncate(start)
-            self.format.append(self.file, [block], layout)
-            size, sha256 = checksum(self.file, start)
+            file = self.file if is_last else self.work / ".shard.part"
+            with file.open("ab") as target:
+                target.truncate(start)
+            self.format.append(file, [block], layout)
+            size, sha256 = checksum(file, start)
+            if not is_last:
+                self._replace(number, file, start, size)
             sync(self.file)
         record = {"shard": number, "at": start, "rows": len(block.Z), "bytes": size, "sha256": sha256}
         record |= {"layout": layout.to_config(), "bad": bad}
         self.note({**record, "notes": _notes(block)} if self.format.needs_columns else record)
         self.records[number] = record
+
+    def _replace(self, number: int, file: Path, start: int, size: int) -> None:
+        """Copy a shard from a file of its own to its place between others."""
+        after = self.records.get(number + 1)
+        if after is not None and after["at"] != start + size:
+            raise ValueError(
+                f"shard {number} is of another size than before: the input or the library has changed. Start "
+                "over with --force"
+            )
+        with file.open("rb") as source, self.file.open("r+b") as target:
+            source.seek(start)
+            target.seek(start)
+            target.write(source.read())
+        file.unlink()
 
     def _check_columns(self, block: VectorBlock) -> None:
         """Refuse columns that the header of a CSV file does not have."""
