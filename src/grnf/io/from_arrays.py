@@ -28,9 +28,9 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
     """
     arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
     owner = np.repeat(np.arange(len(batch)), n_arcs)
-    if len(arcs) and (arcs.min() < 0 or (arcs.max(axis=1) >= n_nodes[owner]).any()):
-        outside = (arcs.min(axis=1) < 0) | (arcs.max(axis=1) >= n_nodes[owner])
-        wrong = owner[np.flatnonzero(outside)[0]]
+    outside = arcs >= n_nodes[owner][:, np.newaxis]
+    if len(arcs) and (arcs.min() < 0 or outside.any()):
+        wrong = owner[np.flatnonzero((outside | (arcs < 0)).any(axis=1))[0]]
         Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # raises an error that names the node
     values = [part for column in batch.edge_columns.values() for part in _comparable(column)]
     undirected = _undirected(arcs, values, n_nodes, n_arcs)

@@ -75,8 +75,13 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     """
     errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
-    for place, graph in enumerate(graphs):
-        places.setdefault(_converter(graph), []).append(place)
+    kinds = set(map(type, graphs))
+    only = _converter_of_class(kinds.pop()) if len(kinds) == 1 else None
+    if only is not None and only is not batch_from_tuples:
+        places[only] = list(range(len(graphs)))
+    else:
+        for place, graph in enumerate(graphs):
+            places.setdefault(_converter(graph), []).append(place)
     parts = []
     for convert, own in places.items():
 

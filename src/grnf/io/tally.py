@@ -68,10 +68,11 @@ class Column:
             self.missing += int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
             return
         self.kinds.add("categories")
-        values = array.ravel().tolist()
-        self.missing += values.count(None)
-        if len(self.values) <= MOST_VALUES:
-            self.values.update(value for value in values if value is not None)
+        for value in array.ravel().tolist():
+            if value is None:
+                self.missing += 1
+            elif len(self.values) <= MOST_VALUES:
+                self.values.add(value)
 
     def report(self) -> dict[str, Any]:
         """Return the summary as JSON values."""
