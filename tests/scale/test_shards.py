@@ -53,6 +53,7 @@ def test_vectors_are_those_of_the_transformer(embed, source, tmp_path):
     np.testing.assert_array_equal(again.transform(graphs), expected)
 
 
+@pytest.mark.slow
 def test_one_process_two_and_dask_make_the_same_bytes(embed, expected, client, tmp_path):
     assert embed("two", n_jobs=2).n_graphs == 100
     assert embed("dask", dask=client).n_graphs == 100
@@ -209,6 +210,7 @@ def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, cli
     assert sums(tmp_path / VECTORS) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGKILL"])
 def test_stopped_between_a_shard_and_its_record(embed, expected, source, tmp_path, signal):
     stop = f"""
@@ -233,6 +235,7 @@ scale.embed(sys.argv[1], sys.argv[2], GRNF(8, random_state=0), **options)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_driver_goes_on_where_it_was(embed, expected, source, tmp_path):
     """The long version, with a scheduler too, is experiments/kills.py."""
     folder = tmp_path / VECTORS

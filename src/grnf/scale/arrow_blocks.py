@@ -22,7 +22,7 @@ from grnf.io.raw import RawBatch
 from grnf.io.vectors.blocks import vectors_array
 from grnf.typing import FloatArray, OnError
 
-__all__ = ["BlockEmbedder", "embed_block"]
+__all__ = ["BlockEmbedder"]
 
 AT_ONCE = 1024
 """Rows that are embedded at a time, however many a block has."""
@@ -33,8 +33,8 @@ BLOCK = "the block"
 class BlockEmbedder:
     """A function from Arrow block to Arrow block, set up once: vectors are added to the rows of graphs.
 
-    It depends on nothing but the block, changes nothing, and can be pickled: what maps functions over Arrow
-    data can use it as it is (pyarrow data sets, Hugging Face `datasets`, DuckDB, Ray, Spark, Dask).
+    It depends on the block alone and can be pickled, so libraries that map functions over Arrow data can use
+    it: pyarrow datasets, Hugging Face `datasets`, DuckDB, Ray, Spark, Dask.
 
     Parameters
     ----------
@@ -62,6 +62,9 @@ class BlockEmbedder:
     smiles: string
     embedding: fixed_size_list<item: float>[8]
       child 0, item: float
+    >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
+    >>> BlockEmbedder(GRNF(4, random_state=0), on_error="nan")(block).column("error").is_valid().to_pylist()
+    [False, True]
     """
 
     def __init__(
@@ -167,28 +170,10 @@ class BlockEmbedder:
         embedding = self.transformer.embed(graphs, on_error=policy)
         if embedding.errors and self.on_error == "raise":
             place, reason = embedding.errors[0]
-            raise GraphError(reason, where=f"row {start + place} of the block{_called(some, place)}")
+            ids = some.column("graph_id").to_pylist() if "graph_id" in some.schema.names else None
+            name = "" if ids is None else f" (graph {ids[place]})"
+            raise GraphError(reason, where=f"row {start + place} of the block{name}")
         if self.on_error == "skip":
             skipped = [(start + place, reason) for place, reason in embedding.errors]
             warn_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)
         return embedding.vectors, embedding.rows, dict(embedding.errors)
-
-
-def embed_block(block: Any, transformer: Any, **options: Any) -> Any:
-    """Embed one Arrow block: `BlockEmbedder(transformer, **options)(block)`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from grnf import GRNF
-    >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
-    >>> embed_block(block, GRNF(4, random_state=0), on_error="nan").column("error").is_valid().to_pylist()
-    [False, True]
-    """
-    return BlockEmbedder(transformer, **options)(block)
-
-
-def _called(some: Any, place: int) -> str:
-    if "graph_id" not in some.schema.names:
-        return ""
-    return f" (graph {some.column('graph_id')[place].as_py()})"

@@ -335,10 +335,16 @@ class Run:
                 alone = [number for number, outcome in failed.items() if outcome.fate == "died"]
         manifest = _manifest(writer, plan, failed)
         writer.finish(manifest, keep_plan=bool(failed))
-        made = (writer.output, writer.output / MANIFEST, manifest["vectors"]["n_graphs"])
-        computed = sorted(set(missing) - failed.keys())
-        more = (len(plan.shards), computed, manifest["set_aside"], writer.bad())
-        return Report(*made, plan.layout.n_components, *more)
+        return Report(
+            writer.output,
+            writer.output / MANIFEST,
+            manifest["vectors"]["n_graphs"],
+            plan.layout.n_components,
+            len(plan.shards),
+            sorted(set(missing) - failed.keys()),
+            manifest["set_aside"],
+            writer.bad(),
+        )
 
     def _note_outcome(
         self, writer: ShardWriter, plan: Plan, outcome: Outcome, failed: dict[int, Outcome]

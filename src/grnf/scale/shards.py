@@ -33,16 +33,9 @@ from grnf.io.vectors.formats import append_parquet
 from grnf.io.vectors.writer import PLAN, checksum, shard_file, work_folder
 
 __all__ = [
-    "Job",
-    "Outcome",
-    "Plan",
-    "Shard",
-    "compute",
-    "layout_of",
-    "read_shard",
-    "shards_of",
-    "version_error",
-]
+    "Job", "Outcome", "Plan", "Shard", "compute", "layout_of", "read_shard", "shards_of", "version_error",
+    "versions",
+]  # fmt: skip
 
 SHARED_SHARD_BYTES = 2**26
 """Files that cannot be cut share a shard up to this total size."""
@@ -52,19 +45,12 @@ PACKAGES = ("numpy", "numba", "pyarrow", "rdkit")
 
 @dataclass(frozen=True)
 class Shard:
-    """Graphs whose vectors go to one file: ranges of input files, one after the other.
-
-    Parameters
-    ----------
-    number : int
-    ranges : tuple of Range
-    titles : tuple of str or None
-        Prefix of the ids of graphs that have none; None: their position alone.
-    """
+    """Graphs whose vectors go to one file: ranges of input files, one after the other."""
 
     number: int
     ranges: tuple[Range, ...]
     titles: tuple[str | None, ...]
+    """Prefix of the ids of graphs that have none, for each range; None: their position alone."""
 
     @property
     def n_graphs(self) -> int | None:
@@ -79,23 +65,14 @@ class Shard:
 
 @dataclass(frozen=True)
 class Plan:
-    """All shards of a run, and what their vectors depend on.
-
-    Parameters
-    ----------
-    run : mapping
-        Settings, inputs with their checksums, sizes and versions, as JSON values.
-    shards : sequence of Shard
-    layout : Layout
-        Length and type of the vectors, and the columns.
-    transformer : str
-        The fitted transformer as JSON.
-    """
+    """All shards of a run, and what their vectors depend on."""
 
     run: Mapping[str, Any]
+    """Settings, inputs with their checksums, sizes and versions, as JSON values."""
     shards: Sequence[Shard]
     layout: Layout
     transformer: str
+    """The fitted transformer as JSON."""
 
     def to_config(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -126,42 +103,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """A shard to be computed.
-
-    Parameters
-    ----------
-    folder : str
-        The folder of the shards, with the plan in it; every machine must see it by this name.
-    plan : str
-        Checksum of the plan.
-    number : int
-        The shard.
-    driver : int, optional
-        The process that started the work, if it is the parent of the processes that do it.
-    """
+    """A shard to be computed."""
 
     folder: str
+    """The folder of the shards, with the plan in it; every machine must see it by this name."""
     plan: str
+    """Checksum of the plan."""
     number: int
     driver: int | None = None
+    """The process that started the work, if it is the parent of the processes that do it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The result of a job.
 
-    Parameters
-    ----------
-    number : int
-        The shard.
-    record : dict, optional
-        The record of a finished shard; None if it failed.
-    reason : str, optional
-        Why it failed.
-    fate : "finished", "failed", "died", "killed", "stopped" or "refused"
-        "died": its process did; "killed": it killed several processes and is not tried again; "stopped": the
-        shard is fine, but the run cannot continue, for example on a full disk; "refused": this worker may not
-        compute it.
+    The fate is "finished" (with a record) or, with a reason, "failed"; "died": its process did; "killed": it
+    killed several processes and is not tried again; "stopped": the shard is fine, but the run cannot
+    continue, for example on a full disk; "refused": this worker may not compute it.
     """
 
     number: int
@@ -182,15 +141,7 @@ def versions() -> dict[str, str | None]:
 
 
 def version_error(required: Mapping[str, str | None]) -> str | None:
-    """Return why this process may not compute shards of a run: a package has another version here.
-
-    Examples
-    --------
-    >>> version_error({**versions(), "grnf": "0.0.1"})
-    'grnf is 0.1.0 here, and the run has 0.0.1: install the same'
-    >>> version_error(versions()) is None
-    True
-    """
+    """Return why this process may not compute shards of a run: a package has another version here."""
     here = versions()
     for name, version in required.items():
         if here.get(name) != version:
