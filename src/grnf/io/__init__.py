@@ -1,4 +1,4 @@
-"""Doors: one converter or reader for each form that graphs come in, and writers for files."""
+"""Graphs in and out: converters of objects, readers and writers of files, encoding of attributes."""
 
 from __future__ import annotations
 

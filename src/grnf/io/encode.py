@@ -157,9 +157,9 @@ class _SchemaDraft:
 class AttributeEncoder:
     """Turns graphs with named columns into graphs with channels.
 
-    Columns of numbers and of vectors are taken as they are; categories become one-hot columns, or in an open
+    Columns of numbers and of vectors are not changed; categories become one-hot columns, or in an open
     vocabulary `Codes`. What each channel is, its key tells (`grnf.graphs.channels`). The columns
-    stand side by side in alphabetical order, and so do the categories of each, so that the order of the
+    are in alphabetical order, and so are the categories of each, so that the order of the
     graphs in `fit` changes nothing; the weight of edges comes first, right after the adjacency. A graph
     without weights among others that have them has weights 1.
 
@@ -240,11 +240,11 @@ class AttributeEncoder:
 
     def transform(self, graphs: Iterable[RawGraph]) -> list[Graph]:
         """Encode graphs, and warn of columns that are not used."""
-        found = list(graphs)
-        batch, _, errors = self.encode_batch(found)
+        raws = list(graphs)
+        batch, _, errors = self.encode_batch(raws)
         if errors:
             raise GraphError(errors[0][1], index=errors[0][0])
-        warn_unused(self.unused_columns(found))
+        warn_unused(self.unused_columns(raws))
         return list(batch)
 
     def encode(self, raw: RawGraph) -> Graph:
@@ -307,8 +307,8 @@ class AttributeEncoder:
 
     def check_keys(self, batch: GraphBatch) -> None:
         """Raise a `GraphError` if the columns of encoded graphs are not those of `fit`."""
-        for found, wanted in zip((batch.node_keys, batch.edge_keys), self._number_keys(), strict=True):
-            if not np.array_equal(found, wanted):
+        for keys, expected in zip((batch.node_keys, batch.edge_keys), self._number_keys(), strict=True):
+            if not np.array_equal(keys, expected):
                 raise GraphError(
                     "the columns of these graphs are not those of fit, though they are as many: they come "
                     "from another encoder"
@@ -330,7 +330,7 @@ class AttributeEncoder:
         return self.node_schema_.is_only("x") and self.edge_schema_.is_only("edge_attr")
 
     def with_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
-        """Return an encoder of the same columns with other policies; None leaves one as it is."""
+        """Return an encoder of the same columns with other policies; None keeps the policy of this one."""
         if unseen is None and missing is None:
             return self
         encoder = type(self)(unseen=unseen or self.unseen, missing=missing or self.missing)
@@ -424,12 +424,12 @@ class AttributeEncoder:
                 dense.append(self._numbers(column, given, count, field, item))
                 keys.append(self._keys_of_numbers(item, name, column.width))
                 continue
-            found = self._codes(given, count, field, item)
+            own = self._codes(given, count, field, item)
             if column.is_open:
-                codes.append((found, self._keys(item, name, given)))
+                codes.append((own, self._keys(item, name, given)))
             else:
-                dense.append(self._one_hot(column, given, found, field))
-                keys.append(self._keys(item, name, RawColumn(found, column.categories)))
+                dense.append(self._one_hot(column, given, own, field))
+                keys.append(self._keys(item, name, RawColumn(own, column.categories)))
         return (
             np.hstack(dense) if dense else np.empty((count, 0)),
             np.concatenate(keys) if keys else np.empty(0, np.uint64),
@@ -577,7 +577,7 @@ def _check_edges(batch: RawBatch) -> None:
     sizes = np.repeat(np.diff(batch.node_ptr), np.diff(batch.edge_ptr))
     if batch.edges.min() < 0 or (batch.edges >= sizes[:, np.newaxis]).any():
         for index in range(len(batch)):
-            Graph(batch[index].n_nodes, batch[index].edges)  # says which
+            Graph(batch[index].n_nodes, batch[index].edges)  # raises an error that names the edge
 
 
 def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:

@@ -505,21 +505,23 @@ def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) ->
     if numeric and len(filled) == len(arrays) and len({array.shape[1:] for array in filled}) == 1:
         return RawColumn(filled[0] if len(filled) == 1 else np.concatenate(filled), None, absent)
     kinds = [None if array is None or not len(array) else _kind(array) for array in arrays]
-    found = {kind for kind in kinds if kind is not None}
+    different = {kind for kind in kinds if kind is not None}
     listed = [
         [None] * count if array is None or kind is None else array.tolist()
         for array, count, kind in zip(arrays, counts, kinds, strict=True)
     ]
-    if found == {CATEGORIES} or not any(array is not None and array.dtype.kind in "biuf" for array in arrays):
+    if different == {CATEGORIES} or not any(
+        array is not None and array.dtype.kind in "biuf" for array in arrays
+    ):
         return _coded(list(chain.from_iterable(listed)), title, absent)
-    if len(found) > 1:
+    if len(different) > 1:
         for values, kind in zip(listed, kinds, strict=True):
             if kind == CATEGORIES:
                 _coded(values, title, None)  # refuses values that are not categories
         mixed = np.fromiter(chain.from_iterable(listed), dtype=object, count=sum(counts))
         return RawColumn(mixed, None, absent)
     matrices = [array for array in arrays if array is not None and array.ndim == 2]
-    width = found.pop() if found else matrices[0].shape[1] if matrices else 1
+    width = different.pop() if different else matrices[0].shape[1] if matrices else 1
     gap = np.full((1, width), np.nan)
     parts = [
         np.repeat(gap, count, axis=0) if array is None or kind is None else array.reshape(count, -1)

@@ -51,7 +51,7 @@ class Range:
 
 @dataclass
 class Column:
-    """An attribute: its types, how many values it takes, and where it is missing."""
+    """An attribute: its types, the number of its values, and of missing ones."""
 
     kinds: set[str] = field(default_factory=set)
     values: set[Any] = field(default_factory=set)

@@ -45,12 +45,12 @@ class BlockEmbedder:
         then rows are graphs, as `grnf convert` writes them to Parquet and data sets on Hugging Face have
         them.
     keep : sequence of str, optional
-        Columns that go with the vectors, as they are; by default all but those that the graphs are made of.
+        Columns that are kept; by default all but those that the graphs are made of.
     column : str, default="embedding"
         What the column of vectors is called: lists of one length, M.
     on_error : "raise", "nan" or "skip", optional
         What becomes of a row that cannot be used, by default as the transformer has it. With "nan" there is
-        a column "error" with the reasons, null where all is well; rows that are skipped are warned of.
+        a column "error" with the reasons, null for rows without one; a warning lists skipped rows.
 
     Examples
     --------
@@ -134,13 +134,13 @@ class BlockEmbedder:
             if self.molecules_only:
                 raise GraphError("the transformer is not fitted: fit it on some of these graphs first")
             return None
-        found = named_smiles(names, self.smiles, BLOCK)
-        if found is None:
+        column = named_smiles(names, self.smiles, BLOCK)
+        if column is None:
             raise GraphError(
                 f"the block has neither edge_index nor SMILES among its columns {list(names)[:20]}; "
                 "name the column by smiles="
             )
-        return found
+        return column
 
     def _table(self, table: Any) -> Any:
         import pyarrow as pa

@@ -114,7 +114,7 @@ def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Itera
         except FileNotFoundError:
             raise GraphError(f"{path} is missing, which the manifest names") from None
         if size != record["bytes"]:
-            raise GraphError(f"{path} has {size:,} bytes, not {record['bytes']:,} as the manifest says")
+            raise GraphError(f"{path} has {size:,} bytes, but the manifest has {record['bytes']:,}")
         if check and checksum(path) != (record["bytes"], record["sha256"]):
             raise GraphError(f"{path} is not as it was written: its checksum is another")
         yield path
