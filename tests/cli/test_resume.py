@@ -185,12 +185,8 @@ def change_a_byte(path, at=-20):
     path.write_bytes(data)
 
 
-def change_the_first_block(path):
-    change_a_byte(path, 128)
-
-
-def change_the_second_block(path):
-    change_a_byte(path, 128 + 10 * 8 * 4)
+def change_block(number):
+    return lambda path: change_a_byte(path, 128 + number * 10 * 8 * 4)
 
 
 def empty(path):
@@ -205,9 +201,10 @@ def other_rows(path):
     ("name", "damage", "said"),
     [
         ("vectors", cut_off, "shard 2 is computed again: its part of vectors is not as"),
-        ("vectors", change_a_byte, "shard 2 is computed again: its part of vectors is not as"),
-        ("vectors", change_the_first_block, "shard 0 is computed again: its part of vectors is not as"),
-        ("vectors", change_the_second_block, "shard 1 is computed again: its part of vectors is not as"),
+        *(
+            ("vectors", change_block(number), f"shard {number} is computed again: its part of vectors is not")
+            for number in range(3)
+        ),
         *(
             ("000001.json", damage, "shard 1 is computed again: 000001.json is not as")
             for damage in (cut_off, empty, change_a_byte, other_rows)
@@ -229,21 +226,15 @@ def test_a_damaged_block_is_computed_again_and_the_others_kept(
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
-def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
-    change_the_first_block(tmp_path / "z.npy.parts" / "vectors")
-    cut_off(tmp_path / "z.npy.parts" / "000002.json")
-    result = call(*job, "--resume")
-    assert result.returncode == 0, result.stderr
-    assert run_full == [10, 5]
-    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
-
-
-@pytest.mark.parametrize("damage", [empty, Path.unlink])
-def test_without_any_vectors_all_are_computed_again(run_full, call, job, tu, tmp_path, damage):
+@pytest.mark.parametrize(
+    ("damage", "computed"), [(change_block(0), [10, 5]), (empty, [10, 10, 5]), (Path.unlink, [10, 10, 5])]
+)
+def test_several_damaged_blocks(run_full, call, job, tu, tmp_path, damage, computed):
     damage(tmp_path / "z.npy.parts" / "vectors")
+    cut_off(tmp_path / "z.npy.parts" / "000002.json")
     result = call(*job, "--resume", "--force")
     assert result.returncode == 0, result.stderr
-    assert run_full == [10, 10, 5]
+    assert run_full == computed
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
