@@ -55,6 +55,7 @@ def expected(tu):
     return GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)])
 def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
     result = run_patched(STOP_AFTER_TWO.replace("{signal}", signal), *job)

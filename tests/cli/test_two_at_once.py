@@ -15,6 +15,8 @@ from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.io import read_tu
 
+pytestmark = pytest.mark.slow  # each test starts several processes
+
 # Wait for the file that the first argument names, so that processes begin at one moment.
 AT_ONE_MOMENT = """
 import os, sys, time
@@ -63,7 +65,6 @@ def holder(tu, tmp_path):
     process.communicate()
 
 
-@pytest.mark.slow
 def test_both_start_at_one_moment(tmp_path):
     tu = write_tu(tmp_path / "TU", 60)
     graphs = read_tu(tu).graphs
