@@ -11,9 +11,8 @@ import numpy as np
 
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.collection import vectors_of
-from grnf.errors import GraphError
 from grnf.estimators import GRNF
-from grnf.io.objects import graph_objects, to_raw
+from grnf.io.objects import graph_objects, iter_raw
 from grnf.io.raw import RawGraph
 from grnf.maps.columns import Column, clusters, columns_of, joined, make_column
 from grnf.maps.drawings import draw_graphs
@@ -159,16 +158,13 @@ def map_graphs(
 
 
 def _raw_graphs(graphs: Any) -> list[RawGraph]:
-    found = []
-    for place, graph in enumerate(graph_objects(graphs, caller="graphs")):
-        try:
-            raw = to_raw(graph)
-        except GraphError as error:
-            raise error.located(index=place, where="graphs") from error
-        if isinstance(graph, str) and "smiles" not in raw.graph_columns:
-            raw = replace(raw, graph_columns={**raw.graph_columns, "smiles": graph})
-        found.append(raw)
-    return found
+    objects = list(graph_objects(graphs, caller="graphs"))
+    raws = list(iter_raw(objects, caller="graphs"))
+    for place, graph in enumerate(objects):
+        if isinstance(graph, str) and "smiles" not in raws[place].graph_columns:
+            columns = {**raws[place].graph_columns, "smiles": graph}
+            raws[place] = replace(raws[place], graph_columns=columns)
+    return raws
 
 
 def _sizes(raws: list[RawGraph]) -> list[Column]:
