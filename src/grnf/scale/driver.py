@@ -245,7 +245,7 @@ class Run:
         first.extend(islice(blocks, 1))
         if not first:
             raise GraphError(f"{self.inputs.name} holds no graphs")
-        is_open = self.transformer.unseen == "open"
+        is_open = self.transformer.handle_unknown == "open"
         return {"transformer": self._fit(consumed() if is_open else self._blocks(n_jobs)).to_json()}
 
     def _write_missing(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
