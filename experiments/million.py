@@ -57,7 +57,7 @@ def peak() -> float:
 
 def grnf_shard(job) -> tuple[float, float, int]:
     """One shard of vectors, by the very function that all engines call."""
-    from grnf.scale.work import compute
+    from grnf.scale.shards import compute
 
     start, cpu = time.perf_counter(), time.process_time()
     outcome = compute(job)
@@ -121,12 +121,12 @@ class Pool:
 
 def planned(table: Path, folder: Path):
     """The plan of `grnf.scale.embed`, written down, and the jobs of its shards."""
-    from grnf.scale.driver import planned_run
-    from grnf.scale.inputs import RunInputs
-    from grnf.scale.work import Job
+    from grnf.scale.driver import Run
+    from grnf.scale.run_inputs import RunInputs
+    from grnf.scale.shards import Job
 
-    sizes = {"shard_size": SHARD, "block_size": BLOCK}
-    writer, plan = planned_run(RunInputs(table), folder, GRNF(M, random_state=0), **sizes)
+    run = Run(RunInputs(table), folder, GRNF(M, random_state=0), block_size=BLOCK)
+    writer, plan = run.planned(SHARD)
     return writer, plan, [Job(str(writer.output), plan.checksum, shard.number) for shard in plan.shards]
 
 
@@ -135,7 +135,7 @@ def measure(table: Path, home: Path, n_processes: int) -> dict[str, object]:
     writer, plan, jobs = planned(table, home / "vectors")
     planning = time.perf_counter() - start
     (home / "fingerprints").mkdir()
-    others = [(shard, home / "fingerprints" / shard.file) for shard in plan.shards]
+    others = [(shard, home / "fingerprints" / f"shard-{shard.number:06d}.parquet") for shard in plan.shards]
     pools = {"grnf": Pool(n_processes), "morgan": Pool(n_processes)}
     clock, processor = dict.fromkeys(pools, 0.0), dict.fromkeys(pools, 0.0)
     loads = []

@@ -46,14 +46,8 @@ def arcs_of(graph):
 
 def to_pyg(graph):
     """A `Graph` as PyTorch Geometric data."""
-    torch, data = require("torch"), require("torch_geometric.data")
-    edge_index, edge_attr = arcs_of(graph)
-    return data.Data(
-        x=None if graph.node_attr is None else torch.tensor(graph.node_attr),
-        edge_index=torch.tensor(np.ascontiguousarray(edge_index)),
-        edge_attr=None if edge_attr is None else torch.tensor(edge_attr),
-        num_nodes=graph.n_nodes,
-    )
+    require("torch_geometric.data")
+    return graph.to_pyg()
 
 
 def to_igraph(graph):

@@ -22,7 +22,7 @@ from grnf._utils.rules import OneOf, checked
 from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.io.encode import AttributeEncoder, warn_unused
-from grnf.io.objects import is_edge_table, listed_graphs, to_batch, to_raw
+from grnf.io.objects import is_edge_table, iter_raw, listed_graphs, to_batch
 from grnf.io.raw import RawBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -326,9 +326,7 @@ def vectors_of(
     collection = collect(X, name=name, ids=ids, start=start)
     if not collection.has_vectors:
         collection = _embedded(collection, transformer, on_error)
-        collection = replace(
-            collection, graphs=[to_raw(one) for one in collection.graphs] if keep_graphs else None
-        )
+        collection = replace(collection, graphs=list(iter_raw(collection.graphs)) if keep_graphs else None)
     elif collection.transformer is None and transformer is not None and is_fitted(transformer):
         collection = replace(collection, transformer=transformer)
     good = _finite(collection.vectors)

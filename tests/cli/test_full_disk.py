@@ -47,7 +47,7 @@ def limit(module, name, limit):
     return LIMIT.format(module=module, name=name, limit=limit)
 
 
-def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(run, run_patched, tu, tmp_path):
+def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call, run_patched, tu, tmp_path):
     output = tmp_path / "z.npy"
     output.write_bytes(b"what was here before")
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10, "--force"]
@@ -61,20 +61,20 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(run, 
     )
     assert output.read_bytes() == b"what was here before"
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.parts"]
-    result = run(*options, "--resume")
+    result = call(*options, "--resume")
     assert result.returncode == 0, result.stderr
     assert np.load(output).shape == (25, 512)
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
 
 
-def test_no_room_for_a_block_keeps_those_before(run, run_patched, tu, tmp_path):
+def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path):
     output = tmp_path / "z.npy"
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
     result = run_patched(LIMIT_THE_SECOND, *options)
     assert result.returncode == 1
     assert "1 finished shards are kept" in result.stderr
     assert f"{output}.parts/vectors cannot be written: File too large" in result.stderr
-    result = run(*options, "--resume")
+    result = call(*options, "--resume")
     assert result.returncode == 0, result.stderr
     assert np.load(output).shape == (25, 512)
 
@@ -152,23 +152,24 @@ def test_every_file_of_an_embedding_is_named(call, full, monkeypatch, tu, tmp_pa
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
-@pytest.mark.parametrize("output", ["out.json", "out.npz", "out.zip", "out.csv"])
-def test_conversions_name_their_output(call, full, tu, tmp_path, output):
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (["convert"], "out.json"),
+        (["convert"], "out.npz"),
+        (["convert"], "out.zip"),
+        (["convert"], "out.csv"),
+        (["distances", "-m", 8, "-o"], "out.npy"),
+        (["distances", "--kernel", "-m", 8, "-o"], "out.csv"),
+    ],
+)
+def test_other_commands_name_their_output(call, full, tu, tmp_path, command, output):
     full("out*")
-    result = call("convert", tu, tmp_path / output)
+    result = call(command[0], tu, *command[1:], tmp_path / output)
     assert result.returncode == 1
     assert result.stderr.startswith(f"grnf: {tmp_path / output} cannot be written: No space left on device")
     assert result.stderr.endswith(f" MB are free in {tmp_path}: make room, or write to another place\n")
     assert names(tmp_path) == ["TU"]
-
-
-@pytest.mark.parametrize("kernel", [[], ["--kernel"]])
-@pytest.mark.parametrize("suffix", ["npy", "csv"])
-def test_values_name_their_output(call, full, tu, tmp_path, kernel, suffix):
-    full("out*")
-    result = call("distances", tu, *kernel, "-m", 8, "-o", tmp_path / f"out.{suffix}")
-    assert result.returncode == 1
-    assert f"out.{suffix} cannot be written: No space left on device" in result.stderr
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

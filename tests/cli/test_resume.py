@@ -55,8 +55,9 @@ def expected(tu):
     return GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)])
-def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
+def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
     result = run_patched(STOP_AFTER_TWO.replace("{signal}", signal), *job)
     assert result.returncode == code
     assert not (tmp_path / "z.npy").exists()
@@ -64,7 +65,7 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
         assert result.stderr.count("\n") == 1
         assert "2 finished shards are kept" in result.stderr
         assert result.stderr.endswith("--block-size 10 --resume\n")
-    refused = run(*job)
+    refused = call(*job)
     assert refused.returncode == 1
     assert "2 finished shards of an interrupted run: resume it (--resume)" in refused.stderr
     result = run_patched(COUNT, *job, "--resume")
@@ -85,13 +86,13 @@ def test_after_a_signal(run, run_patched, job, tu, tmp_path, signal, code):
         ("grnf.scale.driver", "fit_stream", False),
     ],
 )
-def test_interrupts_at_other_moments(run, run_patched, job, tu, tmp_path, module, name, kept):
+def test_interrupts_at_other_moments(call, run_patched, job, tu, tmp_path, module, name, kept):
     result = run_patched(STOP_IN.replace("{module}", module).replace("{name}", name), *job)
     assert result.returncode == 130
     assert "Traceback" not in result.stderr
     assert (tmp_path / "z.npy.parts" / "plan.json").exists() == kept
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
-    result = run(*job, "--resume")
+    result = call(*job, "--resume")
     assert result.returncode == 0, result.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
     assert not (tmp_path / "z.npy.parts").exists()
@@ -148,17 +149,17 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
-def test_vectors_are_written_once(run_patched, run, job, tu, tmp_path):
+def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
     """The output is the file to which the shards were written, interrupted or not."""
     run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job)
     growing = (tmp_path / "z.npy.parts" / "vectors").stat()
     assert growing.st_size == 128 + 20 * 8 * 4
-    assert run(*job, "--resume").returncode == 0
+    assert call(*job, "--resume").returncode == 0
     assert (tmp_path / "z.npy").stat().st_ino == growing.st_ino
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
-def test_killed_between_the_output_and_the_end(run, run_patched, job, tu, tmp_path):
+def test_killed_between_the_output_and_the_end(call, run_patched, job, tu, tmp_path):
     """The rows have become the output, and the folder of parts is still there: nothing is computed again."""
     kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{name}", "_remove_work")
     result = run_patched(
@@ -185,12 +186,8 @@ def change_a_byte(path, at=-20):
     path.write_bytes(data)
 
 
-def change_the_first_block(path):
-    change_a_byte(path, 128)
-
-
-def change_the_second_block(path):
-    change_a_byte(path, 128 + 10 * 8 * 4)
+def change_block(number):
+    return lambda path: change_a_byte(path, 128 + number * 10 * 8 * 4)
 
 
 def empty(path):
@@ -205,9 +202,10 @@ def other_rows(path):
     ("name", "damage", "said"),
     [
         ("vectors", cut_off, "shard 2 is computed again: its part of vectors is not as"),
-        ("vectors", change_a_byte, "shard 2 is computed again: its part of vectors is not as"),
-        ("vectors", change_the_first_block, "shard 0 is computed again: its part of vectors is not as"),
-        ("vectors", change_the_second_block, "shard 1 is computed again: its part of vectors is not as"),
+        *(
+            ("vectors", change_block(number), f"shard {number} is computed again: its part of vectors is not")
+            for number in range(3)
+        ),
         *(
             ("000001.json", damage, "shard 1 is computed again: 000001.json is not as")
             for damage in (cut_off, empty, change_a_byte, other_rows)
@@ -229,21 +227,15 @@ def test_a_damaged_block_is_computed_again_and_the_others_kept(
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
-def test_several_damaged_blocks(run_full, call, job, tu, tmp_path):
-    change_the_first_block(tmp_path / "z.npy.parts" / "vectors")
-    cut_off(tmp_path / "z.npy.parts" / "000002.json")
-    result = call(*job, "--resume")
-    assert result.returncode == 0, result.stderr
-    assert run_full == [10, 5]
-    np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
-
-
-@pytest.mark.parametrize("damage", [empty, Path.unlink])
-def test_without_any_vectors_all_are_computed_again(run_full, call, job, tu, tmp_path, damage):
+@pytest.mark.parametrize(
+    ("damage", "computed"), [(change_block(0), [10, 5]), (empty, [10, 10, 5]), (Path.unlink, [10, 10, 5])]
+)
+def test_several_damaged_blocks(run_full, call, job, tu, tmp_path, damage, computed):
     damage(tmp_path / "z.npy.parts" / "vectors")
+    cut_off(tmp_path / "z.npy.parts" / "000002.json")
     result = call(*job, "--resume", "--force")
     assert result.returncode == 0, result.stderr
-    assert run_full == [10, 10, 5]
+    assert run_full == computed
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 

@@ -15,6 +15,8 @@ from cli.small_sets import write_tu
 from grnf import GRNF
 from grnf.io import read_tu
 
+pytestmark = pytest.mark.slow  # each test starts several processes
+
 # Wait for the file that the first argument names, so that processes begin at one moment.
 AT_ONE_MOMENT = """
 import os, sys, time
@@ -68,7 +70,7 @@ def test_both_start_at_one_moment(tmp_path):
     graphs = read_tu(tu).graphs
     expected = [GRNF(8, random_state=seed).fit_transform(graphs) for seed in (0, 1)]
     output, parts = tmp_path / "z.npy", tmp_path / "z.npy.parts"
-    for attempt in range(4):
+    for attempt in range(2):
         go = tmp_path / f"go{attempt}"
         options = ["-o", output, "-m", 8, "--block-size", 1, "--force"]
         both = [start(AT_ONE_MOMENT, go, "embed", tu, *options, "--seed", seed) for seed in (0, 1)]
@@ -90,10 +92,10 @@ def test_both_start_at_one_moment(tmp_path):
         assert not parts.exists()
 
 
-def test_the_second_is_told_who_holds_the_output(run, holder, tmp_path):
+def test_the_second_is_told_who_holds_the_output(call, holder, tmp_path):
     process, job = holder
     for option in ([], ["--resume"], ["--seed", 1]):
-        refused = run(*job, *option)
+        refused = call(*job, *option)
         assert refused.returncode == 1
         assert refused.stderr.count("\n") == 1
         assert f"z.npy.parts is in use by another run, process {process.pid} on " in refused.stderr
@@ -105,24 +107,24 @@ def test_the_second_is_told_who_holds_the_output(run, holder, tmp_path):
     assert not (tmp_path / "z.npy.parts").exists()
 
 
-def test_a_killed_holder_holds_nothing(run, holder, tu, tmp_path):
+def test_a_killed_holder_holds_nothing(call, holder, tu, tmp_path):
     process, job = holder
     process.kill()
     process.communicate()
     assert (tmp_path / "z.npy.parts" / "lock").exists()
-    refused = run(*job)
+    refused = call(*job)
     assert "holds 1 finished shards of an interrupted run" in refused.stderr
-    result = run(*job, "--resume")
+    result = call(*job, "--resume")
     assert result.returncode == 0, result.stderr
     expected = GRNF(8, random_state=0).fit_transform(read_tu(tu).graphs)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected)
     assert not (tmp_path / "z.npy.parts").exists()
 
 
-def test_other_outputs_of_one_folder_are_free(run, holder, tu, tmp_path):
+def test_other_outputs_of_one_folder_are_free(call, holder, tu, tmp_path):
     process, _ = holder
     other = ["embed", tu, "-o", tmp_path / "y.npy", "-m", 8, "--block-size", 10, "--seed", 1]
-    assert run(*other).returncode == 0
+    assert call(*other).returncode == 0
     (tmp_path / "release").touch()
     process.communicate(timeout=60)
     graphs = read_tu(tu).graphs

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -68,13 +67,6 @@ def test_every_converter_gives_the_same_vector(library, directed, dtype):
     fitted = GRNF(64, random_state=0, dtype=dtype)
     np.testing.assert_array_equal(fitted.fit_transform(through), Z)
     np.testing.assert_array_equal(fitted.transform(graphs), Z)
-
-
-def test_a_batch_of_pyg_and_its_graphs_give_the_same_vectors():
-    graphs = some_graphs(directed=False)
-    batch = require("torch_geometric.data").Batch.from_data_list([to_pyg(graph) for graph in graphs])
-    grnf = GRNF(64, random_state=0)
-    np.testing.assert_array_equal(grnf.fit_transform(batch), grnf.fit_transform(graphs))
 
 
 WEIGHTED = {
@@ -281,14 +273,6 @@ def test_grid_search_over_networkx_graphs():
     model = make_pipeline(GRNF(32, random_state=0), SVC())
     search = GridSearchCV(model, {"grnf__orders": [{1: 1.0}, {1: 0.5, 2: 0.5}], "svc__C": [1, 10]}, cv=3)
     assert search.fit(graphs, y).score(graphs, y) > 0.8
-
-
-def test_grid_search_over_smiles():
-    require("rdkit")
-    y = np.array([len(smiles) for smiles in MOLECULES], dtype=float)
-    model = make_pipeline(GRNF(32, random_state=0, handle_unknown="ignore"), Ridge())
-    search = GridSearchCV(model, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise")
-    assert search.fit(MOLECULES, y).predict(["CCO", "CCF"]).shape == (2,)
 
 
 def test_smiles_of_one_molecule_agree():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from grnf import GRNF, GraphError
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawGraph, read_blocks, read_graphs, to_raw, write_graphs
-from grnf.io.from_molecules import raw_from_mol
+from grnf.io.from_molecules import raw_from_mol, raw_from_smiles
 from grnf.io.objects import to_batch
 from grnf.io.raw import RawBatch
 from optional import require, to_igraph, to_networkx, to_pyg
@@ -49,19 +49,19 @@ def assert_same(block, expected):
         assert_same_graph(one, other)
 
 
-def coloured(graph, colours):
-    for node, colour in zip(graph.nodes, colours, strict=False):
-        if colour is not None:
-            graph.nodes[node]["colour"] = colour
+def colored(graph, colors):
+    for node, color in zip(graph.nodes, colors, strict=False):
+        if color is not None:
+            graph.nodes[node]["color"] = color
     return graph
 
 
 @settings(max_examples=40)
 @given(st.lists(graphs(), min_size=1, max_size=6), st.data())
 def test_networkx(some, data):
-    colour = st.sampled_from(["red", "green", None])
+    color = st.sampled_from(["red", "green", None])
     objects = [
-        coloured(to_networkx(graph), [data.draw(colour) for _ in range(graph.n_nodes)]) for graph in some
+        colored(to_networkx(graph), [data.draw(color) for _ in range(graph.n_nodes)]) for graph in some
     ]
     assert_same(to_batch(objects), [to_raw(graph) for graph in objects])
 
@@ -133,7 +133,7 @@ def test_molecules():
     block = to_batch([*SMILES[:3], "C(", *SMILES[3:], ""], on_error="skip")
     assert list(block.bad) == [3, len(SMILES) + 1]
     assert isinstance(list(block)[3], BadGraph)
-    assert_same_graph(block[4], to_raw(SMILES[3]))
+    assert_same_graph(block[4], raw_from_smiles(SMILES[3]))
     for smiles in ("C(", "", "C(C)(C)(C)(C)C"):
         with pytest.raises(GraphError) as said:
             to_raw(smiles)
@@ -157,9 +157,9 @@ def test_real_molecules_are_read_as_by_calls(shared):
         for place, text in enumerate(smiles):
             if place in block.bad:
                 with pytest.raises(GraphError):
-                    to_raw(text)
+                    raw_from_smiles(text)
             else:
-                assert_same_graph(block[place], to_raw(text))
+                assert_same_graph(block[place], raw_from_smiles(text))
 
 
 @pytest.mark.parametrize("suffix", ["npz", "parquet"])

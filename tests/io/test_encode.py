@@ -49,7 +49,7 @@ def test_categories_are_sorted_whatever_their_types():
     two = raw({"a": categories(np.str_("b"), 9.5, np.int64(10))})
     for order in ([one, two], [two, one]):
         schema = AttributeEncoder().fit(order).node_schema_
-        assert schema.columns["a"].values == (9.5, 10, "b", (1, "x"))
+        assert schema.columns["a"].categories == (9.5, 10, "b", (1, "x"))
 
 
 def test_weights_come_first_among_edge_attributes_and_are_1_where_a_graph_has_none():

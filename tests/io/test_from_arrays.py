@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from grnf import GraphError
 from grnf.io import to_raw
-from grnf.io.from_arrays import undirected_once
+from grnf.io.from_arrays import is_symmetric
 from grnf.io.objects import iter_raw
 from grnf.io.raw import as_column, column_of_arrays, column_of_values, is_missing
 from optional import require
@@ -84,7 +84,7 @@ def test_tuples():
             r"must be square, shape \(n, n\); got shape \(2, 3\); an edge_index goes into a tuple",
         ),
         (np.zeros(3), r"must be square"),
-        (np.array([[0, np.nan], [np.nan, 0]]), r"entry \[0, 1\] of the adjacency matrix is nan.*put 0"),
+        (np.array([[0, np.nan], [np.nan, 0]]), r"entry \[0, 1\] of the adjacency matrix is nan.*use 0"),
         (sp.csr_array(np.array([[0, 0], [np.inf, 0]])), r"entry \[1, 0\] of the adjacency matrix is inf"),
         (np.array([["a", "b"], ["c", "d"]]), "must hold real numbers"),
         (np.array([[1j]]), "must hold real numbers"),
@@ -183,9 +183,9 @@ def test_a_graph_without_values_agrees_with_all_others():
 
 def test_arcs_in_both_directions_are_undirected_edges():
     arcs = np.array([[0, 1], [2, 2], [1, 0], [2, 2], [1, 0], [0, 1]])
-    keep = undirected_once(arcs, np.empty((6, 0)))
-    assert arcs[keep].tolist() == [[0, 1], [2, 2], [2, 2], [0, 1]]
-    values = np.array([[1.0], [0.0], [1.0], [0.0], [2.0], [2.0]])
-    np.testing.assert_array_equal(undirected_once(arcs, values), keep)
-    assert undirected_once(arcs[1:], np.empty((5, 0))) is None
-    assert undirected_once(arcs, np.arange(6.0)[:, None]) is None
+    for values in (np.empty((6, 0)), np.array([[1.0], [0.0], [1.0], [0.0], [2.0], [2.0]])):
+        assert is_symmetric(arcs, values)
+        raw = to_raw((arcs.T, None, values) if values.size else (arcs.T,))
+        assert raw.edges.tolist() == [[0, 1], [2, 2], [2, 2], [0, 1]]
+    assert not is_symmetric(arcs[1:], np.empty((5, 0)))
+    assert not is_symmetric(arcs, np.arange(6.0)[:, None])

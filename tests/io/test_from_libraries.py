@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grnf import GraphError
+from grnf import Graph, GraphError
 from grnf.io import to_raw
 from grnf.io.encode import AttributeEncoder
 from optional import require, to_igraph, to_networkx, to_rustworkx
@@ -104,11 +104,14 @@ def test_rustworkx_payloads():
     assert columns([{"a": 1}, None]) == ["a"]
 
 
-@pytest.mark.parametrize("convert", [to_igraph, to_rustworkx])
+@pytest.mark.parametrize("convert", [to_igraph, to_rustworkx, Graph.to_networkx, Graph.to_pyg])
 @given(graph=graphs())
 def test_round_trip(convert, graph):
+    if convert is Graph.to_pyg:
+        require("torch_geometric")
     again = encoded(convert(graph), graph)
-    assert again.directed == graph.directed
+    if convert is not Graph.to_pyg:  # which has no direction: a symmetric graph is undirected
+        assert again.directed == graph.directed
     np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
 
 

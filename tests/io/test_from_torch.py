@@ -1,24 +1,14 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from grnf import Graph, GraphError, GrnfWarning
 from grnf.io import to_raw
-from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import iter_raw
 from optional import require, to_pyg
-from random_graphs import cycle, graphs
+from random_graphs import cycle
 
 torch = require("torch")
 data = require("torch_geometric.data")
-
-
-@given(graphs())
-@settings(max_examples=50)
-def test_round_trip(graph):
-    raw = to_raw(to_pyg(graph))
-    again = AttributeEncoder.of_widths(graph.node_width, graph.edge_width).encode(raw)
-    np.testing.assert_allclose(again.tensor(), graph.tensor(), rtol=1e-12, atol=1e-12)
 
 
 def test_both_arcs_are_one_undirected_edge_only_if_their_attributes_agree():

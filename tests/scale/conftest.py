@@ -46,7 +46,7 @@ def client(cluster):
 def cluster():
     """A cluster of two processes."""
     pytest.importorskip("distributed", reason="needs Dask: the extra dask")
-    from grnf.scale.cluster import dask_client
+    from grnf.scale.workers import dask_client
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Dask's own imports

@@ -8,7 +8,7 @@ import pytest
 from grnf import GRNF, GraphError, GrnfWarning
 from grnf.datasets import make_sbm
 from grnf.io import read_graphs, write_graphs
-from grnf.scale import BlockEmbedder, embed_block
+from grnf.scale import BlockEmbedder
 from optional import require
 
 pa = require("pyarrow")
@@ -70,24 +70,24 @@ def test_rows_of_graphs(tmp_path):
     np.testing.assert_array_equal(vectors(made), grnf.transform(raws))
     assert made.column_names == ["graph_id", "y", "embedding"]
     foreign = pa.table({"edge_index": [[[0, 1], [1, 0]]], "num_nodes": [3], "label": [7]})
-    assert embed_block(foreign, grnf, column="z").column_names == ["label", "z"]
+    assert BlockEmbedder(grnf, column="z")(foreign).column_names == ["label", "z"]
     with pytest.raises(GraphError, match="not fitted: fit it on some of these graphs"):
-        embed_block(foreign, GRNF(8))
+        BlockEmbedder(GRNF(8))(foreign)
 
 
 def test_rows_that_cannot_be_used(embed, table):
     bad = pa.table({"graph_id": ["a", "b", "c"], "smiles": ["CO", None, "C("]})
     with pytest.raises(GraphError, match=r"row 1 of the block \(graph b\): the SMILES is missing"):
         embed(bad)
-    made = embed_block(bad, embed.transformer, on_error="nan")
+    made = BlockEmbedder(embed.transformer, on_error="nan")(bad)
     assert np.isnan(vectors(made)).all(axis=1).tolist() == [False, True, True]
     assert [reason is None for reason in made.column("error").to_pylist()] == [True, False, False]
     with pytest.warns(GrnfWarning, match="2 of 3 samples are left out: rows 1, 2"):
-        assert embed_block(bad, embed.transformer, on_error="skip").column("graph_id").to_pylist() == ["a"]
+        assert BlockEmbedder(embed.transformer, on_error="skip")(bad).column("graph_id").to_pylist() == ["a"]
 
 
 def test_columns(embed, table):
-    made = embed_block(table, embed.transformer, keep=["n"], column="z", smiles="SMILES")
+    made = BlockEmbedder(embed.transformer, keep=["n"], column="z", smiles="SMILES")(table)
     assert made.column_names == ["n", "z"]
     for options, message in (
         ({"keep": ["m"]}, "has no column 'm'"),
@@ -95,7 +95,7 @@ def test_columns(embed, table):
         ({"column": "n"}, "has a column 'n' already"),
     ):
         with pytest.raises(GraphError, match=message):
-            embed_block(table, embed.transformer, **options)
+            BlockEmbedder(embed.transformer, **options)(table)
     with pytest.raises(GraphError, match="neither edge_index nor SMILES"):
         embed(pa.table({"x": [1]}))
     with pytest.raises(GraphError, match="must be an Arrow RecordBatch or Table, got list"):

@@ -1,12 +1,10 @@
 """Folders of shards: the same bytes whoever made them, exactly once there; estimators on a cluster."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from grnf.datasets import make_sbm
 from grnf.errors import DiskFullError
 from grnf.io import read_graphs
 from grnf.io.vectors import read_vectors, shard_files
-from grnf.scale import work
+from grnf.scale import shards
 from optional import require
 from scale.conftest import sums
 
@@ -55,6 +53,7 @@ def test_vectors_are_those_of_the_transformer(embed, source, tmp_path):
     np.testing.assert_array_equal(again.transform(graphs), expected)
 
 
+@pytest.mark.slow
 def test_one_process_two_and_dask_make_the_same_bytes(embed, expected, client, tmp_path):
     assert embed("two", n_jobs=2).n_graphs == 100
     assert embed("dask", dask=client).n_graphs == 100
@@ -93,8 +92,11 @@ def test_a_finished_folder_is_kept_and_what_is_damaged_made_again(embed, expecte
     assert embed(force=True, block_size=5).computed == list(range(10))
 
 
-def test_a_finished_folder_survives_a_resume_that_fails(embed, expected, tmp_path, monkeypatch):
-    embed()
+def test_a_resume_that_fails_costs_nothing(embed, expected, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_written", None)
+        assert len(embed().set_aside) == 10
+    assert embed(resume=True).computed == list(range(10))
     with monkeypatch.context() as patch:
         patch.setattr("grnf.scale.driver.fit_stream", None)
         with pytest.raises(TypeError):
@@ -103,23 +105,11 @@ def test_a_finished_folder_survives_a_resume_that_fails(embed, expected, tmp_pat
     assert embed(resume=True).computed == []
 
 
-def test_all_shards_set_aside_can_be_tried_again(embed, expected, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(work, "_written", None)
-        assert len(embed().set_aside) == 10
-    assert embed(resume=True).computed == list(range(10))
-    assert sums(tmp_path / VECTORS) == expected
-
-
-def test_other_input_is_another_run(embed, source):
+def test_other_input_is_another_run_and_other_files_are_left_alone(embed, source, tmp_path):
     embed()
     source.write_text(source.read_text() + "Bw\n")
     with pytest.raises(FileExistsError, match=r"is of another run and cannot be resumed: input\.sha256"):
         embed(resume=True)
-
-
-def test_a_folder_with_other_things_is_left_alone(embed, tmp_path):
-    (tmp_path / VECTORS).mkdir()
     (tmp_path / VECTORS / "thesis.tex").write_text("do not remove")
     with pytest.raises(FileExistsError, match=r"holds thesis.tex, which is not a shard"):
         embed(force=True)
@@ -134,8 +124,8 @@ def test_a_second_run_is_told_who_is_there(embed, tmp_path, monkeypatch):
         seen.append(1)
         return original(*arguments)
 
-    original = work._written
-    monkeypatch.setattr(work, "_written", written)
+    original = shards._written
+    monkeypatch.setattr(shards, "_written", written)
     embed(shard_size=100)
     assert seen == [1]
 
@@ -143,7 +133,7 @@ def test_a_second_run_is_told_who_is_there(embed, tmp_path, monkeypatch):
 def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(embed, expected, tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    made, original = [], work.append_parquet
+    made, original = [], shards.append_parquet
 
     def writer(*arguments):
         made.append(1)
@@ -151,7 +141,7 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(embed, expected, t
             resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
         return original(*arguments)
 
-    monkeypatch.setattr(work, "append_parquet", writer)
+    monkeypatch.setattr(shards, "append_parquet", writer)
     try:
         with pytest.raises(DiskFullError, match=r"shard-000003.*File too large.*up to 500 bytes.*--resume"):
             embed()
@@ -170,7 +160,7 @@ def test_a_poisoned_shard_is_set_aside_after_three_tries(embed, poison, expected
     from scale.poison import sitecustomize
 
     sys.meta_path.remove(sitecustomize.HOOK)  # it is for other processes
-    monkeypatch.setattr(work, "_written", sitecustomize.poisoned(work._written))
+    monkeypatch.setattr(shards, "_written", sitecustomize.poisoned(shards._written))
     poison({"3": "what a shard"})
     report = embed()
     assert report.n_graphs == 90
@@ -199,37 +189,27 @@ def test_a_shard_that_kills_is_set_aside_and_the_rest_goes_on(engine, embed, poi
 
 
 def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, client, tmp_path):
-    victims = []
+    victims = list(client.run(os.getpid).values())
 
-    def kill():
-        end = time.monotonic() + 60
-        while not victims and time.monotonic() < end:
-            for file in (tmp_path / VECTORS / "_work").glob("*.begun"):
-                with contextlib.suppress(FileNotFoundError):  # of a shard that is done
-                    _, *pid = file.read_text().split() or [""]
-                    victims.extend(map(int, pid))  # none as long as the file is not written
-                if victims:
-                    os.kill(victims[0], signal.SIGKILL)
-                    return
-            time.sleep(0.001)
+    def kill(*_):
+        if len(victims) == 2:
+            os.kill(victims.pop(), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    report = embed(dask=client)
-    killer.join()
+    report = embed(dask=client, advance=kill)
     assert len(victims) == 1
     assert report.set_aside == []
     assert sums(tmp_path / VECTORS) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGKILL"])
 def test_stopped_between_a_shard_and_its_record(embed, expected, source, tmp_path, signal):
     stop = f"""
 import os, signal
-from grnf.scale import work
+from grnf.scale import shards
 def stop(*_):
     os.kill(os.getpid(), signal.{signal})
-work.atomic_write = stop
+shards.atomic_write = stop
 """
     driver = (stop + DRIVER).replace('"n_jobs": 2', '"n_jobs": 1')
     subprocess.run([sys.executable, "-c", driver, str(source), str(tmp_path / VECTORS)], capture_output=True)
@@ -246,6 +226,7 @@ scale.embed(sys.argv[1], sys.argv[2], GRNF(8, random_state=0), **options)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_driver_goes_on_where_it_was(embed, expected, source, tmp_path):
     """The long version, with a scheduler too, is experiments/kills.py."""
     folder = tmp_path / VECTORS
@@ -270,9 +251,9 @@ def test_a_worker_of_another_version_is_refused(embed, expected, client, tmp_pat
     bad = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
 
     def set_version(version):
-        import grnf.scale.plan
+        import grnf.scale.shards
 
-        before, grnf.scale.plan.__version__ = grnf.scale.plan.__version__, version
+        before, grnf.scale.shards.__version__ = grnf.scale.shards.__version__, version
         return before
 
     before = client.run(set_version, "0.0.1", workers=[bad])[bad]
@@ -291,7 +272,7 @@ def test_a_worker_of_another_version_is_refused(embed, expected, client, tmp_pat
 
 def test_no_scheduler_answers(embed, monkeypatch):
     require("distributed")
-    monkeypatch.setattr("grnf.scale.cluster.CONNECT", 0.2)
+    monkeypatch.setattr("grnf.scale.workers.CONNECT_TIMEOUT", 0.2)
     with pytest.raises(OSError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1\b"):
         embed(dask="tcp://127.0.0.1:1")
 

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from grnf import GRNF, Graph, GraphError, stats
 from grnf.datasets import make_sbm
-from grnf.stats import Alarm, ChangeDetector, strategies
+from grnf.stats import ChangeDetector, strategies
+from grnf.stats.change_detection import Alarm
 
 change_points = partial(stats.change_points, random_state=0)
 

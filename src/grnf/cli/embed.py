@@ -20,7 +20,7 @@ from grnf.errors import GraphError
 
 if TYPE_CHECKING:
     from grnf.estimators import GRNF
-    from grnf.scale.inputs import RunInputs
+    from grnf.scale.run_inputs import RunInputs
 
 __all__ = ["embed"]
 
@@ -127,7 +127,7 @@ def embed(
     require(not keeps_vectors_only, "--keep needs .parquet, .npz or .csv: .npy holds vectors only")
     grnf = features.transformer()
     from grnf.io.files.source import open_source
-    from grnf.scale.inputs import RunInputs
+    from grnf.scale.run_inputs import RunInputs
 
     with open_source(source, reading.format) as graphs:
         inputs = RunInputs(list(graphs.paths) or graphs.file.path, graphs.name)

@@ -143,6 +143,49 @@ class Graph:
                 A[j, i, width:] += value
         return A
 
+    def to_networkx(self) -> Any:
+        """Return a networkx graph with the node attribute "x" and the edge attribute "edge_attr".
+
+        Both are lists of numbers. The class is `Graph` or `DiGraph`, or a multigraph if an edge is repeated.
+
+        Examples
+        --------
+        >>> Graph(2, [(0, 1)], node_attr=[3.0, 4.0]).to_networkx().nodes(data=True)
+        NodeDataView({0: {'x': [3.0]}, 1: {'x': [4.0]}})
+        """
+        import networkx as nx
+
+        ends = self.edges if self.directed else np.sort(self.edges, axis=1)
+        repeated = len(np.unique(ends, axis=0)) < len(ends)
+        kinds = (nx.MultiGraph, nx.MultiDiGraph) if repeated else (nx.Graph, nx.DiGraph)
+        graph = kinds[self.directed]()
+        graph.add_nodes_from(range(self.n_nodes))
+        for node, values in enumerate([] if self.node_attr is None else self.node_attr.tolist()):
+            graph.nodes[node]["x"] = values
+        attributes = [None] * self.n_edges if self.edge_attr is None else self.edge_attr.tolist()
+        for (source, target), values in zip(self.edges.tolist(), attributes, strict=True):
+            graph.add_edge(source, target, **({} if values is None else {"edge_attr": values}))
+        return graph
+
+    def to_pyg(self) -> Any:
+        """Return a PyTorch Geometric `Data` with `x`, `edge_index`, `edge_attr` and `num_nodes`.
+
+        An undirected edge becomes two arcs, as PyTorch Geometric stores it, and a self-loop one. Numbers keep
+        their double precision; models usually need ``data.x.float()``.
+        """
+        import torch
+        from torch_geometric.data import Data
+
+        reverse = np.flatnonzero((self.edges[:, 0] != self.edges[:, 1]) & (not self.directed))
+        arcs = np.concatenate([self.edges, self.edges[reverse, ::-1]])
+        rows = np.concatenate([np.arange(self.n_edges), reverse])
+        return Data(
+            x=None if self.node_attr is None else torch.tensor(self.node_attr),
+            edge_index=torch.tensor(arcs.T.copy()),
+            edge_attr=None if self.edge_attr is None else torch.tensor(self.edge_attr[rows]),
+            num_nodes=self.n_nodes,
+        )
+
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         return (

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,15 +21,7 @@ from grnf.graphs.channels import Item
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, failures, is_missing
 from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys
 
-__all__ = [
-    "HANDLE_MISSING",
-    "HANDLE_UNKNOWN",
-    "AnyCategory",
-    "AttributeEncoder",
-    "Categories",
-    "Numbers",
-    "Schema",
-]
+__all__ = ["HANDLE_MISSING", "HANDLE_UNKNOWN", "AttributeEncoder", "Schema", "SchemaColumn"]
 
 HANDLE_UNKNOWN = OneOf("open", "error", "ignore")
 HANDLE_MISSING = OneOf("error", "zero")
@@ -38,51 +30,45 @@ MOST_REMEMBERED = 1_000_000
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A column of numbers (width 1) or of vectors."""
+class SchemaColumn:
+    """A column of numbers, or of categories.
 
-    width: int
+    Parameters
+    ----------
+    width : int
+        Numbers that each node (edge) gets; a closed list of categories becomes one column of 0 and 1 for each
+        of them. 0: the categories are open, each is a channel of its own, known by its key.
+    categories : tuple, optional
+        The categories of a closed list.
+    """
 
-    def __str__(self) -> str:
-        return f"width {self.width}"
-
-
-@dataclass(frozen=True)
-class Categories:
-    """A column of categories, which becomes one column of 0 and 1 for each of them."""
-
-    values: tuple[Hashable, ...]
+    width: int = 0
+    categories: tuple[Hashable, ...] | None = None
 
     @property
-    def width(self) -> int:
-        """Number of categories."""
-        return len(self.values)
+    def is_numeric(self) -> bool:
+        """Whether the column holds numbers or vectors."""
+        return self.width > 0 and self.categories is None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the column holds any categories."""
+        return self.width == 0
 
     @cached_property
     def places(self) -> dict[Hashable, int]:
         """The place of each category."""
-        return {value: index for index, value in enumerate(self.values)}
+        return {value: index for index, value in enumerate(self.categories or ())}
 
     def __str__(self) -> str:
-        return f"{self.width} categories"
-
-
-@dataclass(frozen=True)
-class AnyCategory:
-    """A column of categories without end: each is a channel of its own, known by its key."""
-
-    width = 0
-
-    def __str__(self) -> str:
-        return "categories"
-
-
-SchemaColumn: TypeAlias = Numbers | Categories | AnyCategory
+        if self.is_numeric:
+            return f"width {self.width}"
+        return "categories" if self.is_open else f"{self.width} categories"
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of nodes or edges by name, in the order in which they stand side by side."""
+    """The columns of nodes or edges by name, in the order of their channels."""
 
     columns: Mapping[str, SchemaColumn]
 
@@ -93,14 +79,14 @@ class Schema:
 
     def is_only(self, name: str) -> bool:
         """Whether there is nothing but, perhaps, numbers of this name."""
-        return all(key == name and isinstance(column, Numbers) for key, column in self.columns.items())
+        return all(key == name and column.is_numeric for key, column in self.columns.items())
 
     def to_config(self) -> list[dict[str, Any]]:
-        """Return what JSON can hold."""
+        """Return the schema as JSON values."""
         return [
-            {"name": name, "categories": [_to_json(value, name) for value in column.values]}
-            if isinstance(column, Categories)
-            else {"name": name, "width": column.width}
+            {"name": name, "width": column.width}
+            if column.categories is None
+            else {"name": name, "categories": [_to_json(value, name) for value in column.categories]}
             for name, column in self.columns.items()
         ]
 
@@ -109,13 +95,12 @@ class Schema:
         """Make the schema that `to_config` describes."""
         columns: dict[str, SchemaColumn] = {}
         for entry in config:
-            name = str(entry["name"])
-            if "categories" in entry:
-                columns[name] = Categories(tuple(map(_from_json, entry["categories"])))
+            name, values = str(entry["name"]), entry.get("categories")
+            if values is None:
+                columns[name] = SchemaColumn(int(entry["width"]))
             else:
-                width = int(entry["width"])
-                columns[name] = Numbers(width) if width else AnyCategory()
-            if columns[name].width < 0 or entry.get("categories") == []:
+                columns[name] = SchemaColumn(len(values), tuple(map(_from_json, values)))
+            if columns[name].width < 0 or values == []:
                 raise ValueError(f"column {name!r} has width {columns[name].width}")
         return cls(columns)
 
@@ -132,37 +117,39 @@ class _SchemaDraft:
     """
 
     open: bool = False
-    widths: dict[str, int] = field(default_factory=dict)
-    categories: dict[str, set[Hashable]] = field(default_factory=dict)
+    columns: dict[str, int | set[Hashable]] = field(default_factory=dict)
+    """Widths of numbers, or categories."""
     empty_widths: dict[str, int] = field(default_factory=dict)
 
     def add(self, columns: Mapping[str, Any]) -> None:
         """Add the columns of one graph, or of a batch in which graphs agree."""
         for name, values in columns.items():
             array = values.values if isinstance(values, RawColumn) else np.asarray(values)
-            known = values.categories if isinstance(values, RawColumn) else None
-            if known is None and array.dtype.kind in "biuf":
-                if len(array) == 0 and array.ndim == 2:
-                    self.empty_widths.setdefault(name, array.shape[1])
-                elif len(array) and name not in self.categories:
-                    self.widths.setdefault(name, 1 if array.ndim == 1 else array.shape[1])
-            elif name not in self.widths and not (self.open and name in self.categories):
-                found = (
-                    {value for value in set(array.tolist()) if not is_missing(value)}
-                    if known is None
-                    else known
-                )
-                if found:
-                    self.categories.setdefault(name, set()).update(found)
+            categories = values.categories if isinstance(values, RawColumn) else None
+            if categories is None and array.dtype.kind in "biuf":
+                width = 1 if array.ndim == 1 else array.shape[1]
+                if len(array):
+                    self.columns.setdefault(name, width)
+                elif array.ndim == 2:
+                    self.empty_widths.setdefault(name, width)
+                continue
+            known = self.columns.get(name)
+            if isinstance(known, int) or (self.open and known is not None):
+                continue
+            if categories is None:
+                categories = [value for value in set(array.tolist()) if not is_missing(value)]
+            if categories:
+                self.columns[name] = (known or set()).union(categories)
 
     def schema(self, first: str = "") -> Schema:
         """Return the schema: columns by name, the column `first` before all others."""
-        widths = self.empty_widths | self.widths
-        columns: dict[str, SchemaColumn] = {
-            name: Numbers(width) for name, width in widths.items() if width and name not in self.categories
-        }
-        for name, values in self.categories.items():
-            columns[name] = AnyCategory() if self.open else Categories(tuple(sorted(values, key=_place)))
+        columns: dict[str, SchemaColumn] = {}
+        for name, kind in {**self.empty_widths, **self.columns}.items():
+            if isinstance(kind, set):
+                values = tuple(sorted(kind, key=_place))
+                columns[name] = SchemaColumn() if self.open else SchemaColumn(len(values), values)
+            elif kind:
+                columns[name] = SchemaColumn(kind)
         names = sorted(columns, key=lambda name: (name != first, name))
         return Schema({name: columns[name] for name in names})
 
@@ -170,9 +157,9 @@ class _SchemaDraft:
 class AttributeEncoder:
     """Turns graphs with named columns into graphs with channels.
 
-    Columns of numbers and of vectors are taken as they are; categories become one-hot columns, or in an open
+    Columns of numbers and of vectors are not changed; categories become one-hot columns, or in an open
     vocabulary `Codes`. What each channel is, its key tells (`grnf.graphs.channels`). The columns
-    stand side by side in alphabetical order, and so do the categories of each, so that the order of the
+    are in alphabetical order, and so are the categories of each, so that the order of the
     graphs in `fit` changes nothing; the weight of edges comes first, right after the adjacency. A graph
     without weights among others that have them has weights 1.
 
@@ -235,8 +222,8 @@ class AttributeEncoder:
     def of_widths(cls, node_width: int, edge_width: int, **policies: Any) -> Self:
         """Return the encoder of graphs whose attributes are unnamed matrices of these widths."""
         encoder = cls(**policies)
-        encoder.node_schema_ = Schema({"x": Numbers(node_width)} if node_width else {})
-        encoder.edge_schema_ = Schema({"edge_attr": Numbers(edge_width)} if edge_width else {})
+        encoder.node_schema_ = Schema({"x": SchemaColumn(node_width)} if node_width else {})
+        encoder.edge_schema_ = Schema({"edge_attr": SchemaColumn(edge_width)} if edge_width else {})
         return encoder
 
     def fit(self, graphs: Iterable[RawGraph] | RawBatch) -> Self:
@@ -258,11 +245,11 @@ class AttributeEncoder:
 
     def transform(self, graphs: Iterable[RawGraph]) -> list[Graph]:
         """Encode graphs, and warn of columns that are not used."""
-        found = list(graphs)
-        batch, _, errors = self.encode_batch(found)
+        raws = list(graphs)
+        batch, _, errors = self.encode_batch(raws)
         if errors:
             raise GraphError(errors[0][1], index=errors[0][0])
-        warn_unused(self.unused_columns(found))
+        warn_unused(self.unused_columns(raws))
         return list(batch)
 
     def encode(self, raw: RawGraph) -> Graph:
@@ -317,7 +304,7 @@ class AttributeEncoder:
         """Raise a `ValueError` if there are columns of categories without end."""
         for item, schema in (("node", self.node_schema_), ("edge", self.edge_schema_)):
             for name, column in schema.columns.items():
-                if isinstance(column, AnyCategory):
+                if column.is_open:
                     raise ValueError(
                         f"{why}, so it needs a fixed set of channels, but the {item} column {name!r} may "
                         "have any category: close the vocabulary with handle_unknown='ignore' or 'error'"
@@ -325,8 +312,8 @@ class AttributeEncoder:
 
     def check_keys(self, batch: GraphBatch) -> None:
         """Raise a `GraphError` if the columns of encoded graphs are not those of `fit`."""
-        for found, wanted in zip((batch.node_keys, batch.edge_keys), self._number_keys(), strict=True):
-            if not np.array_equal(found, wanted):
+        for keys, expected in zip((batch.node_keys, batch.edge_keys), self._number_keys(), strict=True):
+            if not np.array_equal(keys, expected):
                 raise GraphError(
                     "the columns of these graphs are not those of fit, though they are as many: they come "
                     "from another encoder"
@@ -350,7 +337,7 @@ class AttributeEncoder:
     def with_policies(
         self, handle_unknown: HandleUnknown | None = None, handle_missing: HandleMissing | None = None
     ) -> Self:
-        """Return an encoder of the same columns with other policies; None leaves one as it is."""
+        """Return an encoder of the same columns with other policies; None keeps the policy of this one."""
         if handle_unknown is None and handle_missing is None:
             return self
         encoder = type(self)(
@@ -367,14 +354,14 @@ class AttributeEncoder:
         for name in ("node_schema_", "edge_schema_"):
             columns = dict(getattr(self, name).columns)
             for key, column in columns.items():
-                if isinstance(column, AnyCategory):
+                if column.is_open:
                     raise ValueError(
                         f"handle_unknown={self.handle_unknown!r} needs the categories of column {key!r}, "
                         f"which handle_unknown={before!r} did not learn: fit again with "
                         f"handle_unknown={self.handle_unknown!r}"
                     )
-                if isinstance(column, Categories):
-                    columns[key] = AnyCategory()
+                if column.categories is not None:
+                    columns[key] = SchemaColumn()
             setattr(self, name, Schema(columns))
         return self
 
@@ -386,7 +373,7 @@ class AttributeEncoder:
         return batch.channels(adjacency_channel)
 
     def to_config(self) -> dict[str, Any]:
-        """Return what JSON can hold, from which `from_config` makes the same encoder."""
+        """Return JSON values from which `from_config` makes the same encoder."""
         keys = self.encoded_keys_
         return {
             "handle_unknown": self.handle_unknown,
@@ -445,16 +432,16 @@ class AttributeEncoder:
             field = f"{item} column {name!r}"
             if given is not None and given.is_mixed:
                 raise GraphError(f"the {field} holds different kinds of values in different graphs")
-            if isinstance(column, Numbers):
+            if column.is_numeric:
                 dense.append(self._numbers(column, given, count, field, item))
                 keys.append(self._keys_of_numbers(item, name, column.width))
                 continue
-            found = self._codes(given, count, field, item)
-            if isinstance(column, AnyCategory):
-                codes.append((found, self._keys(item, name, given)))
+            own = self._codes(given, count, field, item)
+            if column.is_open:
+                codes.append((own, self._keys(item, name, given)))
             else:
-                dense.append(self._one_hot(column, given, found, field))
-                keys.append(self._keys(item, name, RawColumn(found, column.values)))
+                dense.append(self._one_hot(column, given, own, field))
+                keys.append(self._keys(item, name, RawColumn(own, column.categories)))
         return (
             np.hstack(dense) if dense else np.empty((count, 0)),
             np.concatenate(keys) if keys else np.empty(0, np.uint64),
@@ -473,7 +460,7 @@ class AttributeEncoder:
         return number_keys(item, width, name)
 
     def _complete(self, name: str, column: RawColumn | None, ptr: IntArray, item: str) -> RawColumn | None:
-        """Return a column with a word on graphs that do not have it: weights are 1, others missing."""
+        """Return a column in which graphs that lack it have weights 1, or missing values."""
         counts = np.diff(ptr)
         lacking = (
             counts > 0
@@ -494,7 +481,7 @@ class AttributeEncoder:
         return column
 
     def _numbers(
-        self, column: Numbers, given: RawColumn | None, count: int, field: str, item: str
+        self, column: SchemaColumn, given: RawColumn | None, count: int, field: str, item: str
     ) -> FloatArray:
         if given is None:
             return np.zeros((count, column.width))
@@ -545,7 +532,7 @@ class AttributeEncoder:
             )
 
     def _one_hot(
-        self, column: Categories, given: RawColumn | None, codes: IntArray, field: str
+        self, column: SchemaColumn, given: RawColumn | None, codes: IntArray, field: str
     ) -> FloatArray:
         categories = (given.categories if given is not None else None) or ()
         places = np.array([*(column.places.get(category, -1) for category in categories), -1], np.int64)
@@ -609,7 +596,7 @@ def _check_edges(batch: RawBatch) -> None:
     sizes = np.repeat(np.diff(batch.node_ptr), np.diff(batch.edge_ptr))
     if batch.edges.min() < 0 or (batch.edges >= sizes[:, np.newaxis]).any():
         for index in range(len(batch)):
-            Graph(batch[index].n_nodes, batch[index].edges)  # says which
+            Graph(batch[index].n_nodes, batch[index].edges)  # raises an error that names the edge
 
 
 def _in_order(batch: RawBatch) -> tuple[IntArray, IntArray | None]:

@@ -16,8 +16,8 @@ from grnf.io.raw import RawBatch, RawColumn, RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "as_numbers", "batch_from_dense", "batch_from_sparse", "batch_from_tuples", "check_rows", "checked_arcs",
-    "merged_arcs", "raw_from_dense", "raw_from_sparse", "undirected_once",
+    "as_numbers", "batch_from_matrices", "batch_from_tuples", "check_rows", "checked_arcs", "is_symmetric",
+    "merged_arcs",
 ]  # fmt: skip
 
 
@@ -28,10 +28,10 @@ def merged_arcs(batch: RawBatch) -> RawBatch:
     """
     arcs, n_nodes, n_arcs = batch.edges, np.diff(batch.node_ptr), np.diff(batch.edge_ptr)
     owner = np.repeat(np.arange(len(batch)), n_arcs)
-    if len(arcs) and (arcs.min() < 0 or (arcs.max(axis=1) >= n_nodes[owner]).any()):
-        outside = (arcs.min(axis=1) < 0) | (arcs.max(axis=1) >= n_nodes[owner])
-        wrong = owner[np.flatnonzero(outside)[0]]
-        Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # says which node
+    outside = arcs >= n_nodes[owner][:, np.newaxis]
+    if len(arcs) and (arcs.min() < 0 or outside.any()):
+        wrong = owner[np.flatnonzero((outside | (arcs < 0)).any(axis=1))[0]]
+        Graph(int(n_nodes[wrong]), arcs[owner == wrong])  # raises an error that names the node
     values = [part for column in batch.edge_columns.values() for part in _comparable(column)]
     undirected = _undirected(arcs, values, n_nodes, n_arcs)
     kept = np.flatnonzero(~undirected[owner] | (arcs[:, 0] <= arcs[:, 1]))
@@ -79,71 +79,34 @@ def _undirected(
     return np.asarray(np.bincount(owner[~same], minlength=len(n_nodes)) == 0)
 
 
-def undirected_once(arcs: IntArray, values: FloatArray) -> BoolArray | None:
-    """Return which arcs to keep if each has its reverse with equal values, so that the graph is undirected.
-
-    None if it is not. Self-loops are their own reverse and are all kept.
-
-    Parameters
-    ----------
-    arcs : array of int, shape (n_arcs, 2)
-    values : array, shape (n_arcs, width)
-        What must agree.
-
-    Examples
-    --------
-    >>> undirected_once(np.array([[0, 1], [1, 0], [1, 1]]), np.empty((3, 0)))
-    array([ True, False,  True])
-    >>> undirected_once(np.array([[0, 1], [1, 0]]), np.array([[1.0], [2.0]])) is None
-    True
-    """
+def is_symmetric(arcs: IntArray, values: FloatArray) -> bool:
+    """Whether each arc has its reverse with equal values, shape (n_arcs, width)."""
     n_nodes = np.array([int(arcs.max(initial=0)) + 1])
-    undirected = _undirected(arcs, list(values.T), n_nodes, np.array([len(arcs)]))[0]
-    return np.asarray(arcs[:, 0] <= arcs[:, 1]) if undirected else None
+    return bool(_undirected(arcs, list(values.T), n_nodes, np.array([len(arcs)]))[0])
 
 
-def batch_from_dense(matrices: Sequence[Any]) -> RawBatch:
-    """Convert dense adjacency matrices: 0 is no edge, an entry on the diagonal is a self-loop.
+def batch_from_matrices(matrices: Sequence[Any]) -> RawBatch:
+    """Convert adjacency matrices of numpy, torch and scipy.sparse.
 
-    A symmetric matrix is an undirected graph. If any entry is neither 0 nor 1, the entries are the edge
-    column "weight".
-    """
-    return merged_arcs(RawBatch.of([_arcs_of_dense(matrix) for matrix in matrices]))
-
-
-def raw_from_dense(matrix: Any) -> RawGraph:
-    """Convert one dense adjacency matrix as `batch_from_dense` does.
+    Entry 0 of a dense matrix means no edge; every stored entry of a sparse matrix is an edge, also a stored
+    0, and an entry stored twice represents the sum, as in scipy. A diagonal entry is a self-loop. A symmetric
+    matrix is an undirected graph. If any entry is not 1, the entries are the edge column "weight".
 
     Examples
     --------
-    >>> raw = raw_from_dense([[0.0, 0.5], [0.5, 0.0]])
+    >>> raw = batch_from_matrices([[[0.0, 0.5], [0.5, 0.0]]])[0]
     >>> raw, raw.edge_columns["weight"]
     (RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], undirected), array([0.5]))
     """
-    return _merged(_arcs_of_dense(matrix))
+    return merged_arcs(RawBatch.of([_arcs_of_matrix(matrix) for matrix in matrices]))
 
 
-def _arcs_of_dense(matrix: Any) -> RawGraph:
-    A = as_numbers(matrix, "the adjacency matrix")
-    n = _checked_square(A.shape)
-    rows, columns = np.nonzero(A)
-    return _arcs_of_entries(n, rows, columns, A[rows, columns])
-
-
-def batch_from_sparse(matrices: Sequence[Any]) -> RawBatch:
-    """Convert scipy sparse adjacency matrices: every stored entry is an edge, also a stored 0.
-
-    As in scipy, an entry stored twice represents the sum. Weights and direction as for dense matrices.
-    """
-    return merged_arcs(RawBatch.of([_arcs_of_sparse(matrix) for matrix in matrices]))
-
-
-def raw_from_sparse(matrix: Any) -> RawGraph:
-    """Convert one scipy sparse adjacency matrix as `batch_from_sparse` does."""
-    return _merged(_arcs_of_sparse(matrix))
-
-
-def _arcs_of_sparse(matrix: Any) -> RawGraph:
+def _arcs_of_matrix(matrix: Any) -> RawGraph:
+    if not hasattr(matrix, "tocsr"):
+        A = as_numbers(matrix, "the adjacency matrix")
+        n = _checked_square(A.shape)
+        rows, columns = np.nonzero(A)
+        return _arcs_of_entries(n, rows, columns, A[rows, columns])
     n = _checked_square(matrix.shape)
     A = matrix.tocsr(copy=True)
     if A.dtype.kind not in "biuf":
@@ -153,22 +116,13 @@ def _arcs_of_sparse(matrix: Any) -> RawGraph:
     return _arcs_of_entries(n, A.row, A.col, A.data)
 
 
-def _merged(raw: RawGraph) -> RawGraph:
-    weights = list(raw.edge_columns.values())
-    keep = undirected_once(raw.edges, np.array(weights).reshape(len(weights), len(raw.edges)).T)
-    if keep is None:
-        return replace(raw, directed=True)
-    columns = {name: values[keep] for name, values in raw.edge_columns.items()}
-    return replace(raw, edges=raw.edges[keep], edge_columns=columns)
-
-
 def _arcs_of_entries(n: int, rows: Any, columns: Any, values: Any) -> RawGraph:
     weights = np.asarray(values, dtype=np.float64)
     if not np.isfinite(weights).all():
         entry = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise GraphError(
-            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix is {weights[entry]}, neither "
-            "an edge nor no edge; put 0 where there is no edge"
+            f"entry [{rows[entry]}, {columns[entry]}] of the adjacency matrix is {weights[entry]}, which "
+            "is not a weight; use 0 for no edge"
         )
     arcs = np.column_stack([rows, columns]).astype(np.int64)
     return RawGraph(n, arcs, {}, {"weight": weights} if (weights != 1).any() else {})

@@ -36,13 +36,7 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
     stores = [data.to_dict() for data in graphs]
     index = [_edge_index(store) for store in stores]
     n_arcs = np.array([arcs.shape[1] for arcs in index], np.int64)
-    n_nodes = np.array(
-        [
-            data.num_nodes if store.get("x") is None or "num_nodes" in store else len(store["x"])
-            for data, store in zip(graphs, stores, strict=True)
-        ],
-        np.int64,
-    )
+    n_nodes = np.array([_n_nodes(data, store) for data, store in zip(graphs, stores, strict=True)], np.int64)
     _warn_of_unused(graphs, stores)
     batch = RawBatch(
         offsets(n_nodes),
@@ -57,6 +51,13 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
     return merged_arcs(batch)
 
 
+def _n_nodes(data: Any, store: Mapping[str, Any]) -> Any:
+    x = store.get("x")
+    if x is None or "num_nodes" in store:
+        return data.num_nodes
+    return x.shape[0] if hasattr(x, "shape") else len(x)
+
+
 def _edge_index(store: Mapping[str, Any]) -> Any:
     """Return the arcs of a graph, shape (2, n_arcs)."""
     arcs = store.get("edge_index")
@@ -64,7 +65,7 @@ def _edge_index(store: Mapping[str, Any]) -> Any:
         if store.get("adj_t") is not None:
             raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
         return np.empty((2, 0), np.int64)
-    if hasattr(arcs, "dim") and arcs.dim() == 2 and arcs.shape[0] == 2 and not arcs.is_floating_point():
+    if hasattr(arcs, "detach") and not arcs.is_floating_point() and arcs.ndim == 2 and arcs.shape[0] == 2:
         return arcs
     return checked_arcs(arcs).T
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from grnf.errors import GraphError
 
@@ -16,7 +18,7 @@ __all__ = ["count_losses", "losses"]
 
 
 def losses(before: RawGraph, after: RawGraph) -> set[str]:
-    """Name all that differs, except the order of the edges.
+    """Name everything that differs, except the order of the edges.
 
     Examples
     --------
@@ -29,71 +31,42 @@ def losses(before: RawGraph, after: RawGraph) -> set[str]:
     >>> losses(before, before)
     set()
     """
-    found = set()
-    if before.n_nodes != after.n_nodes:
-        found.add("the number of nodes")
-    if bool(before.directed) != bool(after.directed):
-        found.add("direction")
-    elif not _same_edges(before, after):
-        found.add("edges")
-    if before.y is not None and not _same_label(before.y, after.y):
-        found.add("y")
-    if before.graph_id is not None and str(before.graph_id) != str(after.graph_id):
-        found.add("graph_id")
-    for name in before.node_columns:
-        if not _same_values(before.node_columns, after.node_columns, name, before.n_nodes):
-            found.add(f"node attribute {name!r}")
-    if "edges" in found or "direction" in found:
-        lost_edges = [name for name in before.edge_columns if name not in after.edge_columns]
-    else:
-        lost_edges = _lost_edge_columns(before, after)
-    return found | {f"edge attribute {name!r}" for name in lost_edges}
+    edges, order = _sorted_edges(before)
+    new_edges, new_order = _sorted_edges(after)
+    same_direction = bool(before.directed) == bool(after.directed)
+    same_edges = same_direction and np.array_equal(edges, new_edges)
+    nothing = np.empty(0)
+    differs = {
+        "the number of nodes": before.n_nodes != after.n_nodes,
+        "direction": not same_direction,
+        "edges": same_direction and not same_edges,
+        "y": before.y is not None
+        and (after.y is None or _texts(np.ravel(before.y)) != _texts(np.ravel(after.y))),
+        "graph_id": before.graph_id is not None and str(before.graph_id) != str(after.graph_id),
+    }
+    for name, values in before.node_columns.items():
+        differs[f"node attribute {name!r}"] = _texts(values) != _texts(after.node_columns.get(name, nothing))
+    for name, values in before.edge_columns.items():
+        lost = name not in after.edge_columns
+        if same_edges:  # repeated edges may change places, so each value is compared together with its edge
+            old = zip(edges.tolist(), _texts(values, order), strict=True)
+            new = [] if lost else _texts(after.edge_columns[name], new_order)
+            lost = sorted(old) != sorted(zip(edges.tolist(), new, strict=False))
+        differs[f"edge attribute {name!r}"] = lost
+    return {name for name, is_different in differs.items() if is_different}
 
 
-def _ordered(graph: RawGraph) -> Any:
+def _sorted_edges(graph: RawGraph) -> Any:
     """Return the edges as sorted pairs with the order that sorts them."""
-    import numpy as np
-
     edges = np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
     ends = edges if graph.directed else np.sort(edges, axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     return ends[order], order
 
 
-def _same_edges(before: RawGraph, after: RawGraph) -> bool:
-    import numpy as np
-
-    return np.array_equal(_ordered(before)[0], _ordered(after)[0])
-
-
-def _lost_edge_columns(before: RawGraph, after: RawGraph) -> list[str]:
-    """Name the edge columns that differ, each edge being found by its ends."""
-    edges, first = _ordered(before)
-    _, second = _ordered(after)
-    lost = []
-    for name in before.edge_columns:
-        if name not in after.edge_columns:
-            lost += [name] if len(edges) else []
-            continue
-        old = zip(edges.tolist(), _texts(before.edge_columns[name], first), strict=True)
-        new = zip(edges.tolist(), _texts(after.edge_columns[name], second), strict=True)
-        if sorted(old) != sorted(new):
-            lost.append(name)
-    return lost
-
-
-def _same_values(before: Mapping[str, Any], after: Mapping[str, Any], name: str, count: int) -> bool:
-    if name not in after:
-        return count == 0
-    return _texts(before[name]) == _texts(after[name])
-
-
-def _texts(values: Any, order: Any = None) -> list[str]:
+def _texts(values: Any, order: Any = slice(None)) -> list[str]:
     """Return values as text, so that 1, 1.0 and True agree, and so do all kinds of missing values."""
-    import numpy as np
-
-    array = np.asarray(values)
-    array = array if order is None else array[order]
+    array = np.asarray(values)[order]
     if array.dtype.kind in "fiub":
         array = array.astype(np.float64)
     return [_text(value) for value in array.tolist()]
@@ -103,12 +76,6 @@ def _text(value: Any) -> str:
     if value is None or value != value:
         return "missing"
     return repr(float(value)) if isinstance(value, int | float) else str(value)
-
-
-def _same_label(before: Any, after: Any) -> bool:
-    import numpy as np
-
-    return after is not None and _texts(np.ravel(before)) == _texts(np.ravel(after))
 
 
 def count_losses(

@@ -17,14 +17,8 @@ import numpy as np
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.from_arrays import (
-    batch_from_dense,
-    batch_from_sparse,
-    batch_from_tuples,
-    raw_from_dense,
-    raw_from_sparse,
-)
-from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles, raw_from_mol, raw_from_smiles
+from grnf.io.from_arrays import batch_from_matrices, batch_from_tuples
+from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles
 from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables
 from grnf.io.from_torch import batch_from_pyg
 from grnf.io.raw import (
@@ -42,17 +36,17 @@ from grnf.typing import IntArray
 
 __all__ = [
     "batch_from_igraph", "batch_from_networkx", "batch_from_rustworkx", "graph_objects", "is_edge_table",
-    "iter_raw", "listed_graphs", "own_names", "to_batch", "to_raw",
+    "iter_raw", "listed_graphs", "to_batch", "to_raw",
 ]  # fmt: skip
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
-    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples and dataframes of edges "
-    "(source, target)"
+    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples, dataframes of edges "
+    "(source, target) and objects with a method __grnf_graph__"
 )
 KEYS = ("graph_id", "source", "target")
 """Columns that make a dataframe a table of edges."""
-WITHOUT_ROWS = (bytes, dict, set, frozenset)
+NOT_COLLECTIONS = (bytes, dict, set, frozenset)
 CHUNK = 256
 """Graphs that `iter_raw` converts at a time."""
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -81,21 +75,26 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     """
     errors: dict[int, GraphError] = {}
     places: dict[Converter, list[int]] = {}
-    for place, graph in enumerate(graphs):
-        places.setdefault(_converter(graph), []).append(place)
+    kinds = set(map(type, graphs))
+    only = _converter_of_class(kinds.pop()) if len(kinds) == 1 else None
+    if only is not None and only is not batch_from_tuples:
+        places[only] = list(range(len(graphs)))
+    else:
+        for place, graph in enumerate(graphs):
+            places.setdefault(_converter(graph), []).append(place)
     parts = []
     for convert, own in places.items():
 
         def attempt(rows: Sequence[int], convert: Converter = convert) -> RawBatch:
-            return _converted(convert, [graphs[row] for row in rows])  # type: ignore[no-any-return]
+            return _converted(convert, [graphs[row] for row in rows])
 
         try:
             batch = attempt(own)
         except GraphError:
-            found = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
-            if not found:  # the graphs fail only together
+            failed = dict(islice(failures(own, attempt), 1 if on_error == "raise" else None))
+            if not failed:  # the graphs fail only together
                 raise
-            errors |= found
+            errors |= failed
             own = [place for place in own if place not in errors]
             batch = RawBatch.empty() if on_error == "raise" or not own else attempt(own)
         errors |= {own[row]: GraphError(reason) for row, reason in batch.bad.items()}
@@ -106,15 +105,14 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
     return joined(parts, len(graphs), {place: error.explanation for place, error in errors.items()})
 
 
-def _converted(convert: Callable[[Any], Any], graphs: Any) -> Any:
-    """Convert graphs of one kind, or one graph; whatever their library raises becomes a `GraphError`."""
+def _converted(convert: Converter, graphs: list[Any]) -> RawBatch:
+    """Convert graphs of one kind; whatever their library raises becomes a `GraphError`."""
     try:
         return convert(graphs)
     except GraphError:
         raise
     except LIBRARY_ERRORS as error:
-        first = graphs[0] if isinstance(graphs, list) else graphs
-        raise GraphError(f"{_described(first)} cannot be read: {error}") from error
+        raise GraphError(f"{_described(graphs[0])} cannot be read: {error}") from error
 
 
 def to_raw(graph: Any) -> RawGraph:
@@ -125,18 +123,16 @@ def to_raw(graph: Any) -> RawGraph:
     graph : object
         A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
         adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
-        (edge_index, x, edge_attr); or a dataframe of its edges with the columns source and target, alone or
-        as (edges, nodes). Unnamed attributes are the columns "x" of nodes, "edge_attr" of edges.
+        (edge_index, x, edge_attr); a dataframe of its edges with the columns source and target, alone or as
+        (edges, nodes); or an object whose method `__grnf_graph__` returns a `Graph`. Attributes without a
+        name are the columns "x" of nodes, "edge_attr" of edges.
 
     Examples
     --------
     >>> to_raw(([[0, 1], [1, 2]],))
     RawGraph(n_nodes=3, n_edges=2, node_columns=[], edge_columns=[], directed)
     """
-    convert = _converter(graph)
-    if convert in ONE_BY_ONE:
-        return _converted(ONE_BY_ONE[convert], graph)  # type: ignore[no-any-return]
-    batch = _converted(convert, [graph])
+    batch = _converted(_converter(graph), [graph])
     if batch.bad:
         raise GraphError(batch.bad[0])
     return graph if isinstance(graph, RawGraph) else batch[0]
@@ -168,10 +164,10 @@ def iter_raw(graphs: Any, *, caller: str = "X") -> Iterator[RawGraph]:
 
 
 def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
-    """Return the single graphs of a collection as they are, or say why it is none.
+    """Return the graphs of a collection one by one, not converted, or raise a `GraphError`.
 
-    A dataframe with the columns graph_id, source, target is a table of edges; a table of nodes may stand
-    beside it: (edges, nodes).
+    A dataframe with the columns graph_id, source, target is a table of edges; with a table of nodes it is the
+    pair (edges, nodes).
 
     Examples
     --------
@@ -202,7 +198,7 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
             "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables. "
             "The edges of one graph go into a list: [edges]"
         )
-    if isinstance(graphs, Iterable) and not isinstance(graphs, WITHOUT_ROWS):
+    if isinstance(graphs, Iterable) and not isinstance(graphs, NOT_COLLECTIONS):
         return graphs
     if not isinstance(graphs, Iterable) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
         return (graphs[index] for index in range(len(graphs)))
@@ -222,17 +218,6 @@ def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
     if not len(objects):
         raise GraphError(f"{caller} is empty: it must contain at least one graph")
     return objects
-
-
-def own_names(objects: Any) -> list[str] | None:
-    """Return what the graphs of `listed_graphs` call themselves; None if one has no name."""
-    if isinstance(objects, GraphBatch):
-        return None
-    if isinstance(objects, RawBatch):
-        names = list(objects.graph_ids)
-    else:
-        names = [getattr(graph, "graph_id", None) for graph in objects]
-    return None if None in names else [str(name) for name in names]
 
 
 def _roots(kind: type) -> frozenset[str]:
@@ -385,6 +370,11 @@ def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[
     return [{name: payload} for payload in payloads]
 
 
+def _batch_from_protocol(graphs: Sequence[Any]) -> RawBatch:
+    """Convert objects of user classes whose method `__grnf_graph__` returns a `Graph`."""
+    return batch_from_graphs([graph.__grnf_graph__() for graph in graphs])
+
+
 def _batch_from_bad(graphs: Sequence[BadGraph]) -> RawBatch:
     return replace(RawBatch.empty(len(graphs)), bad={i: graph.reason for i, graph in enumerate(graphs)})
 
@@ -407,7 +397,7 @@ BY_CLASS: dict[type | tuple[type, ...], Converter] = {
     (Graph, RawGraph): batch_from_graphs,
     BadGraph: _batch_from_bad,
     str: batch_from_smiles,
-    np.ndarray: batch_from_dense,
+    np.ndarray: batch_from_matrices,
     tuple: batch_from_tuples,
 }
 BY_PACKAGE: dict[tuple[str, str], Converter] = {
@@ -417,19 +407,10 @@ BY_PACKAGE: dict[tuple[str, str], Converter] = {
     ("igraph", "get_edgelist"): batch_from_igraph,
     ("rustworkx", "edge_list"): batch_from_rustworkx,
     ("rdkit", "GetAtoms"): batch_from_molecules,
-    ("scipy", "tocsr"): batch_from_sparse,
-    ("torch", "is_floating_point"): batch_from_dense,
+    ("scipy", "tocsr"): batch_from_matrices,
+    ("torch", "is_floating_point"): batch_from_matrices,
 }
 """Converters by the package of the class and a method that it must have."""
-
-
-ONE_BY_ONE: dict[Converter, Callable[[Any], RawGraph]] = {
-    batch_from_dense: raw_from_dense,
-    batch_from_sparse: raw_from_sparse,
-    batch_from_molecules: raw_from_mol,
-    batch_from_smiles: raw_from_smiles,
-}
-"""The step of a converter that makes one graph; it saves `to_raw` the batch."""
 _KNOWN: dict[type, Converter | None] = {}
 """Converters of the classes that occurred before."""
 
@@ -448,6 +429,8 @@ def _converter(graph: Any) -> Converter:
 
 
 def _converter_of_class(kind: type) -> Converter | None:
+    if hasattr(kind, "__grnf_graph__"):
+        return _batch_from_protocol
     for classes, convert in BY_CLASS.items():
         if issubclass(kind, classes):
             return convert

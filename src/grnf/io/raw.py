@@ -139,13 +139,7 @@ def checked_raw(
     graph_id: str | None = None,
     y: Any = None,
 ) -> RawGraph:
-    """Return a `RawGraph`, or raise a `GraphError` if its sizes, edges and columns are inconsistent.
-
-    Examples
-    --------
-    >>> checked_raw(2, [(0, 1)], {"charge": np.array([0, 1])})
-    RawGraph(n_nodes=2, n_edges=1, node_columns=['charge'], edge_columns=[], undirected)
-    """
+    """Return a `RawGraph`, or raise a `GraphError` if its sizes, edges and columns are inconsistent."""
     structure = Graph(n_nodes, edges)
     if structure.n_nodes > LARGEST_GRAPH:
         raise GraphError(f"{structure.n_nodes} nodes in one graph; files may have up to {LARGEST_GRAPH}")
@@ -157,9 +151,7 @@ def checked_raw(
                 raise GraphError(f"{title} has {len(values)} entries for {count} {item}s")
             if values.dtype.kind == "f" and np.isinf(values).any():
                 row = int(np.flatnonzero(np.isinf(values).reshape(count, -1).any(axis=1))[0])
-                raise GraphError(
-                    f"{title} is infinite at {item} {row}; leave the value out where it is not known"
-                )
+                raise GraphError(f"{title} is infinite at {item} {row}; leave the value out if it is unknown")
     return RawGraph(structure.n_nodes, structure.edges, nodes, links, directed, graph_id, y)
 
 
@@ -175,13 +167,7 @@ def raw_from_graph(graph: Graph | RawGraph) -> RawGraph:
 
 
 def columns_of_graphs(graphs: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the graph columns of all graphs, None for graphs that lack a column.
-
-    Examples
-    --------
-    >>> columns_of_graphs([RawGraph(1, [], graph_columns={"smiles": "C"}), BadGraph(None, 1, "cut off")])
-    {'smiles': ['C', None]}
-    """
+    """Return the graph columns of all graphs, None for graphs that lack a column."""
     rows = [graph.graph_columns if isinstance(graph, (RawGraph, BadGraph)) else {} for graph in graphs]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
@@ -278,7 +264,7 @@ class RawBatch:
 
     @classmethod
     def of(cls, graphs: Sequence[RawGraph]) -> RawBatch:
-        """Put graphs together; a `GraphError` says what is inconsistent, but not in which graph."""
+        """Concatenate graphs; a `GraphError` states what is inconsistent, but not in which graph."""
         edges = [_edges(raw) for raw in graphs]
         n_nodes, n_edges = [raw.n_nodes for raw in graphs], [len(each) for each in edges]
         return cls(
@@ -296,8 +282,8 @@ class RawBatch:
     @classmethod
     def empty(cls, count: int = 0) -> RawBatch:
         """Return graphs without nodes."""
-        ptr, nobody = np.zeros(count + 1, np.int64), [None] * count
-        return cls(ptr, ptr, np.empty((0, 2), np.int64), {}, {}, np.zeros(count, np.bool_), nobody, nobody)
+        ptr, nothing = np.zeros(count + 1, np.int64), [None] * count
+        return cls(ptr, ptr, np.empty((0, 2), np.int64), {}, {}, np.zeros(count, np.bool_), nothing, nothing)
 
     def take(self, indices: npt.ArrayLike) -> RawBatch:
         """Return the graphs at these positions, in this order, or those selected by a mask."""
@@ -366,16 +352,7 @@ class RawBatch:
 def failures(
     rows: Sequence[int], attempt: Callable[[Sequence[int]], Any]
 ) -> Iterator[tuple[int, GraphError]]:
-    """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail.
-
-    Examples
-    --------
-    >>> def attempt(rows):
-    ...     if 5 in rows:
-    ...         raise GraphError("five")
-    >>> list(failures(range(8), attempt))
-    [(5, GraphError('five'))]
-    """
+    """Find the graphs for which `attempt` raises a `GraphError`, by halving the rows that fail."""
     try:
         attempt(rows)
     except GraphError as error:
@@ -388,14 +365,7 @@ def failures(
 
 
 def sized(blocks: Iterable[RawBatch | list[Any]], size: int) -> Iterator[RawBatch | list[Any]]:
-    """Cut blocks of any sizes into blocks of the given size; the last one may be smaller.
-
-    Examples
-    --------
-    >>> batch = RawBatch.of([RawGraph(n, np.empty((0, 2), np.int64)) for n in range(5)])
-    >>> [len(block) for block in sized([batch, batch], 4)]
-    [4, 4, 2]
-    """
+    """Cut blocks of any sizes into blocks of the given size; the last one may be smaller."""
     waiting: list[RawBatch | list[Any]] = []
     have = 0
     for block in blocks:
@@ -437,8 +407,8 @@ def concatenated(batches: Sequence[RawBatch]) -> RawBatch:
         offsets(np.concatenate(n_nodes)),
         offsets(np.concatenate(n_edges)),
         np.concatenate([batch.edges for batch in batches]),
-        _below([batch.node_columns for batch in batches], n_nodes, "node"),
-        _below([batch.edge_columns for batch in batches], n_edges, "edge"),
+        _concatenated_columns([batch.node_columns for batch in batches], n_nodes, "node"),
+        _concatenated_columns([batch.edge_columns for batch in batches], n_edges, "edge"),
         np.concatenate([batch.directed for batch in batches]),
         [graph_id for batch in batches for graph_id in batch.graph_ids],
         [y for batch in batches for y in batch.y],
@@ -465,17 +435,19 @@ def joined(parts: Sequence[tuple[Sequence[int], RawBatch]], count: int, bad: Map
     return replace(batch, bad={**batch.bad, **bad})
 
 
-def _below(
+def _concatenated_columns(
     columns: Sequence[Mapping[str, RawColumn]], counts: Sequence[IntArray], item: str
 ) -> dict[str, RawColumn]:
-    """Put the columns of several batches below each other."""
+    """Return the columns of several batches; a batch may lack some of them."""
     return {
-        name: _stacked([own.get(name) for own in columns], counts, f"{item} column {name!r}")
+        name: _concatenated_column([own.get(name) for own in columns], counts, f"{item} column {name!r}")
         for name in dict.fromkeys(chain.from_iterable(columns))
     }
 
 
-def _stacked(columns: Sequence[RawColumn | None], counts: Sequence[IntArray], title: str) -> RawColumn:
+def _concatenated_column(
+    columns: Sequence[RawColumn | None], counts: Sequence[IntArray], title: str
+) -> RawColumn:
     absent = [
         np.full(len(own), column is None) if column is None or column.absent is None else column.absent
         for column, own in zip(columns, counts, strict=True)
@@ -539,21 +511,23 @@ def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) ->
     if numeric and len(filled) == len(arrays) and len({array.shape[1:] for array in filled}) == 1:
         return RawColumn(filled[0] if len(filled) == 1 else np.concatenate(filled), None, absent)
     kinds = [None if array is None or not len(array) else _kind(array) for array in arrays]
-    found = {kind for kind in kinds if kind is not None}
+    different = {kind for kind in kinds if kind is not None}
     listed = [
         [None] * count if array is None or kind is None else array.tolist()
         for array, count, kind in zip(arrays, counts, kinds, strict=True)
     ]
-    if found == {CATEGORIES} or not any(array is not None and array.dtype.kind in "biuf" for array in arrays):
+    if different == {CATEGORIES} or not any(
+        array is not None and array.dtype.kind in "biuf" for array in arrays
+    ):
         return _coded(list(chain.from_iterable(listed)), title, absent)
-    if len(found) > 1:
+    if len(different) > 1:
         for values, kind in zip(listed, kinds, strict=True):
             if kind == CATEGORIES:
                 _coded(values, title, None)  # refuses values that are not categories
         mixed = np.fromiter(chain.from_iterable(listed), dtype=object, count=sum(counts))
         return RawColumn(mixed, None, absent)
     matrices = [array for array in arrays if array is not None and array.ndim == 2]
-    width = found.pop() if found else matrices[0].shape[1] if matrices else 1
+    width = different.pop() if different else matrices[0].shape[1] if matrices else 1
     gap = np.full((1, width), np.nan)
     parts = [
         np.repeat(gap, count, axis=0) if array is None or kind is None else array.reshape(count, -1)
@@ -575,12 +549,7 @@ def column_of_values(
 ) -> RawColumn:
     """Return the column that consists of these values, grouped by graph as in `ptr`.
 
-    A `GraphError` refuses a graph that holds numbers together with anything else.
-
-    Examples
-    --------
-    >>> column_of_values(["a", None, "b", "a"], np.array([0, 2, 4])).values
-    array([ 0, -1,  1,  0])
+    A graph that has numbers together with anything else raises a `GraphError`.
     """
     absent = absent if absent is not None and absent.any() else None
     kinds = set(map(type, values))
@@ -603,8 +572,8 @@ def column_of_values(
 def _refuse_mixture(column: npt.NDArray[Any], title: str) -> None:
     """Raise a `GraphError` if one graph has numbers (or vectors of numbers) and other values in a column."""
     present = [(row, value) for row, value in enumerate(column.tolist()) if value is not None]
-    for what, is_such in (("numbers", _is_number), ("vectors", _is_vector)):
-        others = [(row, value) for row, value in present if not is_such(value)]
+    for what, matches in (("numbers", _is_number), ("vectors", _is_vector)):
+        others = [(row, value) for row, value in present if not matches(value)]
         if 0 < len(others) < len(present):
             item = title.partition(" ")[0]
             raise GraphError(
@@ -626,7 +595,7 @@ def _coded(values: list[Any], title: str, absent: BoolArray | None) -> RawColumn
     try:
         table = dict.fromkeys(values, 0)
     except TypeError:
-        row, value = next((row, value) for row, value in enumerate(values) if not _is_hashable(value))
+        row, value = next((row, value) for row, value in enumerate(values) if not _hashable(value))
         item = title.partition(" ")[0]
         raise GraphError(
             f"the {title} holds {value!r:.60} for {item} {row}; it must hold numbers, vectors of one length, "
@@ -637,22 +606,12 @@ def _coded(values: list[Any], title: str, absent: BoolArray | None) -> RawColumn
     return RawColumn(np.fromiter(map(table.__getitem__, values), np.int64, len(values)), known, absent)
 
 
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+def _hashable(value: Any) -> bool:
+    return all(map(_hashable, value)) if isinstance(value, tuple) else isinstance(value, Hashable)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or a missing value of pandas.
-
-    Examples
-    --------
-    >>> [is_missing(value) for value in (None, float("nan"), 0, "")]
-    [True, True, False, False]
-    """
+    """Whether a value is None, NaN, or a missing value of pandas."""
     if value is None or type(value).__name__ in NOT_A_VALUE:
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
@@ -673,29 +632,16 @@ def as_column(values: Sequence[Any]) -> npt.NDArray[Any]:
     >>> as_column(["C", None, 6])
     array(['C', None, 6], dtype=object)
     """
-    given = [None if is_missing(value) else _plain(value) for value in values]
-    present = [value for value in given if value is not None]
-    if present and all(isinstance(value, numbers.Real) for value in present):
-        return np.array([np.nan if value is None else float(value) for value in given])
-    width = _common_length(present)
-    if width is not None:
-        gap = [np.nan] * width
-        return np.array([gap if value is None else value for value in given], dtype=np.float64)
-    return np.fromiter(given, dtype=object, count=len(given))
+    entries = [None if is_missing(value) else _python_value(value) for value in values]
+    present = [value for value in entries if value is not None]
+    if present and all(map(_is_number, present)):
+        return np.array([np.nan if value is None else float(value) for value in entries])
+    if present and all(map(_is_vector, present)) and len({len(value) for value in present}) == 1:
+        gap = [np.nan] * len(present[0])
+        return np.array([gap if value is None else value for value in entries], dtype=np.float64)
+    return np.fromiter(entries, dtype=object, count=len(entries))
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     """Turn numpy and torch scalars into Python numbers, and their vectors into lists."""
-    if isinstance(value, (str, bytes)):
-        return value
-    if hasattr(value, "tolist") and hasattr(value, "shape"):
-        return value.tolist()
-    return value
-
-
-def _common_length(values: list[Any]) -> int | None:
-    """Return the length of the vectors if all values are vectors of numbers of equal length, or None."""
-    if not values or not all(map(_is_vector, values)):
-        return None
-    lengths = {len(value) for value in values}
-    return int(lengths.pop()) if len(lengths) == 1 else None
+    return value.tolist() if hasattr(value, "tolist") and hasattr(value, "shape") else value

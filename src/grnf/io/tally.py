@@ -1,14 +1,16 @@
-"""Counting what is in a stream of graphs, in memory that does not grow with their number."""
+"""Summary of a stream of graphs, in memory that does not grow with their number."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from grnf.io import BadGraph, RawGraph
+import numpy as np
+
+from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.vectors.blocks import as_text, plain
 
 __all__ = ["Tally"]
 
@@ -19,6 +21,10 @@ SOME_CLASSES = 5
 MOST_LABELS = 10_000
 """Different labels that are counted."""
 MOST_BAD = 20
+COUNTS = (
+    "directed_graphs", "self_loops", "repeated_edges", "isolated_nodes", "empty_graphs",
+    "graphs_without_edges",
+)  # fmt: skip
 
 
 @dataclass
@@ -37,7 +43,7 @@ class Range:
         self.low, self.high = min(self.low, value), max(self.high, value)
 
     def report(self) -> dict[str, float]:
-        """Return what was found."""
+        """Return the summary as JSON values."""
         if not self.count:
             return {}
         return {"min": self.low, "mean": self.total / self.count, "max": self.high, "total": self.total}
@@ -45,7 +51,7 @@ class Range:
 
 @dataclass
 class Column:
-    """An attribute: its types, how many values it takes, and where it is missing."""
+    """An attribute: its types, the number of its values, and of missing ones."""
 
     kinds: set[str] = field(default_factory=set)
     values: set[Any] = field(default_factory=set)
@@ -54,8 +60,6 @@ class Column:
 
     def add(self, array: Any) -> None:
         """Count the values of one graph."""
-        import numpy as np
-
         array = np.asarray(array)
         self.graphs += 1
         if array.dtype.kind in "fiub":
@@ -71,7 +75,7 @@ class Column:
                 self.values.add(value)
 
     def report(self) -> dict[str, Any]:
-        """Return what was found."""
+        """Return the summary as JSON values."""
         result: dict[str, Any] = {"type": " or ".join(sorted(self.kinds))}
         if self.values:
             many = len(self.values) > MOST_VALUES
@@ -93,7 +97,7 @@ class Targets:
     """
 
     def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
+        self.counts: Counter[Any] = Counter()
         self.range = Range()
         self.whole = True
         self.missing = 0
@@ -101,8 +105,6 @@ class Targets:
 
     def add(self, y: Any) -> None:
         """Count one label."""
-        from grnf.io.vectors.blocks import as_text, plain
-
         y = plain(y)
         if y is None or (isinstance(y, float) and math.isnan(y)):
             self.missing += 1
@@ -112,26 +114,26 @@ class Targets:
             self.whole = self.whole and float(y).is_integer()
         key = y if isinstance(y, int | float | str) else as_text(y)
         if key in self.counts or len(self.counts) <= MOST_LABELS:
-            self.counts[key] = self.counts.get(key, 0) + 1
+            self.counts[key] += 1
         else:
             self.others += 1
 
     def report(self) -> dict[str, Any] | None:
-        """Return what was found, None where no graph has a label; both views where either may be meant.
+        """Return classes or a range of numbers, or both if either may be meant; None without labels.
 
         Texts are classes, and so are few values, or whole numbers that occur twice or more on average. Other
         numbers are numbers, and so are many whole ones.
         """
         if not self.counts:
             return None
-        n_labels = sum(self.counts.values()) + self.others
+        n_labels = self.counts.total() + self.others
         numbers = self.range.count == n_labels
         many = len(self.counts) > MOST_CLASSES
         classes = not numbers or not many or (self.whole and 2 * len(self.counts) <= n_labels)
-        found: dict[str, Any] = self._classes() if classes else {"values": self._number_of_labels()}
+        result: dict[str, Any] = self._classes() if classes else {"values": self._number_of_labels()}
         if numbers and (many or not self.whole):
-            found["numbers"] = {key: self.range.report()[key] for key in ("min", "mean", "max")}
-        return {**found, "missing": self.missing}
+            result["numbers"] = {key: self.range.report()[key] for key in ("min", "mean", "max")}
+        return {**result, "missing": self.missing}
 
     def _number_of_labels(self) -> int | str:
         return f"more than {MOST_LABELS:,}" if self.others else len(self.counts)
@@ -142,14 +144,14 @@ class Targets:
             return {"classes": {str(key): count for key, count in ordered}}
         if self.others:
             return {"n_classes": self._number_of_labels()}
-        ordered = sorted(self.counts.items(), key=lambda pair: -pair[1])
+        ordered = self.counts.most_common()
         some = {"largest": ordered[:SOME_CLASSES], "smallest": ordered[-SOME_CLASSES:]}
         shown = {name: {str(key): count for key, count in pairs} for name, pairs in some.items()}
         return {"n_classes": len(self.counts), **shown}
 
 
 class Tally:
-    """What is in a stream of graphs."""
+    """Numbers of graphs, nodes and edges, attributes, labels and problems of a stream of graphs."""
 
     def __init__(self) -> None:
         self.n_items = self.n_graphs = self.n_bad = 0
@@ -157,18 +159,13 @@ class Tally:
         self.node_columns: dict[str, Column] = {}
         self.edge_columns: dict[str, Column] = {}
         self.y = Targets()
-        self.counts = dict.fromkeys(
-            ("directed_graphs", "self_loops", "repeated_edges", "isolated_nodes", "empty_graphs"), 0
-        )
-        self.counts["graphs_without_edges"] = 0
+        self.counts = dict.fromkeys(COUNTS, 0)
         self.bad: list[dict[str, Any]] = []
         self.ids: set[int] = set()
         self.repeated_ids = 0
 
     def add(self, item: RawGraph | BadGraph) -> None:
         """Count one graph, or one that could not be read."""
-        from grnf.io import RawGraph
-
         name = str(self.n_items if item.graph_id is None else item.graph_id)
         self.repeated_ids += hash(name) in self.ids
         self.ids.add(hash(name))
@@ -181,8 +178,6 @@ class Tally:
             self.bad.append({"index": self.n_items - 1, "graph_id": name, "reason": item.reason})
 
     def _add_graph(self, graph: RawGraph) -> None:
-        import numpy as np
-
         edges = np.asarray(graph.edges).reshape(-1, 2)
         ends = edges if graph.directed else np.sort(edges, axis=1)
         self.n_graphs += 1
@@ -203,7 +198,7 @@ class Tally:
                 tally.setdefault(name, Column()).add(values)
 
     def report(self) -> dict[str, Any]:
-        """Return all that was found."""
+        """Return the summary as JSON values."""
         return {
             "graphs": self.n_graphs,
             "nodes": self.nodes.report(),
@@ -217,34 +212,25 @@ class Tally:
         }
 
     def _problems(self) -> list[str]:
-        """Say in sentences what a user should look at."""
-        found = []
-        if self.n_bad:
-            found.append(f"{self.n_bad} graphs cannot be read")
-        if 0 < self.counts["directed_graphs"] < self.n_graphs:
-            found.append(
-                f"{self.counts['directed_graphs']} of {self.n_graphs} graphs are directed, the rest not"
-            )
-        if self.counts["empty_graphs"]:
-            found.append(f"{self.counts['empty_graphs']} graphs have no nodes")
-        if self.counts["repeated_edges"]:
-            found.append(f"{self.counts['repeated_edges']} edges repeat another; repeats are summed")
-        if self.repeated_ids:
-            found.append(f"{self.repeated_ids} graphs have the id of an earlier one")
-        if self.y.missing and self.y.counts:
-            found.append(f"{self.y.missing} graphs have no y, though others do")
-        found += _column_problems("node", self.node_columns, self.n_graphs)
-        found += _column_problems("edge", self.edge_columns, self.n_graphs)
-        return found
-
-
-def _column_problems(item: str, columns: Mapping[str, Column], n_graphs: int) -> list[str]:
-    found = []
-    for name, column in columns.items():
-        if column.graphs < n_graphs:
-            found.append(f"{item} attribute {name!r} is in {column.graphs} of {n_graphs} graphs only")
-        if column.missing:
-            found.append(f"{item} attribute {name!r} lacks {column.missing} values")
-        if len(column.kinds) > 1:
-            found.append(f"{item} attribute {name!r} is of several types: {', '.join(sorted(column.kinds))}")
-    return found
+        """Return sentences about what a user should check."""
+        directed, n_graphs = self.counts["directed_graphs"], self.n_graphs
+        repeated, mixed = self.counts["repeated_edges"], directed if directed < n_graphs else 0
+        counts = {
+            f"{self.n_bad} graphs cannot be read": self.n_bad,
+            f"{directed} of {n_graphs} graphs are directed, the rest not": mixed,
+            f"{self.counts['empty_graphs']} graphs have no nodes": self.counts["empty_graphs"],
+            f"{repeated} edges repeat another; repeats are summed": repeated,
+            f"{self.repeated_ids} graphs have the id of an earlier one": self.repeated_ids,
+            f"{self.y.missing} graphs have no y, though others do": self.y.missing if self.y.counts else 0,
+        }
+        problems = [text for text, count in counts.items() if count]
+        for item, columns in (("node", self.node_columns), ("edge", self.edge_columns)):
+            for name, column in columns.items():
+                title = f"{item} attribute {name!r}"
+                if column.graphs < n_graphs:
+                    problems.append(f"{title} is in {column.graphs} of {n_graphs} graphs only")
+                if column.missing:
+                    problems.append(f"{title} lacks {column.missing} values")
+                if len(column.kinds) > 1:
+                    problems.append(f"{title} is of several types: {', '.join(sorted(column.kinds))}")
+        return problems

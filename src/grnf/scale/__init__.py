@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grnf.scale.blocks import BlockEmbedder, embed_block
+    from grnf.scale.arrow_blocks import BlockEmbedder
     from grnf.scale.driver import embed
 
-__all__ = ["BlockEmbedder", "embed", "embed_block"]
+__all__ = ["BlockEmbedder", "embed"]
 
-_HOMES = {"BlockEmbedder": "blocks", "embed": "driver", "embed_block": "blocks"}
+_HOMES = {"BlockEmbedder": "arrow_blocks", "embed": "driver"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,13 @@ from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.transformer import plain_params
 from grnf.io.files.reading import Inputs
-from grnf.io.vectors.blocks import arrow
-from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION
-from grnf.io.vectors.writer import ShardWriter, side_file
-from grnf.scale.inputs import RunInputs
-from grnf.scale.plan import Plan, layout_of, read_shard, shards_of, versions
-from grnf.scale.work import Engine, Job, Outcome, Processes, ThisProcess, forget
+from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, ShardWriter, side_file
+from grnf.scale.run_inputs import RunInputs
+from grnf.scale.shards import Job, Outcome, Plan, layout_of, read_shard, shards_of, versions
+from grnf.scale.workers import DaskWorkers, Processes, ThisProcess, dask_client
 from grnf.typing import OnError
 
-__all__ = ["Report", "embed", "is_vector_file", "planned_run"]
+__all__ = ["Report", "Run", "embed", "is_vector_file"]
 
 TRIES = 3
 """Times that a shard may fail before it is set aside."""
@@ -64,10 +62,6 @@ class Report:
     bad: list[dict[str, Any]]
 
 
-def _nothing(*_: Any) -> None:
-    pass
-
-
 def is_vector_file(output: str | os.PathLike[str]) -> bool:
     """Return whether an output is a single file: its name has a suffix, and it is not a folder.
 
@@ -93,8 +87,8 @@ def embed(
     dask: Any = None,
     resume: bool = False,
     force: bool = False,
-    advance: Callable[[int, int | None], Any] = _nothing,
-    note: Callable[[str], Any] = _nothing,
+    advance: Callable[[int, int | None], Any] | None = None,
+    note: Callable[[str], Any] | None = None,
 ) -> Report:
     """Embed the graphs of files, shard by shard, into a vector file or a folder of Parquet files.
 
@@ -155,76 +149,95 @@ def embed(
     checked(shard_size, "shard_size", Int(1))
     checked(block_size, "block_size", Int(1))
     checked(on_error, "on_error", ON_ERROR)
-    transformer = GRNF() if transformer is None else transformer
-    given = inputs if isinstance(inputs, RunInputs) else RunInputs(inputs)
-    shared: Any = {"format": format, "options": options or {}, "block_size": block_size, "on_error": on_error}
+    run = Run(
+        inputs if isinstance(inputs, RunInputs) else RunInputs(inputs),
+        Path(output),
+        GRNF() if transformer is None else transformer,
+        format=format,
+        options=options or {},
+        block_size=block_size,
+        on_error=on_error,
+        advance=advance or (lambda *_: None),
+        note=note or (lambda *_: None),
+    )
     if is_vector_file(output):
-        file = _FileRun(given, Path(output), transformer, n_jobs, advance, note, **shared)
-        return file.report(resume=resume, force=force)
-    more: Any = {"shard_size": shard_size, "resume": resume, "force": force}
-    writer, plan = planned_run(given, output, transformer, **shared, **more)
+        return run.into_file(n_jobs, resume=resume, force=force)
+    writer, plan = run.planned(shard_size, resume=resume, force=force)
     with writer:
-        return _FolderRun(writer, plan, advance, note).report(n_jobs, dask)
-
-
-def _described(transformer: Any) -> dict[str, Any]:
-    """Return what a run depends on: class and settings of the transformer, and a checksum if it is fitted."""
-    fitted = None
-    if hasattr(transformer, "n_components_"):
-        fitted = hashlib.sha256(transformer.to_json().encode()).hexdigest()
-    settings = json.loads(json.dumps(plain_params(transformer), default=str))
-    return {"transformer": type(transformer).__name__, "settings": settings, "fitted": fitted}
+        return run.into_folder(writer, plan, n_jobs, dask)
 
 
 @dataclass
-class _FileRun:
-    """A run that writes a single file: its shards are blocks, computed in their order by this process."""
+class Run:
+    """One run of `embed`; its parameters are those of `embed`."""
 
     inputs: RunInputs
     output: Path
     transformer: Any
-    n_jobs: int | None
-    advance: Callable[[int, int | None], Any]
-    note: Callable[[str], Any]
-    format: str | None
-    options: Mapping[str, Any]
-    block_size: int
-    on_error: OnError
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    block_size: int = 1024
+    on_error: OnError = "raise"
+    advance: Callable[[int, int | None], Any] = lambda *_: None
+    note: Callable[[str], Any] = lambda *_: None
 
-    def report(self, *, resume: bool, force: bool) -> Report:
-        """Compute the missing shards, and complete the file."""
-        read = {"format": self.format, "options": dict(self.options), "sha256": self.inputs.sha256}
-        run = {"grnf": __version__, **_described(self.transformer), "input": read}
-        run |= {"block_size": self.block_size, "on_error": self.on_error}
+    def _identity(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return everything that the vectors depend on; a run is resumed only if it is the same."""
+        fitted = None
+        if hasattr(self.transformer, "n_components_"):
+            fitted = hashlib.sha256(self.transformer.to_json().encode()).hexdigest()
+        return {
+            "transformer": type(self.transformer).__name__,
+            "settings": json.loads(json.dumps(plain_params(self.transformer), default=str)),
+            "fitted": fitted,
+            "input": {"format": self.format, "options": dict(options), "sha256": self.inputs.sha256},
+            "block_size": self.block_size,
+            "on_error": self.on_error,
+        }
+
+    def _fit(self, blocks: Iterable[Any]) -> Any:
+        if not hasattr(self.transformer, "n_components_"):
+            self.transformer = fit_stream(clone(self.transformer), blocks, on_error=self.on_error)
+        return self.transformer
+
+    def into_file(self, n_jobs: int | None, *, resume: bool, force: bool) -> Report:
+        """Write a single file: its shards are blocks, computed in their order by this process."""
+        identity = {"grnf": __version__, **self._identity(self.options)}
+        threads = parallel_config(backend="threading", n_jobs=1 if n_jobs is None else n_jobs)
         computed: list[int] = []
-        with (
-            ShardWriter(self.output, single=True) as writer,
-            parallel_config(backend="threading", n_jobs=1 if self.n_jobs is None else self.n_jobs),
-        ):
-            blocks = self._blocks()
+        with ShardWriter(self.output, single=True) as writer, threads:
+            blocks = self._blocks(n_jobs)
             first: list[Any] = []
-            plan = writer.begin(run, lambda: self._fitted(blocks, first), resume=resume, force=force)
-            side = writer.settings
-            if side is not None:
+            plan = writer.begin(
+                identity, lambda: self._fitted(blocks, first, n_jobs), resume=resume, force=force
+            )
+            settings = writer.settings
+            if settings is not None:
                 self.note(f"{self.output} is finished: there is nothing to resume")
             else:
-                self._resumed(writer, plan)
-                computed = [*self._written(writer, chain(first, blocks))]
-                side = self._settings(writer, plan)
-                writer.finish(side)
-        vectors = side["vectors"]
-        shards = max(len(computed), len(writer.records))
+                for number, reason in writer.damaged.items():
+                    self.note(f"shard {number} is computed again: {reason}")
+                if writer.records:
+                    self.note(f"{len(writer.records)} finished shards found")
+                if not hasattr(self.transformer, "n_components_"):
+                    self.transformer = type(self.transformer).from_json(plan["transformer"])
+                computed = list(self._write_missing(writer, chain(first, blocks)))
+                settings = self._file_settings(writer, plan)
+                writer.finish(settings)
+        vectors = settings["vectors"]
+        n_shards = max(len(computed), len(writer.records))
         made = (self.output, side_file(self.output), vectors["n_graphs"], vectors["n_components"])
-        return Report(*made, shards, computed, [], side["bad"])
+        return Report(*made, n_shards, computed, [], settings["bad"])
 
-    def _blocks(self) -> Iterator[Any]:
-        more: Any = {"yield_bad": self.on_error != "raise", "n_jobs": self.n_jobs}
+    def _blocks(self, n_jobs: int | None) -> Iterator[Any]:
+        more: Any = {"yield_bad": self.on_error != "raise", "n_jobs": n_jobs}
         return self.inputs.blocks(self.block_size, format=self.format, options=self.options, **more)
 
-    def _fitted(self, blocks: Iterator[Any], first: list[Any]) -> dict[str, Any]:
-        """Fit the transformer, if it is not, and return it as text; `first` gets the blocks that it took."""
+    def _fitted(self, blocks: Iterator[Any], first: list[Any], n_jobs: int | None) -> dict[str, Any]:
+        """Fit the transformer and return it as text; `first` gets the blocks that this consumed."""
 
-        def taken() -> Iterator[Any]:
+        def consumed() -> Iterator[Any]:
+            yield from list(first)
             for block in blocks:
                 first.append(block)
                 yield block
@@ -232,40 +245,30 @@ class _FileRun:
         first.extend(islice(blocks, 1))
         if not first:
             raise GraphError(f"{self.inputs.name} holds no graphs")
-        if not hasattr(self.transformer, "n_components_"):
-            is_open = self.transformer.handle_unknown == "open"
-            graphs = chain(list(first), taken()) if is_open else self._blocks()
-            self.transformer = fit_stream(clone(self.transformer), graphs, on_error=self.on_error)
-        return {"transformer": self.transformer.to_json()}
+        is_open = self.transformer.handle_unknown == "open"
+        return {"transformer": self._fit(consumed() if is_open else self._blocks(n_jobs)).to_json()}
 
-    def _resumed(self, writer: ShardWriter, plan: Mapping[str, Any]) -> None:
-        for number, reason in writer.damaged.items():
-            self.note(f"shard {number} is computed again: {reason}")
-        if writer.records:
-            self.note(f"{len(writer.records)} finished shards found")
-        if not hasattr(self.transformer, "n_components_"):
-            self.transformer = type(self.transformer).from_json(plan["transformer"])
-
-    def _written(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
-        """Write the missing shards; those between them are only read."""
+    def _write_missing(self, writer: ShardWriter, blocks: Iterator[Any]) -> Iterator[int]:
+        """Write the missing shards and yield their numbers; the blocks between them are only read."""
         done = 0
         for first, end in list(writer.gaps()):
             for block in islice(blocks, first - done):
                 self.advance(len(block), None)
-            wanted = islice(blocks, None if end is None else end - first)
+            missing = islice(blocks, None if end is None else end - first)
             settings: Any = {"start": first * self.block_size, "on_error": self.on_error}
-            made = embed_stream(self.transformer, wanted, block_size=self.block_size, **settings)
-            for number, (block, bad) in enumerate(made, first):
-                writer.write(number, block, [self._bad(graph) for graph in bad])
+            embedded = embed_stream(self.transformer, missing, block_size=self.block_size, **settings)
+            for number, (block, failed) in enumerate(embedded, first):
+                bad = [
+                    {"graph_id": graph.graph_id, "index": graph.index, "reason": graph.reason}
+                    | {"row": None if self.on_error == "skip" else graph.index}
+                    for graph in failed
+                ]
+                writer.write(number, block, bad)
                 self.advance(len(block.Z), None)
                 yield number
             done = first if end is None else end
 
-    def _bad(self, graph: Any) -> dict[str, Any]:
-        row = None if self.on_error == "skip" else graph.index
-        return {"graph_id": graph.graph_id, "index": graph.index, "reason": graph.reason, "row": row}
-
-    def _settings(self, writer: ShardWriter, plan: Mapping[str, Any]) -> dict[str, Any]:
+    def _file_settings(self, writer: ShardWriter, plan: Mapping[str, Any]) -> dict[str, Any]:
         vectors = {
             "file": self.output.name,
             "n_graphs": sum(record["rows"] for record in writer.records.values()),
@@ -284,135 +287,100 @@ class _FileRun:
             "transformer": json.loads(plan["transformer"]),
         }
 
+    def planned(
+        self, shard_size: int, *, resume: bool = False, force: bool = False
+    ) -> tuple[ShardWriter, Plan]:
+        """Plan a folder of shards, or read the plan of an interrupted run; return writer and plan."""
+        files = self.inputs.files()
+        writer = ShardWriter(self.output, single=False)
+        try:
+            shards, options = shards_of(files, shard_size, self.format, self.options)
+            identity = {"versions": versions(), **self._identity(options), "shard_size": shard_size}
+            identity["input"]["files"] = list(map(str, files))
 
-def planned_run(
-    inputs: RunInputs,
-    output: str | os.PathLike[str],
-    transformer: Any,
-    *,
-    format: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    shard_size: int = 32_768,
-    block_size: int = 1024,
-    on_error: OnError = "raise",
-    resume: bool = False,
-    force: bool = False,
-) -> tuple[ShardWriter, Plan]:
-    """Plan a folder of shards, or take the plan of an interrupted run; return its locked writer, and it."""
-    arrow()
-    files = inputs.files()
-    writer = ShardWriter(output, single=False)
-    try:
-        shards, told = shards_of(files, shard_size, format, options or {})
-        read = {"format": format, "options": told, "sha256": inputs.sha256, "files": list(map(str, files))}
-        run = {"versions": versions(), **_described(transformer), "input": read}
-        run |= {"shard_size": shard_size, "block_size": block_size, "on_error": on_error}
+            def plan() -> dict[str, Any]:
+                blocks = (read_shard(shard, options, self.block_size, yield_bad=True) for shard in shards)
+                transformer = self._fit(chain.from_iterable(blocks))
+                layout = layout_of(transformer, shards, options, self.block_size)
+                return Plan(identity, shards, layout, transformer.to_json()).to_config()
 
-        def planned() -> dict[str, Any]:
-            fitted = transformer
-            if not hasattr(transformer, "n_components_"):
-                blocks = (read_shard(shard, told, block_size, yield_bad=True) for shard in shards)
-                fitted = fit_stream(clone(transformer), chain.from_iterable(blocks), on_error=on_error)
-            layout = layout_of(fitted, shards, told, block_size)
-            return Plan(run, shards, layout, fitted.to_json()).to_config()
+            return writer, Plan.from_config(writer.begin(identity, plan, resume=resume, force=force))
+        except BaseException:
+            writer.close()
+            raise
 
-        plan = writer.begin(run, planned, resume=resume, force=force)
-        return writer, Plan.from_config(plan)
-    except BaseException:
-        writer.close()
-        raise
-
-
-@dataclass
-class _FolderRun:
-    """A run that writes a folder: its shards are computed in any order, by whoever is there."""
-
-    writer: ShardWriter
-    plan: Plan
-    advance: Callable[[int, int | None], Any]
-    note: Callable[[str], Any]
-
-    def report(self, n_jobs: int | None, dask: Any) -> Report:
-        """Compute the missing shards, and write the manifest."""
-        records = self.writer.records
+    def into_folder(self, writer: ShardWriter, plan: Plan, n_jobs: int | None, dask: Any) -> Report:
+        """Compute the missing shards in any order, and write the manifest."""
+        records = writer.records
         if records:
             self.note(f"{len(records)} finished shards found")
-            self.advance(sum(record["rows"] for record in records.values()), self.plan.n_graphs)
-        missing = [shard.number for shard in self.plan.shards if shard.number not in records]
-        for shard in self.plan.shards:
-            forget(self._job(shard.number))
-        for number in missing:
-            self._job(number).mark("json").unlink(missing_ok=True)
+            self.advance(sum(record["rows"] for record in records.values()), plan.n_graphs)
+        missing = [shard.number for shard in plan.shards if shard.number not in records]
         failed: dict[int, Outcome] = {}
-        if missing:
-            with ExitStack() as stack:
-                engine = self._engine(n_jobs, dask, len(missing), stack)
-                failed = self._computed(engine, missing)
-        for number in failed:
-            forget(self._job(number))
-        manifest = self._manifest(failed)
-        self.writer.finish(manifest, keep_plan=bool(failed))
-        output, vectors = self.writer.output, manifest["vectors"]
-        made = (output, output / MANIFEST, vectors["n_graphs"], vectors["n_components"])
-        computed = sorted(set(missing) - failed.keys())
-        return Report(*made, len(self.plan.shards), computed, manifest["set_aside"], self.writer.bad())
+        with ExitStack() as stack:
+            workers: ThisProcess | Processes | DaskWorkers = ThisProcess()
+            if missing and dask is not None and dask is not False:
+                n_workers = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(missing))
+                client = stack.enter_context(dask_client(dask, n_workers))
+                workers = DaskWorkers(client, dict(plan.run["versions"]), self.note)
+            elif n_jobs is not None and effective_n_jobs(n_jobs) > 1:
+                workers = Processes(n_jobs)
+            again, alone = missing, list[int]()
+            for _ in range(TRIES):
+                for numbers, one_by_one in ((again, False), (alone, True)):
+                    jobs = [Job(str(writer.output), plan.checksum, number) for number in numbers]
+                    for outcome in workers.run(jobs, alone=one_by_one):
+                        self._note_outcome(writer, plan, outcome, failed)
+                again = [number for number, outcome in failed.items() if outcome.fate == "failed"]
+                alone = [number for number, outcome in failed.items() if outcome.fate == "died"]
+        manifest = _manifest(writer, plan, failed)
+        writer.finish(manifest, keep_plan=bool(failed))
+        return Report(
+            writer.output,
+            writer.output / MANIFEST,
+            manifest["vectors"]["n_graphs"],
+            plan.layout.n_components,
+            len(plan.shards),
+            sorted(set(missing) - failed.keys()),
+            manifest["set_aside"],
+            writer.bad(),
+        )
 
-    def _job(self, number: int) -> Job:
-        return Job(str(self.writer.output), self.plan.checksum, number)
+    def _note_outcome(
+        self, writer: ShardWriter, plan: Plan, outcome: Outcome, failed: dict[int, Outcome]
+    ) -> None:
+        writer.check()
+        if outcome.fate == "stopped":
+            raise DiskFullError(f"{outcome.reason}. Finished shards are kept: continue with --resume")
+        if outcome.fate == "refused":
+            raise GraphError(f"shard {outcome.number} is refused: {outcome.reason}")
+        if outcome.record is None:
+            failed[outcome.number] = outcome
+            self.note(f"shard {outcome.number} failed: {outcome.reason}")
+        else:
+            failed.pop(outcome.number, None)
+            writer.records[outcome.number] = outcome.record
+            self.advance(outcome.record["rows"], plan.n_graphs)
 
-    def _engine(self, n_jobs: int | None, dask: Any, n_shards: int, stack: ExitStack) -> Engine:
-        if dask is not None and dask is not False:
-            from grnf.scale.cluster import OnDask, dask_client
 
-            n_workers = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), n_shards)
-            client = stack.enter_context(dask_client(dask, n_workers))
-            return OnDask(client, dict(self.plan.run["versions"]), self.note)
-        return ThisProcess() if n_jobs is None or effective_n_jobs(n_jobs) == 1 else Processes(n_jobs)
-
-    def _computed(self, engine: Engine, missing: list[int]) -> dict[int, Outcome]:
-        """Compute shards, up to three times those that fail; return the outcomes of those set aside."""
-        failed: dict[int, Outcome] = {}
-        for attempt in range(TRIES):
-            died = [number for number, outcome in failed.items() if outcome.fate == "died"]
-            others = [number for number, outcome in failed.items() if outcome.fate == "failed"]
-            for numbers, alone in ((missing if attempt == 0 else others, False), (died, True)):
-                for outcome in self._outcomes(engine, [self._job(number) for number in numbers], alone):
-                    if outcome.record is None:
-                        failed[outcome.number] = outcome
-                        self.note(f"shard {outcome.number} failed: {outcome.reason}")
-                    else:
-                        failed.pop(outcome.number, None)
-                        self.writer.records[outcome.number] = outcome.record
-                        self.advance(outcome.record["rows"], self.plan.n_graphs)
-        return failed
-
-    def _outcomes(self, engine: Engine, jobs: Sequence[Job], alone: bool) -> Iterator[Outcome]:
-        for outcome in engine.run(jobs, alone=alone) if jobs else ():
-            self.writer.check()
-            if outcome.fate == "stopped":
-                raise DiskFullError(f"{outcome.reason}. Finished shards are kept: continue with --resume")
-            if outcome.fate == "refused":
-                raise GraphError(f"shard {outcome.number} is refused: {outcome.reason}")
-            yield outcome
-
-    def _manifest(self, failed: Mapping[int, Outcome]) -> dict[str, Any]:
-        made = [record for _, record in sorted(self.writer.records.items())]
-        vectors = {
-            "n_graphs": sum(record["rows"] for record in made),
-            "n_components": self.plan.layout.n_components,
-            "columns": self.plan.layout.columns,
-        }
-        set_aside = [
-            {"shard": number, "from": self.plan.shards[number].described(), "reason": failed[number].reason}
-            for number in sorted(failed)
-        ]
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "grnf": __version__,
-            "vectors": vectors,
-            "shards": made,
-            "set_aside": set_aside,
-            "run": self.plan.run,
-            "transformer": json.loads(self.plan.transformer),
-        }
+def _manifest(writer: ShardWriter, plan: Plan, failed: Mapping[int, Outcome]) -> dict[str, Any]:
+    records = [record for _, record in sorted(writer.records.items())]
+    vectors = {
+        "n_graphs": sum(record["rows"] for record in records),
+        "n_components": plan.layout.n_components,
+        "columns": plan.layout.columns,
+    }
+    set_aside = [
+        {"shard": number, "from": plan.shards[number].described(), "reason": failed[number].reason}
+        for number in sorted(failed)
+    ]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "grnf": __version__,
+        "vectors": vectors,
+        "shards": records,
+        "set_aside": set_aside,
+        "run": plan.run,
+        "transformer": json.loads(plan.transformer),
+    }

@@ -245,7 +245,7 @@ BAD = {
     "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),
     "few rows": ("a.csv", lambda p: p.write_text("0,1,2\n1,0,3\n"), "2 rows of 3 numbers"),
     "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: 'x' is not a number"),
-    "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*put 0"),
+    "a gap": ("a.csv", lambda p: p.write_text("0,1,nan\n1,0,3\n2,3,0\n"), r"entry \[0, 2\].*use 0"),
     "nothing": ("a.csv", lambda p: p.write_text("\n"), "no numbers"),
     "truncated": ("a.npy", lambda p: p.write_bytes(_bytes(networks())[:500]), "truncated"),
     "no MATLAB": ("a.mat", lambda p: p.write_bytes(b"MATLAB 5.0 MAT-file" + b"x" * 300), "truncated"),

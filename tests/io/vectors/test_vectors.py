@@ -79,19 +79,18 @@ def test_one_block_at_a_time_is_in_memory(tmp_path, format):
     alive = weakref.WeakSet()
     most = []
 
-    class Many:
-        def __iter__(self):
-            for number in range(20):
-                gc.collect()
-                most.append(len(alive))
-                block = VectorBlock([str(number)], [None], np.full((1, 3), float(number)))
-                alive.add(block)
-                yield block
-                del block
+    def many():
+        for number in range(20):
+            gc.collect()
+            most.append(len(alive))
+            block = VectorBlock([str(number)], [None], np.full((1, 3), float(number)))
+            alive.add(block)
+            yield block
+            del block
 
     gc.freeze()  # what was there before need not be looked at twenty times
     try:
-        assert write_vectors(tmp_path / f"z.{format}", Many()) == 20
+        assert write_vectors(tmp_path / f"z.{format}", many()) == 20
     finally:
         gc.unfreeze()
     assert max(most) <= 1
@@ -102,18 +101,12 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     path = tmp_path / "z.npy"
     path.write_text("old")
 
-    class Broken:
-        def __init__(self):
-            self.passes = 0
-
-        def __iter__(self):
-            self.passes += 1
-            yield VectorBlock(["a"], [None], np.zeros((1, 2)))
-            if self.passes > 1:
-                raise OSError("no space left on device")
+    def broken():
+        yield VectorBlock(["a"], [None], np.zeros((1, 2)))
+        raise OSError("no space left on device")
 
     with pytest.raises(OSError, match="no space"):
-        write_vectors(path, Broken())
+        write_vectors(path, broken())
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
@@ -124,8 +117,8 @@ def test_blocks_must_fit_together(tmp_path):
         )
     with pytest.raises(ValueError, match="one id, one y and one row each"):
         VectorBlock(["a"], [], np.zeros((1, 2)))
-    with pytest.raises(TypeError, match="not a generator"):
-        write_vectors(tmp_path / "z.npy", iter([]))
+    with pytest.raises(ValueError, match="no block of vectors"):
+        write_vectors(tmp_path / "z.npy", [])
     with pytest.raises(ValueError, match="must end in one of"):
         write_vectors(tmp_path / "z.txt", [])
 
@@ -179,7 +172,7 @@ def written(path, blocks, *, stop=None, resume=False, run=None):
 
 @pytest.mark.parametrize("format", VECTOR_FORMATS)
 @pytest.mark.parametrize("late", [False, True])
-def test_resumed_runs_and_plain_writers_make_the_same_bytes(tmp_path, format, late):
+def test_resumed_runs_make_the_same_bytes(tmp_path, format, late):
     """With `late`, a late block changes the type of a column: a Parquet file is written again at the end."""
     Z = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
     values = [1, 2, 3, 4, "x" if late else 5, None]
@@ -198,8 +191,6 @@ def test_resumed_runs_and_plain_writers_make_the_same_bytes(tmp_path, format, la
         (writer.work / f"{damaged:06d}.json").unlink()
         written(output, cut, resume=True)
         assert output.read_bytes() == expected
-    write_vectors(tmp_path / f"d.{format}", cut)
-    assert (tmp_path / f"d.{format}").read_bytes() == expected
     if format == "parquet":
         table = pq.read_table(tmp_path / "a.parquet")
         assert table["k"].to_pylist() == [str(v) if late and v is not None else v for v in values]
@@ -243,15 +234,14 @@ def test_folders_of_others_are_left_alone(tmp_path):
         ([None, None, None], pa.string(), [None, None, None], ["", "", ""]),
     ],
 )
-@pytest.mark.parametrize("write", [written, write_vectors])
-def test_columns_of_every_kind(tmp_path, given, arrow, found, array, write):
+def test_columns_of_every_kind(tmp_path, given, arrow, found, array):
     Z, _ = blocks()
     cut = [
         VectorBlock(["a", "b"], [None, None], Z[:2], {"k": given[:2]}),
         VectorBlock(["c"], [None], Z[2:], {"k": given[2:]}),
     ]
     for format in VECTOR_FORMATS:
-        write(tmp_path / f"z.{format}", cut)
+        write_vectors(tmp_path / f"z.{format}", cut)
         np.testing.assert_allclose(read_vectors(tmp_path / f"z.{format}").Z, Z, rtol=1e-6)
     table = pq.read_table(tmp_path / "z.parquet")
     assert table.schema.field("k").type == arrow

@@ -30,7 +30,7 @@ def poisoned(written):
 
 class Hook:
     def find_spec(self, name, path=None, target=None):
-        if name != "grnf.scale.work":
+        if name != "grnf.scale.shards":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
-from grnf.io.from_arrays import undirected_once
+from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import LARGEST_GRAPH, RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
@@ -51,10 +51,11 @@ def graph_of_row(row: Mapping[str, Any]) -> RawGraph:
     edge_columns = {} if edge_attr is None else {"edge_attr": edge_attr}
     checked_raw(n_nodes, arcs, edge_columns=edge_columns)
     if not directed:
-        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(edge_attr), -1)
-        keep = undirected_once(arcs, compared)
-        directed = keep is None if directed is None else False
-        if keep is not None:
+        compared = np.empty((len(arcs), 0)) if edge_attr is None else edge_attr.reshape(len(arcs), -1)
+        symmetric = is_symmetric(arcs, compared)
+        directed = directed is None and not symmetric
+        if symmetric:
+            keep = arcs[:, 0] <= arcs[:, 1]
             arcs = arcs[keep]
             edge_columns = {name: values[keep] for name, values in edge_columns.items()}
     return checked_raw(

@@ -27,7 +27,7 @@ from grnf.io.files.limits import LARGEST_GRAPH, LARGEST_RATIO, SMALL_MEMBER, Mem
 from grnf.io.files.npz import ArrayStream
 from grnf.io.files.number_table import read_number_table
 from grnf.io.files.values import scalar_y
-from grnf.io.from_arrays import raw_from_dense, raw_from_sparse
+from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import BadGraph, RawGraph
 
 __all__ = ["holds_matrices", "read_matrices"]
@@ -106,8 +106,7 @@ def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
     matrix, name, y = content
     if matrix.shape[0] > LARGEST_GRAPH:
         raise GraphError(f"{matrix.shape[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
-    raw = raw_from_dense(matrix) if isinstance(matrix, np.ndarray) else raw_from_sparse(matrix)
-    return replace(raw, graph_id=name, y=y)
+    return replace(batch_from_matrices([matrix])[0], graph_id=name, y=y)
 
 
 def _of_stream(

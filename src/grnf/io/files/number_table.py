@@ -18,7 +18,7 @@ from grnf.errors import GraphError
 from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.values import number
-from grnf.io.from_arrays import raw_from_sparse
+from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray
 
@@ -74,7 +74,7 @@ def read_number_table(source: File) -> RawGraph:
     ends = np.repeat(np.arange(n), [len(places) for places, _ in found])
     others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
     weights = np.concatenate([np.empty(0), *(values for _, values in found)])
-    raw = raw_from_sparse(sp.coo_array((weights, (ends, others)), shape=(n, n)))
+    raw = batch_from_matrices([sp.coo_array((weights, (ends, others)), shape=(n, n))])[0]
     names = layout.names or labels
     if not names or _only_count(names):
         return raw

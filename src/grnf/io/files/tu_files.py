@@ -36,7 +36,7 @@ from grnf.io.files.limits import (
     new_member,
     open_archive,
 )
-from grnf.io.from_arrays import undirected_once
+from grnf.io.from_arrays import is_symmetric
 from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, checked_raw, concatenated, joined
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -696,7 +696,7 @@ class _Writer:
                 for column in graph.edge_columns.values()
             ]
             values = [np.asarray(column, np.float64).reshape(len(edges), -1) for column in columns]
-            self.one_way = undirected_once(edges, np.hstack([np.empty((len(edges), 0)), *values])) is None
+            self.one_way = not is_symmetric(edges, np.hstack([np.empty((len(edges), 0)), *values]))
         order = np.lexsort((edges[:, 1], edges[:, 0]))
         arcs = (edges[order] + self.n_nodes + 1).tolist()
         self.add("A", (f"{source}, {target}" for source, target in arcs))

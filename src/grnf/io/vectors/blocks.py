@@ -16,18 +16,9 @@ from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
 __all__ = [
-    "Kind",
-    "Layout",
-    "VectorBlock",
-    "array_of",
-    "arrow",
-    "as_text",
-    "check_column_name",
-    "check_kind",
-    "plain",
-    "table_of_vectors",
-    "vectors_array",
-]
+    "Kind", "Layout", "VectorBlock", "Vectors", "array_of", "as_text", "check_column_name", "check_kind",
+    "plain", "table_of_vectors", "vectors_array",
+]  # fmt: skip
 
 OUR_NAMES = re.compile("graph_id|y|embedding|grnf[0-9]+")
 """Columns that vectors are always written with."""
@@ -76,20 +67,20 @@ class VectorBlock:
 
 
 def check_column_name(name: str) -> None:
-    """Refuse the name of a column that vectors are always written with.
-
-    Examples
-    --------
-    >>> check_column_name("logP")
-    >>> check_column_name("grnf0")
-    Traceback (most recent call last):
-    ...
-    ValueError: a column cannot be called 'grnf0': vectors are written with a column of that name
-    """
+    """Refuse the name of a column that vectors are always written with."""
     if OUR_NAMES.fullmatch(name):
         raise ValueError(
             f"a column cannot be called {name!r}: vectors are written with a column of that name"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """An embedding: ids of the graphs, labels (or None), and vectors, shape (n_graphs, M)."""
+
+    ids: list[str]
+    y: list[Any] | None
+    Z: FloatArray
 
 
 @dataclass(frozen=True)
@@ -133,15 +124,7 @@ class Kind:
         return self.type in ("int", "float")
 
     def typed(self, values: Iterable[Any]) -> list[Any]:
-        """Return values in the type of the column, None for missing ones.
-
-        Examples
-        --------
-        >>> Kind("float").typed([Cell("1.50"), Cell("NA")])
-        [1.5, None]
-        >>> Kind("string").typed([Cell("1.50"), Cell("NA"), 2])
-        ['1.50', 'NA', '2']
-        """
+        """Return values in the type of the column, None for missing ones."""
         if not self.is_number:
             return [None if value is None else str(as_text(value)) for value in values]
         convert: Callable[[Any], Any] = int if self.type == "int" else float
@@ -172,16 +155,6 @@ class Layout:
         kinds = {name: Kind.of(block.column(name)) for name in ("graph_id", "y", *block.columns)}
         return cls(len(block.Z), block.Z.shape[1], block.Z.dtype.str, kinds)
 
-    @classmethod
-    def of_all(cls, blocks: Iterable[VectorBlock]) -> Layout:
-        """Return the layout of several blocks, without reading their vectors."""
-        found: Layout | None = None
-        for block in blocks:
-            found = cls.of(block) if found is None else found | cls.of(block)
-        if found is None:
-            raise ValueError("there is no block of vectors")
-        return found
-
     def __or__(self, other: Layout) -> Layout:
         """Return the layout of the rows of both."""
         if (self.n_components, self.dtype) != (other.n_components, other.dtype):
@@ -205,14 +178,9 @@ class Layout:
         return {name: str(kind.type) if kind.is_number else "string" for name, kind in shown.items()}
 
     def schema(self) -> Any:
-        """Return the Arrow schema: graph_id, the columns, embedding.
+        """Return the Arrow schema: graph_id, the columns, embedding."""
+        import pyarrow as pa
 
-        Examples
-        --------
-        >>> Layout.of(VectorBlock(["a"], [None], np.zeros((1, 8)))).schema().field("embedding").type
-        FixedSizeListType(fixed_size_list<item: double>[8])
-        """
-        pa = arrow()
         types = {"int": pa.int64(), "float": pa.float64(), "string": pa.string()}
         columns = [("graph_id", pa.string()), *((name, types[own]) for name, own in self.columns.items())]
         vectors = pa.list_(pa.from_numpy_dtype(np.dtype(self.dtype)), self.n_components)
@@ -230,18 +198,10 @@ class Layout:
         return cls(config["rows"], config["length"], config["dtype"], kinds)
 
 
-def arrow() -> Any:
-    """Return the module pyarrow, or explain how to install it."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise ImportError("Parquet and Arrow need pyarrow: pip install 'grnf[io]'") from None
-    return pa
-
-
 def table_of_vectors(block: VectorBlock, layout: Layout) -> Any:
     """Return a block as an Arrow table."""
-    pa = arrow()
+    import pyarrow as pa
+
     schema = layout.schema()
     arrays = [
         pa.array(layout.kinds[name].typed(block.column(name)), schema.field(name).type)
@@ -251,27 +211,14 @@ def table_of_vectors(block: VectorBlock, layout: Layout) -> Any:
 
 
 def vectors_array(Z: FloatArray) -> Any:
-    """Return vectors as an Arrow array of lists of equal length, which shares their memory.
+    """Return vectors as an Arrow array of lists of equal length, which shares their memory."""
+    import pyarrow as pa
 
-    Examples
-    --------
-    >>> vectors_array(np.zeros((2, 3))).type
-    FixedSizeListType(fixed_size_list<item: double>[3])
-    """
-    pa = arrow()
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(Z).reshape(-1)), Z.shape[1])
 
 
 def check_kind(ids: Sequence[str], name: str, values: Sequence[Any], kind: Kind) -> None:
-    """Raise an error if a value does not fit the kind of its column, as the first graphs showed it.
-
-    Examples
-    --------
-    >>> check_kind(["a", "b"], "y", [1.5, "high"], Kind("float"))
-    Traceback (most recent call last):
-    ...
-    grnf.errors.GraphError: graph b: y is 'high', but the first graphs have numbers there. Make it one kind
-    """
+    """Raise an error if a value does not fit the kind of its column, as the first graphs showed it."""
     if kind.type == "string":
         return
     for own, value in zip(ids, map(plain, values), strict=True):
@@ -281,13 +228,7 @@ def check_kind(ids: Sequence[str], name: str, values: Sequence[Any], kind: Kind)
 
 
 def plain(value: Any) -> Any:
-    """Turn numpy numbers and arrays into what JSON knows.
-
-    Examples
-    --------
-    >>> plain(np.int64(3)), plain(np.array([1.5, 2.0]))
-    (3, [1.5, 2.0])
-    """
+    """Turn numpy numbers and arrays into numbers and lists, as JSON has them."""
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 

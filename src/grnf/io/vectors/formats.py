@@ -1,8 +1,9 @@
-"""Formats of vector files. All are written alike: shards are appended one by one, and the end completes them.
+"""Formats of vector files: how each is written and read.
 
-A shard in a Parquet file is a complete Parquet file of its own, whose offsets count from the beginning of the
-whole file; the end adds a footer that lists the row groups of all shards. Shards of .npy and .npz are rows of
-numbers, those of .csv are lines.
+All are written alike: shards are appended one by one, and the end completes the file. A shard in a Parquet
+file is a complete Parquet file of its own, whose offsets count from the beginning of the whole file; the end
+adds a footer that lists the row groups of all shards. Shards of .npy and .npz are rows of numbers, those of
+.csv are lines.
 """
 
 from __future__ import annotations
@@ -19,34 +20,22 @@ from typing import IO, Any
 
 import numpy as np
 
-from grnf._utils.files import npy_header, written_aside
-from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, array_of, arrow, as_text, table_of_vectors
+from grnf._utils.files import npy_header
+from grnf.io.vectors.blocks import Kind, Layout, VectorBlock, Vectors, array_of, as_text, table_of_vectors
 from grnf.typing import FloatArray
 
 __all__ = [
-    "FORMAT",
-    "FORMATS",
-    "MANIFEST",
-    "VECTOR_FORMATS",
-    "VERSION",
-    "ShardedFile",
-    "VectorFormat",
-    "append_parquet",
-    "appended",
-    "is_shard_folder",
-    "parquet_vectors",
-    "vector_format",
-    "write_csv",
-    "write_vectors",
-]
+    "FORMATS", "VECTOR_FORMATS", "ShardedFile", "VectorFormat", "append_parquet", "parquet_vectors",
+    "vector_format", "write_csv",
+]  # fmt: skip
 
-FORMAT, VERSION = "grnf-shards", 1
-MANIFEST = "_manifest.json"
 CHUNK = 2**22
 MAGIC = b"PAR1"
 NPY_HEADER = len(npy_header((10**12, 10**6), "<f4"))
 """Bytes of the header that numpy writes for any number of rows."""
 MEMBER = "embedding.npy"
+LONGEST_HEADER = 2**24
+"""Characters of the first line of a CSV file of vectors."""
 ZIP_HEADER = 30 + len(MEMBER) + 20
 """Bytes before the first member of a zip archive: header, name, and sizes of 64 bits."""
 
@@ -73,7 +62,7 @@ class ShardedFile:
 
 @dataclass(frozen=True)
 class VectorFormat:
-    """How vectors become bytes.
+    """How vectors become bytes, and are read again.
 
     Parameters
     ----------
@@ -83,14 +72,20 @@ class VectorFormat:
         append(path, blocks, layout) adds a shard to a file, which ends where the shard is to begin.
     finish : callable
         finish(file) completes a `ShardedFile`.
-    notes : bool
+    read : callable
+        read(path) returns `Vectors`.
+    matches : callable
+        matches(path) tells whether a file of this suffix holds vectors, and not graphs.
+    needs_columns : bool
         Whether `finish` needs ids, labels and columns.
     """
 
     start: int
     append: Callable[[Path, Iterable[VectorBlock], Layout], None]
     finish: Callable[[ShardedFile], None]
-    notes: bool = False
+    read: Callable[[Path], Vectors]
+    matches: Callable[[Path], bool]
+    needs_columns: bool = False
 
 
 def vector_format(path: str | os.PathLike[str]) -> str:
@@ -106,64 +101,6 @@ def vector_format(path: str | os.PathLike[str]) -> str:
         known = ", ".join(f".{known}" for known in FORMATS)
         raise ValueError(f"{path}: the name of a vector file must end in one of {known}")
     return name
-
-
-def is_shard_folder(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a folder of shards, finished or not.
-
-    Examples
-    --------
-    >>> is_shard_folder("vectors.parquet")
-    False
-    """
-    return (Path(path) / MANIFEST).is_file() or (Path(path) / "_work" / "plan.json").is_file()
-
-
-def write_vectors(
-    path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
-) -> int:
-    """Write an embedding; the file appears only when it is complete. Return the number of rows.
-
-    Parameters
-    ----------
-    path : path
-    blocks : iterable of VectorBlock
-        Read more than once, first for shapes and types, so not a generator. One block at a time is held in
-        memory.
-    format : "parquet", "npy", "npz" or "csv", optional
-        By default taken from the suffix. Parquet has the columns graph_id, y (if there are any), those of the
-        blocks, and embedding, a list of fixed length, and one row group per block. npz has the arrays
-        embedding, graph_id, y and those of the blocks; CSV has the columns graph_id, y, those of the blocks,
-        grnf0, grnf1, ...; npy has the vectors only. Columns of numbers are int64 or float64 in Parquet and
-        npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
-    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
-    2
-    >>> np.load(path)["graph_id"].tolist()
-    ['a', 'b']
-    """
-    if iter(blocks) is blocks:
-        raise TypeError("blocks are read more than once: pass a list, not a generator")
-    writer = FORMATS[format or vector_format(path)]
-    layout = Layout.of_all(blocks)
-    needed = layout.n_rows * layout.n_components * np.dtype(layout.dtype).itemsize
-    with written_aside(path, needed) as file:
-        os.truncate(file, writer.start)
-        writer.finish(ShardedFile(file, appended(writer, file, blocks, layout), blocks, layout))
-    return layout.n_rows
-
-
-def appended(format: VectorFormat, file: Path, blocks: Iterable[VectorBlock], layout: Layout) -> list[int]:
-    """Append each block as a shard of its own; return where they end."""
-    ends = []
-    for block in blocks:
-        format.append(file, [block], layout)
-        ends.append(file.stat().st_size)
-    return ends
 
 
 def write_csv(
@@ -208,9 +145,10 @@ def write_csv(
 
 def append_parquet(path: Path, blocks: Iterable[VectorBlock], layout: Layout) -> None:
     """Add a complete Parquet file to the end of a file, one row group per block."""
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with arrow().OSFile(str(path), "ab") as file:
+    with pa.OSFile(str(path), "ab") as file:
         # A ParquetWriter begins at position 0 only. Writing appends whatever the position is, and leaves it
         # at the end of the file; so all offsets, taken later, count from the beginning of the whole file.
         os.lseek(file.fileno(), 0, os.SEEK_SET)
@@ -305,14 +243,74 @@ def _append_csv(path: Path, blocks: Iterable[VectorBlock], layout: Layout) -> No
         write_csv(text, blocks, columns, header=header)
 
 
-def _finish_csv(shards: ShardedFile) -> None:
-    """Do nothing: the lines are complete."""
+def _read_parquet(path: Path) -> Vectors:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        names = [name for name in ("graph_id", "y", "embedding") if name in file.schema_arrow.names]
+        table = file.read(columns=names)
+    column = table.column("embedding").combine_chunks()
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    ids = table.column("graph_id").to_pylist() if "graph_id" in names else list(map(str, range(len(column))))
+    y = table.column("y").to_pylist() if "y" in names else None
+    return Vectors(ids, y, flat.reshape(len(column), len(column[0]) if len(column) else 0))
+
+
+def _matches_parquet(path: Path) -> bool:
+    from pyarrow import parquet
+
+    return "embedding" in parquet.read_schema(path).names
+
+
+def _read_npy(path: Path) -> Vectors:
+    Z = np.load(path, mmap_mode="r", allow_pickle=False)
+    return Vectors([str(row) for row in range(len(Z) if Z.ndim else 0)], None, Z)
+
+
+def _matches_npy(path: Path) -> bool:
+    Z = np.load(path, mmap_mode="r", allow_pickle=False)
+    return bool(Z.ndim == 2 and Z.dtype.kind == "f")
+
+
+def _read_npz(path: Path) -> Vectors:
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        y = arrays["y"].tolist() if "y" in arrays else None
+        return Vectors(arrays["graph_id"].tolist(), y, arrays["embedding"])
+
+
+def _matches_npz(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return "embedding.npy" in archive.namelist()
+
+
+def _read_csv(path: Path) -> Vectors:
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        if header[:2] != ["graph_id", "y"] or "grnf0" not in header:
+            raise ValueError("the first line must begin with graph_id,y and name grnf0, grnf1, ...")
+        first = header.index("grnf0")
+        ids, labels, numbers = [], [], []
+        for line, row in enumerate(rows, start=2):
+            if len(row) != len(header):
+                raise ValueError(f"line {line}: {len(header)} columns expected, {len(row)} found")
+            ids.append(row[0])
+            labels.append(row[1] or None)
+            numbers.append(np.array(row[first:], dtype=np.float64))
+    Z = np.array(numbers).reshape(len(ids), len(header) - first)
+    return Vectors(ids, labels if any(label is not None for label in labels) else None, Z)
+
+
+def _matches_csv(path: Path) -> bool:
+    with open(path, newline="", encoding="utf-8") as text:
+        header = next(csv.reader([text.readline(LONGEST_HEADER)]), [])
+    return header[:2] == ["graph_id", "y"] and "grnf0" in header
 
 
 FORMATS = {
-    "parquet": VectorFormat(0, append_parquet, _finish_parquet, notes=True),
-    "npy": VectorFormat(NPY_HEADER, _append_rows, _finish_npy),
-    "npz": VectorFormat(ZIP_HEADER + NPY_HEADER, _append_rows, _finish_npz, notes=True),
-    "csv": VectorFormat(0, _append_csv, _finish_csv),
+    "parquet": VectorFormat(0, append_parquet, _finish_parquet, _read_parquet, _matches_parquet, True),
+    "npy": VectorFormat(NPY_HEADER, _append_rows, _finish_npy, _read_npy, _matches_npy),
+    "npz": VectorFormat(ZIP_HEADER + NPY_HEADER, _append_rows, _finish_npz, _read_npz, _matches_npz, True),
+    "csv": VectorFormat(0, _append_csv, lambda _: None, _read_csv, _matches_csv),
 }
 VECTOR_FORMATS = tuple(FORMATS)

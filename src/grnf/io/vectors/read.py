@@ -1,15 +1,13 @@
-"""Reading embeddings back: vector files, folders of shards with their manifest, or any .npy of vectors."""
+"""Reading embeddings: vector files, folders of shards with their manifest, or any .npy of vectors."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +15,32 @@ import numpy as np
 
 from grnf._utils.files import is_pipe
 from grnf.errors import GraphError, GrnfWarning
-from grnf.io.vectors.blocks import arrow
-from grnf.io.vectors.formats import FORMAT, MANIFEST, VERSION, is_shard_folder, vector_format
-from grnf.io.vectors.writer import side_file
+from grnf.io.vectors.blocks import Vectors
+from grnf.io.vectors.formats import FORMATS, vector_format
+from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, checksum, is_shard_folder, side_file
 from grnf.typing import FloatArray
 
 __all__ = [
-    "Vectors",
     "describe_vectors",
     "holds_vectors",
-    "is_shard_folder",
     "read_manifest",
     "read_vectors",
     "shard_files",
     "vector_blocks",
 ]
 
-
-CSV_START = "graph_id,y,"
 ROWS_CHECKED = 1024
 """Rows that are searched for NaN at a time."""
 
-
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """An embedding: ids of the graphs, labels (or None), and vectors, shape (n_graphs, M)."""
-
-    ids: list[str]
-    y: list[Any] | None
-    Z: FloatArray
+DAMAGE = (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile)
+"""What the readers of formats raise."""
 
 
 def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> Vectors:
     """Read an embedding from .parquet, .npy, .npz or .csv, or all shards of a folder of them.
 
-    A .npy file knows no ids, so its rows are called "0", "1", ...; it is mapped, not loaded. Columns
-    beside ids, labels and vectors are passed over.
+    A .npy file has no ids, so its rows are called "0", "1", ...; it is memory-mapped. Columns other than
+    ids, labels and vectors are ignored.
 
     Examples
     --------
@@ -68,10 +56,10 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     if format is None and is_shard_folder(path):
         return _read_shards(path)
     try:
-        vectors = _READERS[format or vector_format(path)](path)
+        vectors = FORMATS[format or vector_format(path)].read(path)
     except FileNotFoundError:
         raise GraphError(f"{path} does not exist") from None
-    except (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise GraphError(f"{path} holds no vectors: {error}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
@@ -96,12 +84,10 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
     path = Path(path)
     if is_shard_folder(path):
         return True
-    suffix = path.suffix.lower()
-    if suffix not in _SNIFFERS or not path.is_file():
-        return False
+    format = FORMATS.get(path.suffix.lower().removeprefix("."))
     try:
-        return _SNIFFERS[suffix](path)
-    except (ValueError, EOFError, OSError, csv.Error, zipfile.BadZipFile):
+        return format is not None and path.is_file() and format.matches(path)
+    except (OSError, *DAMAGE):
         return False
 
 
@@ -138,11 +124,9 @@ def shard_files(folder: str | os.PathLike[str], *, check: bool = False) -> Itera
         except FileNotFoundError:
             raise GraphError(f"{path} is missing, which the manifest names") from None
         if size != record["bytes"]:
-            raise GraphError(f"{path} has {size:,} bytes, not {record['bytes']:,} as the manifest says")
-        if check:
-            with path.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != record["sha256"]:
-                    raise GraphError(f"{path} is not as it was written: its checksum is another")
+            raise GraphError(f"{path} has {size:,} bytes, but the manifest has {record['bytes']:,}")
+        if check and checksum(path) != (record["bytes"], record["sha256"]):
+            raise GraphError(f"{path} is not as it was written: its checksum is another")
         yield path
 
 
@@ -199,89 +183,3 @@ def _read_shards(folder: Path) -> Vectors:
     if Z is None:
         raise GraphError(f"{folder} holds no shards")
     return Vectors(ids, y if any(value is not None for value in y) else None, Z)
-
-
-def _read_npy(path: Path) -> Vectors:
-    Z = np.load(path, mmap_mode="r", allow_pickle=False)
-    return Vectors([str(row) for row in range(len(Z) if Z.ndim else 0)], None, Z)
-
-
-def _read_npz(path: Path) -> Vectors:
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-        y = arrays["y"].tolist() if "y" in arrays else None
-        return Vectors(arrays["graph_id"].tolist(), y, arrays["embedding"])
-
-
-def _read_csv(path: Path) -> Vectors:
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        if header[:2] != ["graph_id", "y"] or "grnf0" not in header:
-            raise ValueError("the first line must begin with graph_id,y and name grnf0, grnf1, ...")
-        first = header.index("grnf0")
-        ids, labels, numbers = [], [], []
-        for line, row in enumerate(rows, start=2):
-            if len(row) != len(header):
-                raise ValueError(f"line {line}: {len(header)} columns expected, {len(row)} found")
-            ids.append(row[0])
-            labels.append(row[1] or None)
-            numbers.append(np.array(row[first:], dtype=np.float64))
-    Z = np.array(numbers).reshape(len(ids), len(header) - first)
-    return Vectors(ids, labels if any(label is not None for label in labels) else None, Z)
-
-
-def _read_parquet(path: Path) -> Vectors:
-    file = _parquet(path)
-    wanted = [name for name in ("graph_id", "y", "embedding") if name in file.schema_arrow.names]
-    table = file.read(columns=wanted)
-    column = table.column("embedding").combine_chunks()
-    width = len(column[0]) if len(column) else 0
-    flat = column.flatten().to_numpy(zero_copy_only=False)
-    names = table.column_names
-    ids = table.column("graph_id").to_pylist() if "graph_id" in names else list(map(str, range(len(column))))
-    y = table.column("y").to_pylist() if "y" in names else None
-    return Vectors(ids, y, flat.reshape(len(column), width))
-
-
-def _parquet(path: Path) -> Any:
-    arrow()
-    from pyarrow import parquet
-
-    return parquet.ParquetFile(path)
-
-
-def _sniff_npy(path: Path) -> bool:
-    Z = np.load(path, mmap_mode="r", allow_pickle=False)
-    return bool(Z.ndim == 2 and Z.dtype.kind == "f")
-
-
-def _sniff_npz(path: Path) -> bool:
-    with zipfile.ZipFile(path) as archive:
-        return "embedding.npy" in archive.namelist()
-
-
-def _sniff_csv(path: Path) -> bool:
-    with open(path, "rb") as file:
-        if file.read(len(CSV_START)) != CSV_START.encode():
-            return False
-    with open(path, newline="", encoding="utf-8") as text:
-        return "grnf0" in next(csv.reader(text), [])
-
-
-def _sniff_parquet(path: Path) -> bool:
-    with _parquet(path) as file:
-        return "embedding" in file.schema_arrow.names
-
-
-_READERS: dict[str, Callable[[Path], Vectors]] = {
-    "npy": _read_npy,
-    "npz": _read_npz,
-    "csv": _read_csv,
-    "parquet": _read_parquet,
-}
-_SNIFFERS: dict[str, Callable[[Path], bool]] = {
-    ".npy": _sniff_npy,
-    ".npz": _sniff_npz,
-    ".csv": _sniff_csv,
-    ".parquet": _sniff_parquet,
-}

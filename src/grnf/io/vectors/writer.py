@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,20 +32,18 @@ from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.io.vectors.blocks import Layout, VectorBlock, plain
-from grnf.io.vectors.formats import (
-    FORMATS,
-    MANIFEST,
-    ShardedFile,
-    appended,
-    is_shard_folder,
-    parquet_vectors,
-    vector_format,
-)
+from grnf.io.vectors.formats import FORMATS, ShardedFile, parquet_vectors, vector_format
 
-__all__ = ["PLAN", "ShardWriter", "checksum", "differences", "shard_file", "side_file", "work_folder"]
+__all__ = [
+    "FORMAT", "MANIFEST", "PLAN", "VERSION", "ShardWriter", "checksum", "is_shard_folder", "shard_file",
+    "side_file", "work_folder", "write_vectors",
+]  # fmt: skip
 
+FORMAT, VERSION = "grnf-shards", 1
+MANIFEST = "_manifest.json"
 PLAN = "plan.json"
-OURS = re.compile(r"plan\.json|vectors|\d{6,}\.(json|begun|failed)|\..*\.part")
+CHUNK = 2**22
+OURS = re.compile(r"plan\.json|vectors|\d{6,}\.json|\..*\.part")
 SHARDS = ("shard-", ".shard-", f".{MANIFEST}")
 
 
@@ -53,6 +51,11 @@ def work_folder(output: str | os.PathLike[str], *, single: bool) -> Path:
     """Return where the unfinished work of an output is kept."""
     output = Path(output)
     return output.with_name(output.name + ".parts") if single else output / "_work"
+
+
+def is_shard_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder of shards, finished or not."""
+    return (Path(path) / MANIFEST).is_file() or (work_folder(path, single=False) / PLAN).is_file()
 
 
 def side_file(path: str | os.PathLike[str]) -> Path:
@@ -74,14 +77,53 @@ def shard_file(number: int) -> str:
 
 def checksum(path: Path, start: int = 0, size: int | None = None) -> tuple[int, str]:
     """Return length and SHA-256 of a part of a file."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     done = 0
     with path.open("rb") as file:
         file.seek(start)
-        while data := file.read(2**22 if size is None else min(2**22, size - done)):
-            found.update(data)
+        while data := file.read(CHUNK if size is None else min(CHUNK, size - done)):
+            digest.update(data)
             done += len(data)
-    return done, found.hexdigest()
+    return done, digest.hexdigest()
+
+
+def write_vectors(
+    path: str | os.PathLike[str], blocks: Iterable[VectorBlock], *, format: str | None = None
+) -> int:
+    """Write an embedding; the file appears only when it is complete. Return the number of rows.
+
+    Parameters
+    ----------
+    path : path
+        A file there is replaced.
+    blocks : iterable of VectorBlock
+        One block at a time is held in memory.
+    format : "parquet", "npy", "npz" or "csv", optional
+        By default taken from the suffix. Parquet has the columns graph_id, y (if there are any), those of the
+        blocks, and embedding, a list of fixed length, and one row group per block. npz has the arrays
+        embedding, graph_id, y and those of the blocks; CSV has the columns graph_id, y, those of the blocks,
+        grnf0, grnf1, ...; npy has the vectors only. Columns of numbers are int64 or float64 in Parquet and
+        npz, all others are text. Missing values are null in Parquet, empty in CSV, NaN or empty in npz.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "z.npz"
+    >>> write_vectors(path, [VectorBlock(["a", "b"], [0, 1], np.eye(2))])
+    2
+    >>> np.load(path)["graph_id"].tolist()
+    ['a', 'b']
+    """
+    with ShardWriter(path, single=True, format=format) as writer:
+        writer.begin({}, dict, force=True)
+        try:
+            for number, block in enumerate(blocks):
+                writer.write(number, block, bad=[])
+            writer.finish(None)
+        except BaseException:
+            writer.records.clear()  # so that `close` removes them
+            raise
+    return sum(record["rows"] for record in writer.records.values())
 
 
 class ShardWriter:
@@ -93,6 +135,8 @@ class ShardWriter:
         A vector file, or a folder.
     single : bool
         Whether it is a vector file.
+    format : str, optional
+        Of a vector file; by default taken from the suffix.
 
     Attributes
     ----------
@@ -120,9 +164,9 @@ class ShardWriter:
     [[0.0, 0.0], [1.0, 1.0]]
     """
 
-    def __init__(self, output: str | os.PathLike[str], *, single: bool) -> None:
+    def __init__(self, output: str | os.PathLike[str], *, single: bool, format: str | None = None) -> None:
         self.output, self.single = Path(output).absolute(), single
-        self.format = FORMATS[vector_format(output) if single else "parquet"]
+        self.format = FORMATS[(format or vector_format(output)) if single else "parquet"]
         self.work = work_folder(self.output, single=single)
         self.file = self.work / "vectors"
         self.records: dict[int, dict[str, Any]] = {}
@@ -266,22 +310,23 @@ class ShardWriter:
     def _load(self, numbers: list[int]) -> None:
         """Find out which shards are as they were written."""
         for number in range(max(numbers) + 1) if self.single else numbers:
-            path = self.work / f"{number:06d}.json"
-            record = unsealed(path)
-            if record is None:
-                why = "is not as it was written" if path.exists() else "is missing"
-                self.damaged[number] = f"{path.name} {why}"
-                continue
-            file = self.file if self.single else self.output / record["file"]
-            try:
-                found = checksum(file, record.get("at", 0), record["bytes"] if self.single else None)
-            except FileNotFoundError:
-                found = (0, "")
-            if found == (record["bytes"], record["sha256"]):
-                record.pop("notes", None)
-                self.records[number] = record
-            else:
-                self.damaged[number] = f"its part of {file.name} is not as it was written"
+            reason = self._load_record(number)
+            if reason is not None:
+                self.damaged[number] = reason
+
+    def _load_record(self, number: int) -> str | None:
+        """Take over the record of a shard, or return what is wrong with it."""
+        path = self.work / f"{number:06d}.json"
+        record = unsealed(path)
+        if record is None:
+            return f"{path.name} {'is not as it was written' if path.exists() else 'is missing'}"
+        file = self.file if self.single else self.output / record["file"]
+        start, size = (record["at"], record["bytes"]) if self.single else (0, None)
+        if not file.exists() or checksum(file, start, size) != (record["bytes"], record["sha256"]):
+            return f"its part of {file.name} is not as it was written"
+        record.pop("notes", None)
+        self.records[number] = record
+        return None
 
     def gaps(self) -> Iterator[tuple[int, int | None]]:
         """Yield ranges of missing shards of a single file as (first, end); the last has no end, None."""
@@ -303,48 +348,34 @@ class ShardWriter:
             layout = Layout.from_config(before["layout"]) | layout
             start = before["at"] + before["bytes"]
         self._check_columns(block)
+        is_last = max(self.records, default=-1) < number
         with room_for(self.file, self.work, block.Z.nbytes):
-            if max(self.records, default=-1) < number:
-                made = self._appended(self.file, start, block, layout)
-                sync(self.file)
-            else:
-                made = self._replaced(number, start, block, layout)
-        record = {
-            "shard": number,
-            "at": start,
-            "rows": len(block.Z),
-            "bytes": made[0],
-            "sha256": made[1],
-            "layout": layout.to_config(),
-            "bad": bad,
-        }
-        self.note({**record, "notes": _notes(block)} if self.format.notes else record)
+            file = self.file if is_last else self.work / ".shard.part"
+            with file.open("ab") as target:
+                target.truncate(start)
+            self.format.append(file, [block], layout)
+            size, sha256 = checksum(file, start)
+            if not is_last:
+                self._replace(number, file, start, size)
+            sync(self.file)
+        record = {"shard": number, "at": start, "rows": len(block.Z), "bytes": size, "sha256": sha256}
+        record |= {"layout": layout.to_config(), "bad": bad}
+        self.note({**record, "notes": _notes(block)} if self.format.needs_columns else record)
         self.records[number] = record
 
-    def _appended(self, file: Path, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
-        with file.open("ab") as open_file:
-            open_file.truncate(start)
-        self.format.append(file, [block], layout)
-        return checksum(file, start)
-
-    def _replaced(self, number: int, start: int, block: VectorBlock, layout: Layout) -> tuple[int, str]:
-        """Write a shard between others, where it was before."""
-        aside = self.work / ".shard.part"
-        aside.unlink(missing_ok=True)
-        made = self._appended(aside, start, block, layout)
+    def _replace(self, number: int, file: Path, start: int, size: int) -> None:
+        """Copy a shard from a file of its own to its place between others."""
         after = self.records.get(number + 1)
-        if after is not None and after["at"] != start + made[0]:
+        if after is not None and after["at"] != start + size:
             raise ValueError(
                 f"shard {number} is of another size than before: the input or the library has changed. Start "
                 "over with --force"
             )
-        with aside.open("rb") as source, self.file.open("r+b") as target:
+        with file.open("rb") as source, self.file.open("r+b") as target:
             source.seek(start)
             target.seek(start)
             target.write(source.read())
-        sync(self.file)
-        aside.unlink()
-        return made
+        file.unlink()
 
     def _check_columns(self, block: VectorBlock) -> None:
         """Refuse columns that the header of a CSV file does not have."""
@@ -377,8 +408,8 @@ class ShardWriter:
         """Return the graphs of all shards that could not be used."""
         return [graph for _, record in sorted(self.records.items()) for graph in record["bad"]]
 
-    def finish(self, settings: Mapping[str, Any], *, keep_plan: bool = False) -> None:
-        """Write the settings and complete the output; without `keep_plan`, remove the unfinished work."""
+    def finish(self, settings: Mapping[str, Any] | None, *, keep_plan: bool = False) -> None:
+        """Complete the output and write its settings; without `keep_plan`, remove the unfinished work."""
         self.check()
         if self.single:
             self._complete(settings)
@@ -389,8 +420,10 @@ class ShardWriter:
         self._remove_shards(".shard-*.part")  # of processes that were killed
         self._remove_work()
 
-    def _complete(self, settings: Mapping[str, Any]) -> None:
+    def _complete(self, settings: Mapping[str, Any] | None) -> None:
         records = [record for _, record in sorted(self.records.items())]
+        if not records:
+            raise ValueError("there is no block of vectors")
         layouts = [Layout.from_config(record["layout"]) for record in records]
         layout, file = layouts[-1], self.file
         ends = [record["at"] + record["bytes"] for record in records]
@@ -400,14 +433,19 @@ class ShardWriter:
                 file, ends = self._rewritten(layout)
             self.format.finish(ShardedFile(file, ends, self, layout))
             sync(file)
-            write_json(side_file(self.output), settings)
+            if settings is not None:
+                write_json(side_file(self.output), settings)
             os.replace(file, self.output)
 
     def _rewritten(self, layout: Layout) -> tuple[Path, list[int]]:
         """Write all shards again: a late value has changed the type of a column."""
         file = self.work / ".rewritten.part"
         file.unlink(missing_ok=True)
-        return file, appended(self.format, file, self, layout)
+        ends = []
+        for block in self:
+            self.format.append(file, [block], layout)
+            ends.append(file.stat().st_size)
+        return file, ends
 
     def check(self) -> None:
         """Raise an error if somebody has removed the work folder meanwhile."""

@@ -18,10 +18,10 @@ from grnf.io.files.parquet import FIELDS, graphs_of_rows
 from grnf.io.files.tables import named_smiles
 from grnf.io.from_molecules import raw_from_smiles
 from grnf.io.raw import RawBatch
-from grnf.io.vectors.blocks import arrow, vectors_array
+from grnf.io.vectors.blocks import vectors_array
 from grnf.typing import FloatArray, OnError
 
-__all__ = ["BlockEmbedder", "embed_block"]
+__all__ = ["BlockEmbedder"]
 
 AT_ONCE = 1024
 """Rows that are embedded at a time, however many a block has."""
@@ -32,8 +32,8 @@ BLOCK = "the block"
 class BlockEmbedder:
     """A function from Arrow block to Arrow block, set up once: vectors are added to the rows of graphs.
 
-    It depends on nothing but the block, changes nothing, and can be pickled: what maps functions over Arrow
-    data can use it as it is (pyarrow data sets, Hugging Face `datasets`, DuckDB, Ray, Spark, Dask).
+    It depends on the block alone and can be pickled, so libraries that map functions over Arrow data can use
+    it: pyarrow datasets, Hugging Face `datasets`, DuckDB, Ray, Spark, Dask.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class BlockEmbedder:
         then rows are graphs, as `grnf convert` writes them to Parquet and data sets on Hugging Face have
         them.
     keep : sequence of str, optional
-        Columns that go with the vectors, as they are; by default all but those that the graphs are made of.
+        Columns that are kept; by default all but those that the graphs are made of.
     column : str, default="embedding"
         What the column of vectors is called: lists of one length, M.
     on_error : "raise", "nan" or "skip", optional
         What becomes of a row that cannot be used, by default as the transformer has it. With "nan" there is
-        a column "error" with the reasons, null where all is well; rows that are skipped are warned of.
+        a column "error" with the reasons, null for rows without one; a warning lists skipped rows.
 
     Examples
     --------
@@ -61,6 +61,9 @@ class BlockEmbedder:
     smiles: string
     embedding: fixed_size_list<item: float>[8]
       child 0, item: float
+    >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
+    >>> BlockEmbedder(GRNF(4, random_state=0), on_error="nan")(block).column("error").is_valid().to_pylist()
+    [False, True]
     """
 
     def __init__(
@@ -85,7 +88,8 @@ class BlockEmbedder:
 
     def __call__(self, block: Any) -> Any:
         """Return a block with vectors: a RecordBatch for one, a Table for a Table or a mapping of columns."""
-        pa = arrow()
+        import pyarrow as pa
+
         if isinstance(block, pa.RecordBatch):
             made = self._table(pa.Table.from_batches([block])).combine_chunks().to_batches()
             return made[0] if made else pa.RecordBatch.from_pylist([], schema=self.schema(block.schema))
@@ -101,7 +105,8 @@ class BlockEmbedder:
 
     def schema(self, given: Any) -> Any:
         """Return the Arrow schema of what comes out, for blocks of the given schema."""
-        pa = arrow()
+        import pyarrow as pa
+
         number = pa.from_numpy_dtype(np.dtype(self.transformer.dtype))
         fields = [given.field(name) for name in self._kept(given.names)]
         fields.append(pa.field(self.column, pa.list_(number, self.transformer.n_components_)))
@@ -128,16 +133,17 @@ class BlockEmbedder:
             if self.molecules_only:
                 raise GraphError("the transformer is not fitted: fit it on some of these graphs first")
             return None
-        found = named_smiles(names, self.smiles, BLOCK)
-        if found is None:
+        column = named_smiles(names, self.smiles, BLOCK)
+        if column is None:
             raise GraphError(
                 f"the block has neither edge_index nor SMILES among its columns {list(names)[:20]}; "
                 "name the column by smiles="
             )
-        return found
+        return column
 
     def _table(self, table: Any) -> Any:
-        pa = arrow()
+        import pyarrow as pa
+
         schema, smiles = self.schema(table.schema), self._smiles(table.column_names)
         parts = []
         for start in range(0, table.num_rows, AT_ONCE):
@@ -163,28 +169,10 @@ class BlockEmbedder:
         embedding = self.transformer.embed(graphs, on_error=policy)
         if embedding.errors and self.on_error == "raise":
             place, reason = embedding.errors[0]
-            raise GraphError(reason, where=f"row {start + place} of the block{_called(some, place)}")
+            ids = some.column("graph_id").to_pylist() if "graph_id" in some.schema.names else None
+            name = "" if ids is None else f" (graph {ids[place]})"
+            raise GraphError(reason, where=f"row {start + place} of the block{name}")
         if self.on_error == "skip":
             skipped = [(start + place, reason) for place, reason in embedding.errors]
             warn_skipped(skipped, len(embedding.rows), 'column "error" of on_error="nan"', stacklevel=5)
         return embedding.vectors, embedding.rows, dict(embedding.errors)
-
-
-def embed_block(block: Any, transformer: Any, **options: Any) -> Any:
-    """Embed one Arrow block: `BlockEmbedder(transformer, **options)(block)`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from grnf import GRNF
-    >>> block = pa.record_batch({"smiles": ["CO", "not a molecule"]})
-    >>> embed_block(block, GRNF(4, random_state=0), on_error="nan").column("error").is_valid().to_pylist()
-    [False, True]
-    """
-    return BlockEmbedder(transformer, **options)(block)
-
-
-def _called(some: Any, place: int) -> str:
-    if "graph_id" not in some.schema.names:
-        return ""
-    return f" (graph {some.column('graph_id')[place].as_py()})"

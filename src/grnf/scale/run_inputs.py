@@ -64,8 +64,8 @@ class RunInputs:
         self.sha256: dict[str, str] = {}
         for path in self.paths:
             if path.is_file():
-                head, found = _first_pass(path)
-                self.sha256[str(path) if several else path.name] = found
+                head, sha256 = _first_pass(path)
+                self.sha256[str(path) if several else path.name] = sha256
                 if not several:
                     self.source = _Known(path, self.name, head)
                 continue
@@ -92,10 +92,10 @@ class RunInputs:
 
     def files(self) -> list[Path]:
         """Return all files; TU folders stay whole, of other folders all files of known formats."""
-        found: list[Path] = []
+        files: list[Path] = []
         for path in self.paths:
-            found += _files_of(path) if path.is_dir() and not is_tu_folder(path) else [path]
-        return found
+            files += _files_of(path) if path.is_dir() and not is_tu_folder(path) else [path]
+        return files
 
 
 class _Known(File):
@@ -155,10 +155,10 @@ def _first_pass(path: Path) -> tuple[bytes, str]:
     """Return the first bytes of a file, and its SHA-256."""
     with path.open("rb") as file:
         head = file.read(HEAD)
-        found = hashlib.sha256(head)
+        digest = hashlib.sha256(head)
         while data := file.read(HEAD):
-            found.update(data)
-    return head, found.hexdigest()
+            digest.update(data)
+    return head, digest.hexdigest()
 
 
 def _files_of(folder: Path) -> list[Path]:
