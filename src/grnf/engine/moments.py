@@ -31,7 +31,7 @@ from grnf.errors import OrderTooLargeError
 from grnf.graphs import GraphBatch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments"]
+__all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments", "type_vectors"]
 
 MOST_TYPES = 200_000
 """Types of tuples that a graph may have."""
@@ -258,6 +258,16 @@ def _side(graphs: Sequence[GraphTypes], node_width: int, form: Coordinates, norm
         np.concatenate([g.orbits if form.symmetric else np.ones(len(g.orbits)) for g in graphs]),
         np.concatenate([_squares(own, index) for own, index in zip(atoms, types, strict=True)]),
     )
+
+
+def type_vectors(
+    g: GraphTypes, node_width: int, form: Coordinates, normalize: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return f of each type of a graph, one per row, and how often it counts."""
+    atoms, out = _atoms(g, node_width, form, normalize), 0.0
+    for column in (g.types + _starts(form.slots, len(g.nodes), len(g.values))).T:
+        out = out + atoms[column]
+    return np.asarray(out), g.counts * _scale(g, normalize) ** form.slots
 
 
 def _scale(g: GraphTypes, normalize: bool) -> float:

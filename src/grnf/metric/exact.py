@@ -110,7 +110,7 @@ class ExactMetric:
             if rho.name not in MOMENTS:
                 names = ", ".join(map(repr, MOMENTS))
                 raise ValueError(f"{role} must be one of {names} for a closed form, got {rho.name!r}")
-        if not self._orders:
+        if not self.orders:
             raise ValueError(f"max_order must reach an order of {self.law.orders!r}, got {self.max_order}")
 
     @classmethod
@@ -127,13 +127,14 @@ class ExactMetric:
         )
 
     @property
-    def _orders(self) -> list[int]:
+    def orders(self) -> list[int]:
+        """The orders k that are used."""
         return [k for k in range(1, self.max_order + 1) if self.law.orders.probability(k) > 0]
 
     @property
     def truncation(self) -> float:
         """(range of rho_i)^2 P(k > max_order): how much higher orders may add to a squared distance."""
-        rest = max(0.0, 1 - self.law.orders.mass(self._orders))
+        rest = max(0.0, 1 - self.law.orders.mass(self.orders))
         return self.activation.spread**2 * rest if rest > 1e-12 else 0.0
 
     def kernel(self, X: GraphBatch, Y: GraphBatch | None = None) -> FloatArray:
@@ -152,9 +153,18 @@ class ExactMetric:
         """Return L^2 E[(H - H')^2] >= d_P^2 of all pairs, valid for every number of hidden channels."""
         slope = LIPSCHITZ.get(self.activation.name, 1.0) ** 2
         total: FloatArray = np.array(self.truncation)
-        for weight, e, c1, c2 in self._covariances(X, Y):
+        for weight, e, c1, c2 in self.covariances(X, Y):
             total = total + weight * slope * np.maximum(c1[:, np.newaxis] + c2 - 2 * e, 0)
         return total
+
+    def types(self, batch: GraphBatch, B: int, with_null: bool = False) -> list[GraphTypes]:
+        """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
+        engine = Engine(
+            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, np.float64
+        )
+        types = dict(graph_types(engine, batch, B))
+        null = [types for _, types in graph_types(engine, batch.null(), B)] if with_null else []
+        return [*(types[g] for g in range(len(batch))), *null]
 
     def _products(
         self, X: GraphBatch, Y: GraphBatch | None, with_null: bool = False
@@ -163,7 +173,7 @@ class ExactMetric:
         n1, n2 = len(X) + with_null, len(X if Y is None else Y) + with_null
         K, own, other = np.zeros((n1, n2)), np.zeros(n1), np.zeros(n2)
         name = self.activation.name
-        for weight, e, c1, c2 in self._covariances(X, Y, with_null):
+        for weight, e, c1, c2 in self.covariances(X, Y, with_null):
             for start in range(0, n1, ROWS):
                 some = slice(start, start + ROWS)
                 K[some] += weight * gaussian_product(name, c1[some, np.newaxis], c2[np.newaxis], e[some])
@@ -171,21 +181,19 @@ class ExactMetric:
             other += weight * gaussian_product(name, c2, c2, c2)
         return K, own, other
 
-    def _covariances(
+    def covariances(
         self, X: GraphBatch, Y: GraphBatch | None, with_null: bool = False
     ) -> Iterator[tuple[float, FloatArray, FloatArray, FloatArray]]:
         """Yield p(k) p(scale), the covariances of H of all pairs, and the variances of both sides."""
-        engine = Engine(
-            self.hidden_activation.code, self.basis, self.normalize, self.adjacency_channel, np.float64
-        )
+        X, Y = with_same_channels(X, Y)
         types: dict[int, list[list[GraphTypes]]] = {}
-        for k in self._orders:
+        for k in self.orders:
             for scale, p in self.law.coefficients.probabilities.items():
                 sums = [np.array(0.0)] * 3
                 for multiplicity, form in partition_groups(k, self.basis):
                     if form.slots not in types:
                         sides = [batch for batch in (X, Y) if batch is not None]
-                        types[form.slots] = [_types(engine, batch, form.slots, with_null) for batch in sides]
+                        types[form.slots] = [self.types(batch, form.slots, with_null) for batch in sides]
                     moments = partial(
                         second_moments,
                         node_width=len(X.channels().node),
@@ -313,6 +321,14 @@ def _metric(
     return ExactMetric(law, *rhos, basis, normalize, adjacency_channel, max_order)
 
 
+def with_same_channels(X: GraphBatch, Y: GraphBatch | None) -> tuple[GraphBatch, GraphBatch | None]:
+    """Return both sides with the categories of either."""
+    if Y is None:
+        return X, None
+    keys = X.node_codes.keys, X.edge_codes.keys
+    return X.with_codes_among(Y.node_codes.keys, Y.edge_codes.keys), Y.with_codes_among(*keys)
+
+
 def _batches(
     X: Sequence[Graph] | GraphBatch, Y: Sequence[Graph] | GraphBatch | None
 ) -> tuple[GraphBatch, GraphBatch | None]:
@@ -320,13 +336,4 @@ def _batches(
     if Y is None:
         return first, None
     second = check_graphs(Y, node_width=first.node_width, edge_width=first.edge_width, caller="Y")
-    keys = first.node_codes.keys, first.edge_codes.keys
-    first = first.with_codes_among(second.node_codes.keys, second.edge_codes.keys)
-    return first, second.with_codes_among(*keys)
-
-
-def _types(engine: Engine, batch: GraphBatch, B: int, with_null: bool) -> list[GraphTypes]:
-    """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
-    types = dict(graph_types(engine, batch, B))
-    null = [types for _, types in graph_types(engine, batch.null(), B)] if with_null else []
-    return [*(types[g] for g in range(len(batch))), *null]
+    return first, second
