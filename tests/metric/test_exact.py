@@ -204,7 +204,7 @@ def test_quasi_monte_carlo_estimates_the_distance_of_finitely_many_channels(hidd
 
 
 def test_quasi_monte_carlo_has_a_fraction_of_the_variance():
-    """1,024 hidden samples, 24 seeds: errors are as claimed, with a tenth of the variance of i.i.d. samples."""
+    """1,024 hidden samples, 24 seeds: errors are as claimed; a tenth of the variance of i.i.d. samples."""
     graphs = GraphBatch.from_graphs(make_sbm(2, random_state=3)[0])
     metric = ExactMetric(ParameterLaw({1: 2 / 3, 2: 1 / 3}))
     estimates = [quasi_distances(metric, graphs, seed=seed) for seed in range(24)]
