@@ -2,8 +2,8 @@
 Three distances of one pair
 ===========================
 
-The exact distance needs no sampling. It belongs to infinitely many hidden channels. The distance of the paper has
-four, and is estimated: by random features, with the output weights integrated out, or by quasi-Monte Carlo.
+The exact distance needs no sampling. It belongs to infinitely many hidden channels. The distance of the paper
+has four. It is estimated by random features, with the output weights integrated out, or by quasi-Monte Carlo.
 """
 
 # %%

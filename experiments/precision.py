@@ -80,7 +80,7 @@ def measure(batch, truth, sizes, repeats):
 
 
 def tables(results):
-    """Error and time of each method with the most hidden samples, and errors at the time of the last method."""
+    """Error and time of each method with the most hidden samples, and errors at equal time."""
     rows, equal = [], []
     for name, found in results.items():
         most = {row["method"]: row for row in found if row["hidden"] == found[-1]["hidden"]}

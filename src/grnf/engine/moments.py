@@ -436,7 +436,7 @@ def _block(one: _Side, two: _Side, moments: Moments, variance: float) -> FloatAr
         sides.append(Sides(side.atom_ptr, side.type_ptr, side.types, weights, moments.factors(squares)))
     out = np.zeros((len(one.atom_ptr) - 1, len(two.atom_ptr) - 1))
     gram = variance * (one.atoms @ two.atoms.T)
-    _sum_types(moments.kind, gram, *sides, np.array(moments.weights), out)
+    _sum_types(moments.kind, gram, sides[0], sides[1], np.array(moments.weights), out)
     if moments.kind == ARCSINES:
         counts = [
             np.array([side.weights[a:b].sum() for a, b in pairwise(side.type_ptr)]) for side in (one, two)
