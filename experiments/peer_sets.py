@@ -71,7 +71,7 @@ class PeerSet:
     @cached_property
     def batch(self):
         """The graphs with categories as codes."""
-        encoder = AttributeEncoder(unseen="open").fit(self.raw)
+        encoder = AttributeEncoder(handle_unknown="open").fit(self.raw)
         return encode(self.raw, encoder).batch
 
     @cached_property
@@ -84,7 +84,7 @@ class PeerSet:
         nodes = {"symbol": self.raw.node_columns["symbol"]}
         edges = {"type": self.raw.edge_columns["type"]}
         raw = replace(self.raw, node_columns=nodes, edge_columns=edges)
-        return encode(raw, AttributeEncoder(unseen="open").fit(raw)).batch
+        return encode(raw, AttributeEncoder(handle_unknown="open").fit(raw)).batch
 
     def splits(self, kind, quick=False):
         """(train, test) of each fold; "scaffold": one split, training and validation parts together."""

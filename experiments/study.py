@@ -16,7 +16,7 @@ import numpy as np
 
 from grnf._utils.files import atomic_write, write_array
 from grnf._version import __version__
-from grnf.datasets.store import data_folder
+from grnf.datasets.benchmarks import data_folder
 from grnf.typing import FloatArray
 
 __all__ = ["Study", "Table", "made_with", "markdown", "over_folds"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grnf.datasets import brec
+from grnf.datasets import benchmarks
 from hard_graphs import rook, shrikhande
 from random_graphs import cycle, two_triangles
 
@@ -12,9 +12,9 @@ PAIRS = [cycle(6), two_triangles(), rook(), shrikhande()]
 def install(folder, put=dict.__setitem__):
     """Write the files, and let `load_brec` expect them."""
     (folder / "brec").mkdir(parents=True, exist_ok=True)
-    for name in brec.BREC:
+    for name in benchmarks.BREC:
         np.save(folder / "brec" / f"{name}.npy", np.array([line(graph) for graph in PAIRS]))
-        put(brec.BREC, name, brec.BrecFile(2, None))
+        put(benchmarks.BREC, name, benchmarks.BrecFile(2, None))
 
 
 def line(graph):

@@ -1,14 +1,14 @@
 """One collection: bad graphs are raised, NaN or left out; graphs or vectors in, vectors with names out."""
 
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
+from grnf import GRNF, Graph, GraphBatch, GraphError
 from grnf.collection import Collection, collect, encode, fit_encode, vectors_of
+from grnf.estimators import FeatureViews
 from grnf.io import AttributeEncoder, RawGraph, graphs_from_tables
 from optional import require
 from random_graphs import cycle
@@ -45,32 +45,16 @@ def test_bad_samples_become_rows_of_nan():
     assert fitted.errors_ == found.errors
 
 
-def test_bad_samples_are_skipped_and_named():
+def test_bad_samples_are_left_out_by_embed_alone():
     require("rdkit")
-    grnf = GRNF(8, random_state=0, on_error="skip").fit(MOLECULES)
-    with pytest.warns(
-        GrnfWarning,
-        match=r"2 of 5 samples are left out: rows 1, 3\. Row 1: 'C1CC' is not .*in embed\(X\)\.errors",
-    ):
-        Z = grnf.transform(BAD)
-    found = grnf.embed(BAD)
-    np.testing.assert_array_equal(found.vectors, Z)
+    grnf = GRNF(8, random_state=0).fit(MOLECULES)
+    found = grnf.embed(BAD, on_error="skip")
     assert (found.rows.tolist(), [row for row, _ in found.errors]) == ([0, 2, 4], [1, 3])
-    np.testing.assert_array_equal(Z, grnf.transform([BAD[0], BAD[2], BAD[4]]))
-    with pytest.warns(GrnfWarning, match=r"rows 0, 1, .*, 19 and 5 more"):
-        assert grnf.transform([None] * 25).shape == (0, 8)
-    assert len(grnf.embed([None] * 25).errors) == 25
-    with pytest.warns(GrnfWarning, match=r"rows 1, 3\. .* All reasons are in errors_"):
-        grnf.fit_transform(BAD)
-    assert [row for row, _ in grnf.errors_] == [1, 3]
-
-
-def test_the_warning_points_at_the_call():
-    grnf = GRNF(4, random_state=0, on_error="skip").fit([cycle(3)])
-    for call in (grnf.transform, grnf.fit_transform, lambda X: next(grnf.transform_blocks(X))):
-        with pytest.warns(GrnfWarning, match="1 of 2 samples") as told:
-            call([cycle(3), None])
-        assert told[0].filename == __file__
+    np.testing.assert_array_equal(found.vectors, grnf.transform([BAD[0], BAD[2], BAD[4]]))
+    found = grnf.embed([None] * 25, on_error="skip")
+    assert (found.vectors.shape, len(found.errors)) == ((0, 8), 25)
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan'; got 'skip'"):
+        GRNF(8, on_error="skip").fit(MOLECULES)
 
 
 def test_policies_of_one_call():
@@ -86,7 +70,7 @@ def test_policies_of_one_call():
 
 
 def test_threads_that_share_a_transformer_get_their_own_reports():
-    grnf = GRNF(16, random_state=0, on_error="skip").fit([cycle(3)])
+    grnf = GRNF(16, random_state=0).fit([cycle(3)])
     good = [cycle(n) for n in range(3, 40)]
     Z = grnf.transform(good)
     before = dict(vars(grnf))
@@ -100,7 +84,7 @@ def test_threads_that_share_a_transformer_get_their_own_reports():
         samples = collection(thread)
         for _ in range(20):
             meet.wait()
-            found = grnf.embed(samples)
+            found = grnf.embed(samples, on_error="skip")
             assert [row for row, _ in found.errors] == [n for n, s in enumerate(samples) if s is None]
             np.testing.assert_array_equal(found.vectors, Z[found.rows])
             assert grnf.embed(samples, on_error="nan").vectors.shape == Z.shape
@@ -136,48 +120,38 @@ def test_on_error_covers_features_that_overflow():
 
 def test_fit_needs_one_good_sample():
     with pytest.raises(GraphError, match=r"none of the 2 samples can be used; X\[0\]: no graph can be made"):
-        GRNF(8, on_error="skip").fit([None, 3])
+        GRNF(8, on_error="nan").fit([None, 3])
 
 
-@pytest.mark.parametrize("on_error", ["skip", "nan"])
-def test_dataframes_keep_the_index_of_their_rows(on_error):
+def test_dataframes_keep_the_index_of_their_rows():
     require("rdkit")
     pd = require("pandas")
     samples = pd.Series(BAD, index=list("abcde"))
-    grnf = GRNF(8, random_state=0, on_error=on_error).set_output(transform="pandas")
-    kept = ["a", "c", "e"] if on_error == "skip" else list("abcde")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GrnfWarning)
-        tables = [grnf.fit_transform(samples), grnf.transform(samples)]
-        plain = grnf.set_output(transform="default").transform(samples)
+    grnf = GRNF(8, random_state=0, on_error="nan").set_output(transform="pandas")
+    tables = [grnf.fit_transform(samples), grnf.transform(samples)]
+    plain = grnf.set_output(transform="default").transform(samples)
     for table in tables:
-        assert table.index.tolist() == kept
+        assert table.index.tolist() == list("abcde")
         assert table.columns.tolist() == [f"grnf{i}" for i in range(8)]
         np.testing.assert_array_equal(table.to_numpy(), plain)
     assert isinstance(plain, np.ndarray)
     assert grnf.set_output(transform="pandas").transform(samples.iloc[[0, 2]]).index.tolist() == ["a", "c"]
 
 
-@pytest.mark.parametrize("on_error", ["nan", "skip"])
-def test_tables_of_edges_give_one_row_per_graph(on_error):
+def test_tables_of_edges_give_one_row_per_graph():
     pandas = require("pandas")
     table = {"graph_id": ["a", "a", "b", "c"], "source": [0, 1, 0, 0], "target": [1, 2, 1, 1]}
     good = pandas.DataFrame({**table, "weight": [1.0, 2.0, 3.0, 4.0]})
-    grnf = GRNF(4, random_state=0, on_error=on_error)
-    expected = grnf.fit_transform(graphs_from_tables(good))
-    grnf.set_output(transform="pandas")
-    found = grnf.fit_transform(good)
+    for model in (GRNF(4, random_state=0, on_error="nan"), FeatureViews(4, random_state=0)):
+        expected = model.fit_transform(graphs_from_tables(good))
+        model.set_output(transform="pandas")
+        found = model.fit_transform(good)
+        assert found.index.tolist() == model.transform(good).index.tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(found, expected)
+    grnf = GRNF(4, random_state=0, on_error="nan").set_output(transform="pandas").fit(good)
+    found = grnf.transform(good.assign(weight=[1.0, 2.0, np.inf, 4.0]))
     assert found.index.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(found, expected)
-    bad = good.assign(weight=[1.0, 2.0, np.inf, 4.0])
-    if on_error == "nan":
-        found = grnf.transform(bad)
-        assert found.index.tolist() == ["a", "b", "c"]
-        assert found.isna().all(axis=1).tolist() == [False, True, False]
-    else:
-        with pytest.warns(GrnfWarning, match="1 of 3 samples are left out: rows 1"):
-            found = grnf.transform(bad)
-        assert found.index.tolist() == ["a", "c"]
+    assert found.isna().all(axis=1).tolist() == [False, True, False]
 
 
 # ---- graphs or vectors in, vectors out

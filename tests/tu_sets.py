@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grnf.datasets import folds, tu
+from grnf.datasets import benchmarks
 from grnf.io import read_tu
 
 
@@ -82,7 +82,7 @@ def write_set(folder, name, n_graphs=24, seed=0):
 
 
 def write_folds(folder, kind, name, n_graphs, seed=0):
-    """Write ten folds of a set, and return them as they are pinned."""
+    """Write ten folds of a dataset, and return their checksum."""
     parts = np.array_split(np.random.default_rng(seed).permutation(n_graphs), 10)
     content = []
     for number in range(10):
@@ -94,14 +94,15 @@ def write_folds(folder, kind, name, n_graphs, seed=0):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
     compact = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return name, n_graphs, hashlib.sha256(compact.encode()).hexdigest()
+    return hashlib.sha256(compact.encode()).hexdigest()
 
 
 def install(folder, *names, n_graphs=60, put=dict.__setitem__):
     """Write sets and folds into a folder, and make the library take them for the real ones of their names."""
     for name in names:
-        found = read_tu(write_set(folder / "tu", name, n_graphs))
-        put(tu.TU_SETS, name, tu.TUSet(name, tu.checksum(found.graphs, found.y), "a set of no meaning"))
-        for seed, kind in enumerate(folds.FOLDS):
-            if name in folds.FOLDS[kind]:
-                put(folds.FOLDS[kind], name, write_folds(folder, kind, name, n_graphs, seed))
+        dataset = read_tu(write_set(folder / "tu", name, n_graphs))
+        put(benchmarks.TU_CHECKSUMS, name, benchmarks.checksum(dataset.graphs, dataset.y))
+        put(benchmarks.SIZES, name, n_graphs)
+        for seed, (kind, known) in enumerate(benchmarks.FOLDS.items()):
+            if name in known:
+                put(known, name, write_folds(folder, kind, name, n_graphs, seed))

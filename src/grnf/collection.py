@@ -27,6 +27,7 @@ from grnf.io.raw import RawBatch
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
+    "NAN_ON_ERROR",
     "ON_ERROR",
     "Collection",
     "collect",
@@ -38,11 +39,13 @@ __all__ = [
 ]
 
 ON_ERROR = OneOf("raise", "nan", "skip")
+NAN_ON_ERROR = OneOf("raise", "nan")
+"""For methods that return one row per graph."""
 LARGEST = 1e18
 """Entries of vectors must be smaller: squares of larger ones overflow single precision."""
 
 ABSENT: Any = None
-"""In the place of a batch or of vectors."""
+"""Instead of a batch or vectors."""
 
 ROWS_SHOWN = 20
 ROWS_CHECKED = 8192
@@ -53,9 +56,8 @@ ROWS_CHECKED = 8192
 class Collection:
     """The graphs of a collection that can be used, and the errors of the others.
 
-    What is there depends on where it comes from: `encode` gives a batch, `GRNF.embed` and `vectors_of` give
-    vectors, `collect` keeps what it was given. `grnf.stats`, `grnf.search` and `grnf.map` take a `Collection`
-    instead of graphs or vectors.
+    `encode` returns it with a batch, `GRNF.embed` and `vectors_of` with vectors, `collect` with its input.
+    `grnf.stats`, `grnf.search` and `grnf.maps` take a `Collection` instead of graphs or vectors.
 
     Parameters
     ----------
@@ -69,15 +71,15 @@ class Collection:
         The graphs, encoded.
     vectors : array, shape (n, M), optional
     graphs : sequence, optional
-        The graphs as they were given, or as `RawGraph` if they were asked for.
+        The graphs unchanged, or as `RawGraph`.
     names : sequence of str or None, optional
         Names of all graphs in the input; None for a graph without a name.
     index : sequence, optional
         Index of a pandas input, bad graphs included.
     transformer : object, optional
-        What made the vectors, fitted.
+        The fitted transformer of the vectors.
     name : str
-        What errors call the collection, such as the file it was read from; by default "X".
+        Name of the collection in errors, such as its file; by default "X".
     start : int, default=0
         Number of the first graph, if the input is a part of a stream.
     on_error : "raise", "nan" or "skip"
@@ -86,8 +88,8 @@ class Collection:
     Examples
     --------
     >>> import numpy as np
-    >>> found = collect(np.zeros((3, 8)), ids=["a", "b", "c"])
-    >>> found.ids, found.vectors.shape, found.errors
+    >>> collection = collect(np.zeros((3, 8)), ids=["a", "b", "c"])
+    >>> collection.ids, collection.vectors.shape, collection.errors
     (['a', 'b', 'c'], (3, 8), [])
     """
 
@@ -198,7 +200,7 @@ class Collection:
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:
-    """Warn of graphs that are left out, if there are any; `where` tells users where the reasons are."""
+    """Warn of graphs that are left out, if there are any; `where` is the place of the reasons."""
     if skipped:
         shown = ", ".join(str(row) for row, _ in skipped[:ROWS_SHOWN])
         more = f" and {len(skipped) - ROWS_SHOWN} more" if len(skipped) > ROWS_SHOWN else ""
@@ -221,26 +223,30 @@ def fit_encode(
         Its policies are used; it is not fitted itself if the graphs need no encoding.
     on_error : "raise", "nan" or "skip"
     name : str
-        What errors call the collection.
+        Name of the collection in errors.
 
     Examples
     --------
-    >>> encoder, found = fit_encode([Graph(2, [(0, 1)]), "not a graph"], AttributeEncoder(), "skip")
-    >>> found.rows, found.batch, [row for row, _ in found.errors]
+    >>> encoder, collection = fit_encode([Graph(2, [(0, 1)]), "not a graph"], AttributeEncoder(), "skip")
+    >>> collection.rows, collection.batch, [row for row, _ in collection.errors]
     (array([0]), GraphBatch(1 graphs, 2 nodes, 1 edges, node_width=0, edge_width=0), [1])
     """
     given = _graphs(X, on_error, name)
     batch = _plain_batch(given, on_error)
     if batch is not None:
-        encoder = AttributeEncoder.of_batch(batch, unseen=encoder.unseen, missing=encoder.missing)
+        encoder = AttributeEncoder.of_batch(
+            batch, handle_unknown=encoder.handle_unknown, handle_missing=encoder.handle_missing
+        )
         return encoder, replace(given, batch=batch, graphs=None)
     raws = _raws(given)
     encoder.fit(raws)
-    found = _encoded(given, raws, encoder, on_error)
-    if not len(found):
-        row, reason = found.errors[0]
-        raise GraphError(f"none of the {found.n_rows} samples can be used; {found.title}[{row}]: {reason}")
-    return encoder, found
+    collection = _encoded(given, raws, encoder, on_error)
+    if not len(collection):
+        row, reason = collection.errors[0]
+        raise GraphError(
+            f"none of the {collection.n_rows} samples can be used; {collection.title}[{row}]: {reason}"
+        )
+    return encoder, collection
 
 
 def encode(X: Any, encoder: AttributeEncoder, on_error: str = "raise", *, name: str = "") -> Collection:
@@ -273,19 +279,19 @@ def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: 
     if lists and all(isinstance(entry, int | float) for row in X for entry in row):
         X = np.array(X, dtype=np.float64)
     if isinstance(X, Collection):
-        found = replace(X, name=X.name or name)
+        collection = replace(X, name=X.name or name)
     elif isinstance(X, np.ndarray) and X.ndim in (1, 2) and X.dtype.kind == "f":
         X = np.atleast_2d(X)
-        found = Collection(len(X), np.arange(len(X)), vectors=X, name=name, start=start)
+        collection = Collection(len(X), np.arange(len(X)), vectors=X, name=name, start=start)
     else:
-        found = replace(_graphs(X, "raise", name), start=start)
-    if found.n_rows == 0 or (found.has_vectors and found.vectors.shape[1] == 0):
-        raise GraphError(f"{found.title} is empty: at least one graph is needed")
+        collection = replace(_graphs(X, "raise", name), start=start)
+    if collection.n_rows == 0 or (collection.has_vectors and collection.vectors.shape[1] == 0):
+        raise GraphError(f"{collection.title} is empty: at least one graph is needed")
     if ids is None:
-        return found
-    if len(ids) != found.n_rows:
-        raise GraphError(f"{len(ids)} ids for {found.n_rows} graphs", where=found.title)
-    return replace(found, names=[str(one) for one in ids])
+        return collection
+    if len(ids) != collection.n_rows:
+        raise GraphError(f"{len(ids)} ids for {collection.n_rows} graphs", where=collection.title)
+    return replace(collection, names=[str(one) for one in ids])
 
 
 def vectors_of(
@@ -298,7 +304,7 @@ def vectors_of(
     start: int = 0,
     keep_graphs: bool = False,
 ) -> Collection:
-    """Return the vectors of graphs, or vectors as they are given, all of them finite.
+    """Return the vectors of graphs, or vectors unchanged, all of them finite.
 
     Parameters
     ----------
@@ -313,24 +319,26 @@ def vectors_of(
 
     Examples
     --------
-    >>> found = vectors_of([[1.0, 2.0], [3.0, float("nan")]], on_error="skip")
-    >>> found.vectors, found.errors
+    >>> collection = vectors_of([[1.0, 2.0], [3.0, float("nan")]], on_error="skip")
+    >>> collection.vectors, collection.errors
     (array([[1., 2.]]), [(1, 'the vector holds NaN, infinity or a number beyond 1e+18')])
     """
-    found = collect(X, name=name, ids=ids, start=start)
-    if not found.has_vectors:
-        found = _embedded(found, transformer, on_error)
-        found = replace(found, graphs=[to_raw(one) for one in found.graphs] if keep_graphs else None)
-    elif found.transformer is None and transformer is not None and is_fitted(transformer):
-        found = replace(found, transformer=transformer)
-    good = _finite(found.vectors)
+    collection = collect(X, name=name, ids=ids, start=start)
+    if not collection.has_vectors:
+        collection = _embedded(collection, transformer, on_error)
+        collection = replace(
+            collection, graphs=[to_raw(one) for one in collection.graphs] if keep_graphs else None
+        )
+    elif collection.transformer is None and transformer is not None and is_fitted(transformer):
+        collection = replace(collection, transformer=transformer)
+    good = _finite(collection.vectors)
     if good.all():
-        return found
+        return collection
     reason = f"the vector holds NaN, infinity or a number beyond {LARGEST:g}"
-    known = dict(found.errors)
-    bad = {row: reason for row in found.rows[~good].tolist() if row not in known}
-    _raise_first(found, bad, on_error)
-    return replace(found.take(good), errors=sorted([*found.errors, *bad.items()]))
+    known = dict(collection.errors)
+    bad = {row: reason for row in collection.rows[~good].tolist() if row not in known}
+    _raise_first(collection, bad, on_error)
+    return replace(collection.take(good), errors=sorted([*collection.errors, *bad.items()]))
 
 
 def is_fitted(transformer: Any) -> bool:
@@ -354,7 +362,7 @@ def _embedded(given: Collection, transformer: Any, on_error: str) -> Collection:
     if not is_fitted(transformer):
         transformer = clone(transformer)
         if on_error != "raise" and "on_error" in transformer.get_params(deep=False):
-            transformer.set_params(on_error="skip")
+            transformer.set_params(on_error="nan")
         try:
             transformer = transformer.fit(given.graphs)
         except GraphError as error:

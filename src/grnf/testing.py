@@ -1,7 +1,7 @@
 """Checks for anything that maps graphs to vectors: permutation invariance and the scikit-learn contract.
 
 scikit-learn's `check_estimator` runs no check on estimators whose input is not a 2-d array. These are its
-promises, rewritten for collections of graphs. Each failure is an AssertionError that says what broke.
+promises, rewritten for collections of graphs. Each failure is an AssertionError that names the broken one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def assert_invariant(
     *,
     n_permutations: int = 5,
     rtol: float = 1e-5,
-    random_state: int = 0,
+    random_state: Any = None,
 ) -> float:
     """Assert that permuting the nodes of a graph does not change its vector; return the largest error.
 
@@ -72,7 +72,7 @@ def check_graph_transformer(transformer: Any) -> None:
     Parameters
     ----------
     transformer : estimator
-        With a fixed `random_state` where it has one: results are compared.
+        With a fixed `random_state` if it has one, since results are compared.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _check_parameters(transformer: Any) -> None:
     _require(copy.set_params(**params) is copy, "set_params must return the estimator")
     blank = type(transformer)(**dict.fromkeys(params))
     wrong = [name for name, value in blank.get_params(deep=False).items() if value is not None]
-    _require(not wrong, f"__init__ must store parameters as they are, without validation; it changes {wrong}")
+    _require(not wrong, f"__init__ must store parameters unchanged, without validation; it changes {wrong}")
     added = sorted(set(vars(clone(transformer))) - set(params))
     _require(not added, f"__init__ must store nothing but parameters; it adds {added}")
 
@@ -187,13 +187,13 @@ def _check_refusals(transformer: Any, graphs: list[Graph], y: Any) -> None:
         ("an empty list", lambda: fitted.transform([])),
         ("fit on an empty list", lambda: clone(transformer).fit([], [])),
         ("a graph with other attributes", lambda: fitted.transform([graphs[0], narrow])),
-        ("something that is no graph", lambda: fitted.transform([graphs[0], "graph"])),
+        ("something that is not a graph", lambda: fitted.transform([graphs[0], "graph"])),
     )
     for what, call in calls:
         try:
             call()
         except ValueError as error:
-            if "graph with" in what or "no graph" in what:
+            if "graph with" in what or "not a graph" in what:
                 at = getattr(error, "index", 1)  # a GraphError has the position of the graph
                 _require(at == 1, f"the error for {what} names graph {at}, not graph 1: {error}")
         else:

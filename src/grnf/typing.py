@@ -7,7 +7,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Keys", "Missing", "OnError", "ShortArray", "Unseen"]
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "HandleMissing",
+    "HandleUnknown",
+    "IntArray",
+    "Keys",
+    "OnError",
+    "ShortArray",
+]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -16,5 +25,5 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 OnError: TypeAlias = Literal["raise", "nan", "skip"]
-Unseen: TypeAlias = Literal["open", "error", "ignore"]
-Missing: TypeAlias = Literal["error", "zero"]
+HandleUnknown: TypeAlias = Literal["open", "error", "ignore"]
+HandleMissing: TypeAlias = Literal["error", "zero"]

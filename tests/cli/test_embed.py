@@ -175,16 +175,16 @@ def test_like_goes_with_policies_which_the_new_settings_remember(call_lines, tmp
         for symbol in "CN"
     )
     source = write_lines(tmp_path / "g.lines", [known])
-    closed = ["-m", 4, "--unseen", "error"]
+    closed = ["-m", 4, "--handle-unknown", "error"]
     assert call_lines("embed", source, "-o", tmp_path / "z.npy", *closed).returncode == 0
     source = write_lines(tmp_path / "h.lines", [known, strange])
     again = ["embed", source, "-o", tmp_path / "y.npy", "--like", tmp_path / "z.npy.json"]
     result = call_lines(*again)
     assert (result.returncode, names(tmp_path)) == (1, ["g.lines", "h.lines", "z.npy", "z.npy.json"])
     assert "graph N: the node column 'symbol' has the value" in result.stderr
-    assert call_lines(*again, "--unseen", "ignore").returncode == 0
-    assert GRNF.load(tmp_path / "y.npy.json").unseen == "ignore"
-    assert GRNF.load(tmp_path / "z.npy.json").unseen == "error"
+    assert call_lines(*again, "--handle-unknown", "ignore").returncode == 0
+    assert GRNF.load(tmp_path / "y.npy.json").handle_unknown == "ignore"
+    assert GRNF.load(tmp_path / "z.npy.json").handle_unknown == "error"
 
 
 def test_standard_input_needs_a_format(run):

@@ -1,5 +1,6 @@
 """Benchmark sets by name: facts of the real ones, and where files are looked for."""
 
+import hashlib
 import http.server
 import json
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import tu_sets
-from grnf.datasets import TU_SETS, folds, load_brec, load_folds, load_tu, store, tu
+from grnf.datasets import benchmarks, load_brec, load_folds, load_tu
 from grnf.errors import GraphError
 from grnf.graphs import Graph, GraphBatch
 
@@ -27,10 +28,13 @@ FACTS = {  # graphs, mean nodes, mean undirected edges, classes, node columns
 }
 
 
-@pytest.mark.parametrize("name", TU_SETS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "COLLAB")) for name in benchmarks.TU_CHECKSUMS],
+)
 def test_facts_and_checksums_of_real_sets(shared, name):
     found = load_tu(name, data=shared / "data", download=False)
-    assert tu.checksum(found.graphs, found.y) == TU_SETS[name].checksum
+    assert benchmarks.checksum(found.graphs, found.y) == benchmarks.TU_CHECKSUMS[name]
     assert len(found.node_columns) == found.graphs.node_width
     if name not in FACTS:
         return
@@ -51,17 +55,24 @@ def test_enzymes_has_18_attributes_and_3_labels(shared):
     ] * 3
 
 
+def fold_checksum(content):
+    compact = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(compact.encode()).hexdigest()
+
+
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in folds.FOLDS for name in folds.FOLDS[kind]]
+    ("kind", "name"), [(kind, name) for kind, names in benchmarks.FOLDS.items() for name in names]
 )
 def test_real_folds(shared, kind, name):
     found = load_folds(name, data=shared / "data", kind=kind, download=False)
-    n_graphs = folds.FOLDS[kind][name][1]
+    n_graphs = benchmarks.SIZES[name]
     assert len(found) == 10
     assert sorted(np.concatenate([fold.test for fold in found])) == list(range(n_graphs))
     for fold in found:
         assert len(fold.train) > 7 * len(fold.validation) > 0
-    folds.fetch_folds(name, data=shared / "data", kind=kind)  # there, and as pinned
+    file = f"{'PROTEINS_full' if name == 'PROTEINS' else name}_splits.json"
+    content = json.loads((shared / "data" / "splits" / kind / file).read_text())
+    assert fold_checksum(content) == benchmarks.FOLDS[kind][name]
 
 
 def test_the_kind_of_table_1_is_the_default(tmp_path, monkeypatch):
@@ -84,7 +95,7 @@ def test_checksum_ignores_the_order_of_nodes_and_sees_everything_else():
     other = Graph(5, [(0, 1), (1, 2), (2, 3)], graph.node_attr, graph.edge_attr)
 
     def value(*graphs, y=(0, 1)):
-        return tu.checksum(GraphBatch.from_graphs(graphs), np.array(y))
+        return benchmarks.checksum(GraphBatch.from_graphs(graphs), np.array(y))
 
     first = value(graph, graph)
     assert value(graph.permuted([4, 2, 0, 1, 3]), graph) == first
@@ -103,9 +114,8 @@ def tiny(tmp_path, monkeypatch):
         archive.writestr("MUTAG/MUTAG_A.txt", "1, 2\n2, 1\n3, 4\n4, 3\n")
         archive.writestr("MUTAG/MUTAG_graph_indicator.txt", "1\n1\n2\n2\n2\n")
         archive.writestr("MUTAG/MUTAG_graph_labels.txt", "1\n-1\n")
-    found = tu._read("MUTAG", path)
-    pinned = tu.TUSet("MUTAG", tu.checksum(found.graphs, found.y), "")
-    monkeypatch.setitem(tu.TU_SETS, "MUTAG", pinned)
+    dataset = load_tu(path)
+    monkeypatch.setitem(benchmarks.TU_CHECKSUMS, "MUTAG", benchmarks.checksum(dataset.graphs, dataset.y))
     return path
 
 
@@ -135,7 +145,7 @@ def served(folder, redirect=None):
 
 def test_download_checks_and_keeps(tiny, tmp_path, monkeypatch):
     with served(tiny.parent) as address:
-        monkeypatch.setattr(tu, "ADDRESS", address)
+        monkeypatch.setitem(benchmarks.ADDRESSES, "tu", address)
         found = load_tu("MUTAG", data=tmp_path / "cache")
         assert found.y.tolist() == [1, -1]
         assert (tmp_path / "cache" / "tu" / "MUTAG.zip").is_file()
@@ -146,24 +156,24 @@ def test_download_checks_and_keeps(tiny, tmp_path, monkeypatch):
 
 
 def test_other_graphs_under_that_name_are_refused(tiny, tmp_path, monkeypatch):
-    monkeypatch.setitem(tu.TU_SETS, "MUTAG", tu.TUSet("MUTAG", "0" * 64, ""))
+    monkeypatch.setitem(benchmarks.TU_CHECKSUMS, "MUTAG", "0" * 64)
     with served(tiny.parent) as address:
-        monkeypatch.setattr(tu, "ADDRESS", address)
-        with pytest.raises(GraphError, match="not the graphs of the benchmark"):
+        monkeypatch.setitem(benchmarks.ADDRESSES, "tu", address)
+        with pytest.raises(GraphError, match="does not hold the graphs of the benchmark MUTAG"):
             load_tu("MUTAG", data=tmp_path / "cache")
     assert list((tmp_path / "cache" / "tu").iterdir()) == []
 
 
 def test_large_and_lost_files_are_given_up(tiny, tmp_path, monkeypatch):
     with served(tiny.parent) as address:
-        monkeypatch.setattr(tu, "ADDRESS", address)
-        monkeypatch.setattr(store, "LARGEST_DOWNLOAD", 100)
+        monkeypatch.setitem(benchmarks.ADDRESSES, "tu", address)
+        monkeypatch.setattr(benchmarks, "LARGEST_DOWNLOAD", 100)
         with pytest.raises(GraphError, match="larger than 100 bytes"):
             load_tu("MUTAG", data=tmp_path / "cache")
-        monkeypatch.setattr(tu, "ADDRESS", f"{address}/elsewhere")
+        monkeypatch.setitem(benchmarks.ADDRESSES, "tu", f"{address}/elsewhere")
         with pytest.raises(GraphError, match=r"cannot be reached .*404"):
             load_tu("MUTAG", data=tmp_path / "cache")
-    with pytest.raises(GraphError, match="put the file at"):
+    with pytest.raises(GraphError, match="Put the file at"):
         load_tu("MUTAG", data=tmp_path / "cache")
     assert list((tmp_path / "cache" / "tu").iterdir()) == []
 
@@ -171,12 +181,12 @@ def test_large_and_lost_files_are_given_up(tiny, tmp_path, monkeypatch):
 def test_only_https(tmp_path):
     for address in ("http://example.org/x", "file:///etc/passwd", "ftp://example.org/x"):
         with pytest.raises(GraphError, match="only https"):
-            store.download(address, tmp_path / "x", print)
+            benchmarks._downloaded(address, tmp_path / "x", print)
 
 
 def test_redirects_away_from_https_are_refused(tiny, tmp_path, monkeypatch):
     with served(tiny.parent, redirect=True) as address:
-        monkeypatch.setattr(tu, "ADDRESS", address)
+        monkeypatch.setitem(benchmarks.ADDRESSES, "tu", address)
         with pytest.raises(GraphError, match="leads to http://localhost"):
             load_tu("MUTAG", data=tmp_path / "cache")
     assert list((tmp_path / "cache" / "tu").iterdir()) == []
@@ -190,15 +200,14 @@ def test_folds_are_downloaded_and_checked(tmp_path, monkeypatch):
     folder = tmp_path / "site" / "CHEMICAL"
     folder.mkdir(parents=True)
     (folder / "ENZYMES_splits.json").write_text(json.dumps(content))
-    compact = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    pinned = ("ENZYMES", 4, folds.hashlib.sha256(compact).hexdigest())
-    monkeypatch.setitem(folds.FOLDS["CHEMICAL"], "ENZYMES", pinned)
+    monkeypatch.setitem(benchmarks.FOLDS["CHEMICAL"], "ENZYMES", fold_checksum(content))
+    monkeypatch.setitem(benchmarks.SIZES, "ENZYMES", 4)
     with served(folder.parent) as address:
-        monkeypatch.setattr(folds, "ADDRESS", address)
+        monkeypatch.setitem(benchmarks.ADDRESSES, "splits", address)
         found = load_folds("ENZYMES", data=tmp_path / "cache")
         assert [fold.test.tolist() for fold in found] == [[0, 1], [2, 3]]
         (folder / "ENZYMES_splits.json").write_text("[]")
-        with pytest.raises(GraphError, match="not the CHEMICAL folds"):
+        with pytest.raises(GraphError, match="does not hold the CHEMICAL folds"):
             load_folds("ENZYMES", data=tmp_path / "other")
 
 
@@ -212,7 +221,7 @@ def test_folds_are_downloaded_and_checked(tmp_path, monkeypatch):
     ],
 )
 def test_damaged_folds_are_named(tmp_path, monkeypatch, text, message):
-    monkeypatch.setitem(folds.FOLDS["CHEMICAL"], "ENZYMES", ("ENZYMES", 4, ""))
+    monkeypatch.setitem(benchmarks.SIZES, "ENZYMES", 4)
     (tmp_path / "CHEMICAL").mkdir()
     (tmp_path / "CHEMICAL" / "ENZYMES_splits.json").write_text(text)
     with pytest.raises(GraphError, match=message):
@@ -232,13 +241,13 @@ def test_unknown_names_and_missing_files(tmp_path):
         load_tu("FLOWERS AND TREES")
     with pytest.raises(GraphError, match=r"FLOWERS.zip is not in"):
         load_tu("FLOWERS", data=tmp_path, download=False)
-    with pytest.raises(GraphError, match="no folds are known"):
+    with pytest.raises(GraphError, match="there are no folds for"):
         load_folds("MUTAG")
-    with pytest.raises(GraphError, match="of kind CHEMICAL"):
+    with pytest.raises(GraphError, match="kind must be CHEMICAL for NCI1"):
         load_folds("NCI1", kind="COLLABORATIVE_1")
     with pytest.raises(GraphError, match=r"MUTAG.zip is not in"):
         load_tu("MUTAG", data=tmp_path, download=False)
-    with pytest.raises(GraphError, match="are not in"):
+    with pytest.raises(GraphError, match="is not in"):
         load_folds("ENZYMES", data=tmp_path, download=False)
 
 
@@ -246,10 +255,10 @@ def test_default_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("GRNF_DATA", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store.data_folder() == tmp_path / "grnf"
+    assert benchmarks.data_folder() == tmp_path / "grnf"
     monkeypatch.setenv("GRNF_DATA", str(tmp_path / "sets"))
-    assert store.data_folder() == tmp_path / "sets"
-    assert store.data_folder(tmp_path) == tmp_path
+    assert benchmarks.data_folder() == tmp_path / "sets"
+    assert benchmarks.data_folder(tmp_path) == tmp_path
 
 
 def test_brec(shared):
@@ -261,5 +270,5 @@ def test_brec(shared):
 
 def test_another_file_is_not_brec(tmp_path):
     (tmp_path / "basic.npy").write_bytes(b"no graphs")
-    with pytest.raises(GraphError, match=r"basic\.npy: this is not the file of BREC"):
+    with pytest.raises(GraphError, match=r"basic\.npy is not a file of BREC"):
         load_brec(data=tmp_path)

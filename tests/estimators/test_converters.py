@@ -176,15 +176,15 @@ def labelled(symbols):
 
 
 def test_categories_are_frozen_at_fit():
-    grnf = GRNF(32, random_state=0, unseen="error").fit([labelled("CO"), labelled("CNC")])
+    grnf = GRNF(32, random_state=0, handle_unknown="error").fit([labelled("CO"), labelled("CNC")])
     assert grnf.node_width_ == 3
     same, other = grnf.transform([labelled("CO"), labelled("CN")])
     assert np.abs(same - other).max() > 1e-3
     with pytest.raises(
-        GraphError, match=r"X\[1\]: the node column 'symbol' has the value 'S'.*unseen='ignore'"
+        GraphError, match=r"X\[1\]: the node column 'symbol' has the value 'S'.*handle_unknown='ignore'"
     ):
         grnf.transform([labelled("C"), labelled("CS")])
-    ignoring = GRNF(32, random_state=0, unseen="ignore").fit([labelled("CO"), labelled("CNC")])
+    ignoring = GRNF(32, random_state=0, handle_unknown="ignore").fit([labelled("CO"), labelled("CNC")])
     np.testing.assert_array_equal(*ignoring.transform([labelled("CS"), labelled("CP")]))
     np.testing.assert_array_equal(ignoring.transform([labelled("CO")])[0], same)
 
@@ -223,7 +223,7 @@ def test_order_of_nodes_with_attributes_on_some_of_them_changes_nothing(order):
     shuffled.add_nodes_from((node, graph.nodes[node]) for node in order)
     shuffled.add_edges_from(graph.edges)
     one, two = (
-        GRNF(16, random_state=0, missing="zero", dtype="float64").fit_transform([g])
+        GRNF(16, random_state=0, handle_missing="zero", dtype="float64").fit_transform([g])
         for g in (graph, shuffled)
     )
     np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
@@ -231,7 +231,7 @@ def test_order_of_nodes_with_attributes_on_some_of_them_changes_nothing(order):
 
 def test_save_load_and_pickle_keep_the_encoder(tmp_path):
     some = [labelled("CO"), labelled("CNC")]
-    grnf = GRNF(16, random_state=0, missing="zero", on_error="nan").fit(some)
+    grnf = GRNF(16, random_state=0, handle_missing="zero", on_error="nan").fit(some)
     grnf.save(tmp_path / "grnf.json")
     again = GRNF.load(tmp_path / "grnf.json")
     assert again.get_params()["on_error"] == "nan"
@@ -242,12 +242,12 @@ def test_save_load_and_pickle_keep_the_encoder(tmp_path):
 
 
 def encoder_of(*columns):
-    return {"unseen": "error", "missing": "error", "node": columns, "edge": []}
+    return {"handle_unknown": "error", "handle_missing": "error", "node": columns, "edge": []}
 
 
 def test_damaged_encoders_are_refused(tmp_path):
     path = tmp_path / "grnf.json"
-    GRNF(8, random_state=0, unseen="error").fit([labelled("CO")]).save(path)
+    GRNF(8, random_state=0, handle_unknown="error").fit([labelled("CO")]).save(path)
     state = json.loads(path.read_text())
     for damage in (
         lambda: state.pop("encoder"),
@@ -268,8 +268,8 @@ def test_a_vocabulary_of_names_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr("grnf.estimators.transformer.LARGEST", 3000)
     names = [labelled([f"name {index}" for index in range(200)])]
     GRNF(8, random_state=0).fit(names).save(tmp_path / "grnf.json")  # of an open one nothing is kept
-    grnf = GRNF(8, random_state=0, unseen="error").fit(names)
-    with pytest.raises(ValueError, match="too many to save: columns of names or ids"):
+    grnf = GRNF(8, random_state=0, handle_unknown="error").fit(names)
+    with pytest.raises(ValueError, match="Remove columns of names or ids"):
         grnf.save(tmp_path / "grnf.json")
 
 
@@ -284,7 +284,7 @@ def test_grid_search_over_networkx_graphs():
 def test_grid_search_over_smiles():
     require("rdkit")
     y = np.array([len(smiles) for smiles in MOLECULES], dtype=float)
-    model = make_pipeline(GRNF(32, random_state=0, unseen="ignore"), Ridge())
+    model = make_pipeline(GRNF(32, random_state=0, handle_unknown="ignore"), Ridge())
     search = GridSearchCV(model, {"ridge__alpha": [0.1, 1.0]}, cv=2, error_score="raise")
     assert search.fit(MOLECULES, y).predict(["CCO", "CCF"]).shape == (2,)
 

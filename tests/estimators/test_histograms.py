@@ -31,7 +31,7 @@ def labelled(seed, n_graphs=8, numbers=False):
 
 
 def encoded(graphs):
-    return encode(graphs, AttributeEncoder(unseen="open").fit(_raws(graphs))).batch
+    return encode(graphs, AttributeEncoder(handle_unknown="open").fit(_raws(graphs))).batch
 
 
 def _raws(graphs):

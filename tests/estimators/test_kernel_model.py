@@ -111,7 +111,7 @@ def test_regression_is_kernel_ridge():
 def test_chooses_the_distance_that_tells_the_classes():
     X, y = samples(200)
     noise = np.random.default_rng(1).normal(size=X.vectors.shape).astype(np.float32)
-    found = KernelClassifier().fit(KernelInput(noise, X.sets), y)
+    found = KernelClassifier(random_state=0).fit(KernelInput(noise, X.sets), y)
     table = pd.DataFrame(found.cv_results_)
     assert found.best_params_["wl_weight"] > 0
     assert found.best_score_ > 0.95
@@ -121,7 +121,7 @@ def test_chooses_the_distance_that_tells_the_classes():
     splits = table[[f"split{k}_test_score" for k in range(5)]]
     np.testing.assert_allclose(splits.mean(axis=1), table.mean_test_score)
     assert len(table) < 15  # of 3 * 6 * 6
-    alone = KernelClassifier().fit(noise, y)
+    alone = KernelClassifier(random_state=0).fit(noise, y)
     assert list(alone.best_params_) == ["gamma", "C"]
     assert "param_wl_weight" not in alone.cv_results_
 
@@ -157,16 +157,16 @@ def test_the_search_climbs_and_stays_if_nothing_is_better():
 
 def test_landmarks_for_many_samples(monkeypatch):
     X, y = samples(600)
-    whole = KernelClassifier().fit(X, y)
+    whole = KernelClassifier(random_state=0).fit(X, y)
     monkeypatch.setattr(kernel_model, "MOST_ROWS", 100)
     monkeypatch.setattr(kernel_model, "LANDMARKS", 150)
-    found = KernelClassifier().fit(X, y)
+    found = KernelClassifier(random_state=0).fit(X, y)
     fresh, truth = samples(300, seed=5)
     assert len(found.support_) == 150
     assert np.mean(found.predict(fresh) == truth) > np.mean(whole.predict(fresh) == truth) - 0.05
     assert np.mean(found.predict(fresh) == truth) > 0.9
     for given, new in ((X, fresh), (X.vectors, fresh.vectors)):
-        line = KernelRegressor().fit(given, X.vectors[:, 0])
+        line = KernelRegressor(random_state=0).fit(given, X.vectors[:, 0])
         assert np.corrcoef(line.predict(new), fresh.vectors[:, 0])[0, 1] > 0.95
 
 
@@ -175,7 +175,7 @@ def test_probabilities_are_calibrated():
     X = generator.normal(size=(600, 2))
     chance = 1 / (1 + np.exp(-2 * X[:, 0]))
     y = (generator.random(600) < chance).astype(int)
-    P = KernelClassifier().fit(X[:300], y[:300]).predict_proba(X[300:])
+    P = KernelClassifier(random_state=0).fit(X[:300], y[:300]).predict_proba(X[300:])
     np.testing.assert_allclose(P.sum(axis=1), 1)
     assert np.abs(P[:, 1] - chance[300:]).mean() < 0.08
 
@@ -183,10 +183,12 @@ def test_probabilities_are_calibrated():
 def test_rare_classes_and_odd_inputs():
     X, y = samples(60)
     y[:1] = 9  # alone
-    assert KernelClassifier().fit(X, y).predict_proba(X).shape == (60, 4)
+    assert KernelClassifier(random_state=0).fit(X, y).predict_proba(X).shape == (60, 4)
     few, _ = samples(4, classes=2)
     for given in (few, few.vectors):
-        lonely = KernelClassifier().fit(given, [0, 1, 1, 1])  # a class of one cannot be cross-validated
+        lonely = KernelClassifier(random_state=0).fit(
+            given, [0, 1, 1, 1]
+        )  # a class of one cannot be cross-validated
         assert not hasattr(lonely, "best_params_")
         np.testing.assert_allclose(lonely.predict_proba(given).sum(axis=1), 1)
     X, y = blobs(30)
@@ -196,19 +198,19 @@ def test_rare_classes_and_odd_inputs():
         for views, given in (([3, 3], X), ([3, 4], constant))
     ]
     np.testing.assert_allclose(*decisions, rtol=1e-4)  # a constant column has no weight
-    same = KernelClassifier().fit(np.ones((10, 3)), [0, 1] * 5)
+    same = KernelClassifier(random_state=0).fit(np.ones((10, 3)), [0, 1] * 5)
     assert same.predict(np.ones((2, 3))).shape == (2,)
-    assert KernelRegressor().fit(X[:1], [3.0]).predict(X[:2]).tolist() == [3.0, 3.0]
+    assert KernelRegressor(random_state=0).fit(X[:1], [3.0]).predict(X[:2]).tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(
     ("model", "y", "message"),
     [
-        (KernelClassifier(), np.zeros(30), "at least two classes"),
+        (KernelClassifier(random_state=0), np.zeros(30), "at least two classes"),
         (KernelClassifier([3, 4]), None, "add up"),
         (KernelClassifier(C=-1), None, "C must be numbers > 0"),
         (KernelClassifier(wl_weight=2.0), None, "from 0 to 1"),
-        (KernelRegressor(), np.full(30, np.nan), "finite"),
+        (KernelRegressor(random_state=0), np.full(30, np.nan), "finite"),
     ],
 )
 def test_wrong_settings(model, y, message):
@@ -244,7 +246,7 @@ def rings(n=80):
 def test_scoring_by_ranks():
     graphs, y = rings()
     rare = np.array([len(graph) == 6 and graph.nodes[0]["symbol"] == "O" for graph in graphs], dtype=int)
-    model = GRNFClassifier(16, scoring="roc_auc").fit(graphs, rare)
+    model = GRNFClassifier(16, scoring="roc_auc", random_state=0).fit(graphs, rare)
     expected = roc_auc_score(rare, model.predict_proba(graphs)[:, 1])
     assert model.score(graphs, rare) == pytest.approx(expected)
     assert 0.95 < model.best_score_ <= 1
@@ -254,17 +256,19 @@ def test_scoring_by_ranks():
     with pytest.raises(ValueError, match="scoring must be"):
         GRNFRegressor(16, scoring="roc_auc").fit(graphs, y.astype(float))
     for lifts in (None, "auto"):
-        linear = GRNFClassifier(16, lifts=lifts, estimator="linear", scoring="roc_auc").fit(graphs, y)
+        linear = GRNFClassifier(16, lifts=lifts, estimator="linear", scoring="roc_auc", random_state=0).fit(
+            graphs, y
+        )
         assert linear.score(graphs, y) > 0.9
 
 
 def test_vectors_do_not_depend_on_the_fold():
     graphs, y = rings()
     first, other = (
-        GRNFClassifier(16).fit(graphs[rows], y[rows]).transform(graphs[60:])
+        GRNFClassifier(16, random_state=0).fit(graphs[rows], y[rows]).transform(graphs[60:])
         for rows in (slice(60), slice(20, None))
     )
     np.testing.assert_allclose(other[:, :16], first[:, :16], atol=1e-7)
     odd = nx.cycle_graph(4)
     nx.set_node_attributes(odd, "never seen", "symbol")
-    assert GRNFClassifier(16).fit(graphs, y).predict([odd]).shape == (1,)
+    assert GRNFClassifier(16, random_state=0).fit(graphs, y).predict([odd]).shape == (1,)

@@ -69,7 +69,7 @@ def test_columns_and_sides_tell_categories_apart():
 
 def test_open_and_closed_vocabularies_give_the_same_vectors_for_known_categories(graphs):
     is_open, closed = (
-        GRNF(128, random_state=3, unseen=u, dtype="float64").fit(graphs) for u in ("open", "error")
+        GRNF(128, random_state=3, handle_unknown=u, dtype="float64").fit(graphs) for u in ("open", "error")
     )
     np.testing.assert_allclose(is_open.transform(graphs), closed.transform(graphs), rtol=1e-10, atol=1e-12)
     assert closed.node_width_ == 5
@@ -95,20 +95,20 @@ def test_saved_and_loaded(graphs, tmp_path):
     again = GRNF.load(tmp_path / "grnf.json")
     new = [atoms(np.random.default_rng(5), 5, ["Xe", "C"])]
     np.testing.assert_array_equal(again.transform([*graphs, *new]), grnf.transform([*graphs, *new]))
-    with pytest.raises(ValueError, match=r"fit again with unseen='error'"):
-        GRNF.load(tmp_path / "grnf.json", unseen="error")
+    with pytest.raises(ValueError, match=r"fit again with handle_unknown='error'"):
+        GRNF.load(tmp_path / "grnf.json", handle_unknown="error")
 
 
 def test_a_proposal_with_another_law_of_coefficients_wants_a_closed_vocabulary(graphs):
     law = ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.0))
     wider = ParameterLaw({1: 0.5, 2: 0.5}, Gaussian(1.01))
-    with pytest.raises(ValueError, match="'symbol' may have any category: close the vocabulary with unseen="):
+    with pytest.raises(ValueError, match="'symbol' may have any category: close the vocabulary with"):
         GRNF(8, orders=law, proposal=wider, random_state=0).fit(graphs)
-    assert GRNF(8, orders=law, proposal=wider, random_state=0, unseen="ignore").fit(graphs).ess_ > 0
+    assert GRNF(8, orders=law, proposal=wider, random_state=0, handle_unknown="ignore").fit(graphs).ess_ > 0
 
 
 def test_encoded_batches_keep_what_their_channels_are(graphs):
-    batch, rows, errors = AttributeEncoder(unseen="open").fit(graphs).encode_batch(graphs)
+    batch, rows, errors = AttributeEncoder(handle_unknown="open").fit(graphs).encode_batch(graphs)
     assert rows == list(range(len(graphs)))
     assert errors == []
     grnf = GRNF(48, random_state=0, dtype="float64").fit(graphs)

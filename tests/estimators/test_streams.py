@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from grnf import GRNF, Graph, GraphError, GrnfWarning
+from grnf import GRNF, Graph, GraphError
 from grnf.estimators import embed_stream, fit_stream
 from grnf.io import BadGraph, RawGraph
 from optional import require
@@ -74,12 +74,12 @@ def test_a_bad_graph_is_named():
 
 
 def test_policies_belong_to_the_call():
-    grnf = fit_stream(GRNF(4, random_state=0, on_error="skip", unseen="error"), [labelled("C", "O")])
+    grnf = fit_stream(GRNF(4, random_state=0, handle_unknown="error"), [labelled("C", "O")])
     before = dict(vars(grnf))
     strange = [labelled("C"), labelled("N")]
-    ((block, _),) = embed_stream(grnf, strange)
+    ((block, _),) = embed_stream(grnf, strange, on_error="skip")
     assert block.ids == ["0"]
-    ((block, bad),) = embed_stream(grnf, strange, unseen="ignore")
+    ((block, bad),) = embed_stream(grnf, strange, handle_unknown="ignore")
     assert (block.ids, bad) == (["0", "1"], [])
     with pytest.raises(GraphError, match="graph 1: the node column 'symbol' has the value 'N'"):
         next(embed_stream(grnf, strange, on_error="raise"))
@@ -105,7 +105,7 @@ def test_fit_sees_all_graphs_and_holds_few(monkeypatch):
             yield RawGraph(3, np.array([[0, 1]]), {"kind": kinds, "x": np.zeros((3, 2))}, graph_id=str(n))
         yield RawGraph(3, np.array([[0, 1]]), edge_columns={"weight": np.ones(1)}, graph_id="weighted")
 
-    fit_stream(GRNF(4, random_state=0, unseen="error"), stream())
+    fit_stream(GRNF(4, random_state=0, handle_unknown="error"), stream())
     assert [graph.graph_id for graph in held] == ["0", "1234", "weighted"]
     held.clear()
     read = iter(stream())
@@ -136,9 +136,6 @@ def test_transform_blocks_is_the_same_stream():
     blocks = list(grnf.transform_blocks(iter(samples), block_size=2))
     np.testing.assert_allclose(np.concatenate(blocks), grnf.transform(samples), rtol=1e-5, atol=1e-7)
     assert grnf.errors_ == []
-    grnf.set_params(on_error="skip")
-    with pytest.warns(GrnfWarning, match=r"1 of 2 samples are left out: rows [14]\. .*in embed_stream"):
-        assert [len(Z) for Z in grnf.transform_blocks(iter(samples), block_size=2)] == [1, 2, 1]
     with pytest.raises(ValueError, match="block_size must be an integer >= 1"):
         next(grnf.transform_blocks(samples, block_size=0))
     grnf.set_params(on_error="raise")

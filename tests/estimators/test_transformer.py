@@ -81,7 +81,7 @@ def test_what_was_drawn_is_visible(settings):
 
 def test_a_collapsed_proposal_is_told():
     far = ParameterLaw({1: 1.0}, Gaussian(2.0))
-    with pytest.warns(GrnfWarning, match=r"features are worth .* \(effective sample size\)"):
+    with pytest.warns(GrnfWarning, match=r"effective sample size of the .* features is"):
         GRNF(256, orders={1: 1.0}, proposal=far, random_state=0).fit([cycle(3)])
 
 
@@ -154,14 +154,14 @@ def test_save_and_load(settings, tmp_path):
         ('{"format": "grnf-transformer", "version": 99}', "has version 99 of the format"),
         (
             '{"format": "grnf-transformer", "version": 2}',
-            "has version 2 of the format; this release reads 3. Fit and save the transformer again",
+            "has version 2 of the format; this release reads 4. Fit and save the transformer again",
         ),
-        ('{"format": "grnf-transformer", "version": 3}', "is damaged"),
+        ('{"format": "grnf-transformer", "version": 4}', "is damaged"),
         (
             json.dumps(
                 {
                     "format": "grnf-transformer",
-                    "version": 3,
+                    "version": 4,
                     "params": {"orders": {"law": "x"}, "proposal": None},
                     "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
                 }
@@ -213,9 +213,9 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"n_jobs": 0}, "n_jobs must be an integer >= 1, an integer <= -1 or None; got 0"),
         ({"n_jobs": True}, "n_jobs must be .*; got True"),
         ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB; got"),
-        ({"unseen": "zero"}, "unseen must be 'open', 'error' or 'ignore'; got 'zero'"),
-        ({"missing": None}, "missing must be 'error' or 'zero'; got None"),
-        ({"on_error": ["nan"]}, r"on_error must be 'raise', 'nan' or 'skip'; got \['nan'\]"),
+        ({"handle_unknown": "zero"}, "handle_unknown must be 'open', 'error' or 'ignore'; got 'zero'"),
+        ({"handle_missing": None}, "handle_missing must be 'error' or 'zero'; got None"),
+        ({"on_error": ["nan"]}, r"on_error must be 'raise' or 'nan'; got \['nan'\]"),
         ({"heads": 3, "n_components": 64}, "n_components must be a multiple of heads"),
     ],
 )

@@ -97,12 +97,15 @@ def test_missing_attributes():
     }
     for name, values in gaps.items():
         with pytest.raises(
-            GraphError, match=rf"node column '{name}' is missing for node 1 \(of 3, from 0\); missing="
+            GraphError,
+            match=rf"node column '{name}' is missing for node 1 \(of 3, from 0\)\. Use handle_missing=",
         ):
             encoder.encode(raw({**ATOMS, name: values}))
-        with pytest.raises(GraphError, match=f"the node column '{name}' is missing; missing='zero'"):
+        with pytest.raises(
+            GraphError, match=rf"the node column '{name}' is missing\. Use handle_missing='zero'"
+        ):
             encoder.encode(raw({key: column for key, column in ATOMS.items() if key != name}))
-    filled = AttributeEncoder(missing="zero").fit([raw(ATOMS)])
+    filled = AttributeEncoder(handle_missing="zero").fit([raw(ATOMS)])
     np.testing.assert_array_equal(
         filled.encode(raw(gaps)).node_attr, [[1, 1, 2, 1, 0], [0, 3, 0, 0, 0], [2, 5, 6, 0, 1]]
     )
@@ -127,10 +130,11 @@ def test_unseen_categories():
     encoder = AttributeEncoder().fit([raw(ATOMS)])
     new = raw({**ATOMS, "symbol": categories("C", "Xe", "O")})
     with pytest.raises(
-        GraphError, match=r"'symbol' has the value 'Xe', which was not there in fit; unseen='ignore'"
+        GraphError,
+        match=r"'symbol' has the value 'Xe', which was not there in fit\. Use handle_unknown='ignore'",
     ):
         encoder.encode(new)
-    ignoring = AttributeEncoder(unseen="ignore").fit([raw(ATOMS)])
+    ignoring = AttributeEncoder(handle_unknown="ignore").fit([raw(ATOMS)])
     np.testing.assert_array_equal(ignoring.encode(new).node_attr[:, 3:], [[1, 0], [0, 0], [0, 1]])
     with pytest.raises(GraphError, match="'symbol' is missing for node 1"):
         ignoring.encode(raw({**ATOMS, "symbol": categories("C", None, "O")}))
@@ -176,7 +180,7 @@ def test_bad_edges_are_refused(edges):
 
 def test_configuration_is_json_and_gives_the_same_encoder():
     columns = {**ATOMS, "mixed": categories("a", 1, ("pair", (2, 0.5)))}
-    encoder = AttributeEncoder(missing="zero", unseen="ignore").fit(
+    encoder = AttributeEncoder(handle_missing="zero", handle_unknown="ignore").fit(
         [raw(columns, edge_columns={"weight": np.ones(2), "kind": categories("é", "b")})]
     )
     again = AttributeEncoder.from_config(json.loads(json.dumps(encoder.to_config())))
@@ -197,11 +201,11 @@ def test_categories_that_json_cannot_hold():
 
 
 def test_bad_policies():
-    with pytest.raises(ValueError, match="unseen must be 'open', 'error' or 'ignore'; got 'zero'"):
-        AttributeEncoder(unseen="zero")
-    with pytest.raises(ValueError, match="missing must be 'error' or 'zero'; got None"):
-        AttributeEncoder(missing=None)
-    assert repr(AttributeEncoder()) == "AttributeEncoder(unseen='error', missing='error')"
+    with pytest.raises(ValueError, match="handle_unknown must be 'open', 'error' or 'ignore'; got 'zero'"):
+        AttributeEncoder(handle_unknown="zero")
+    with pytest.raises(ValueError, match="handle_missing must be 'error' or 'zero'; got None"):
+        AttributeEncoder(handle_missing=None)
+    assert repr(AttributeEncoder()) == "AttributeEncoder(handle_unknown='error', handle_missing='error')"
 
 
 def test_unnamed_means_that_plain_graphs_need_no_encoding():

@@ -136,10 +136,10 @@ def test_any_attributes_give_a_graph_or_our_error(rows):
     for node, row in enumerate(rows):
         graph.nodes[node].update(row)
         graph.add_edge(node, 0, **row)
-    for missing in ("error", "zero"):
+    for policy in ("error", "zero"):
         try:
             raw = to_raw(graph)
-            encoded = AttributeEncoder(missing=missing).fit([raw]).encode(raw)
+            encoded = AttributeEncoder(handle_missing=policy).fit([raw]).encode(raw)
         except GraphError:
             continue
         assert (encoded.n_nodes, encoded.n_edges) == (graph.number_of_nodes(), graph.number_of_edges())

@@ -13,8 +13,10 @@ from grnf.lifts import (
     ClosedWalks,
     Degree,
     Distance,
+    EdgeLift,
     Encode,
     Individualize,
+    NodeLift,
     Pool,
     Propagate,
     RandomWalk,
@@ -32,6 +34,24 @@ from random_graphs import cycle, graphs, random_graph, two_triangles
 
 nx = require("networkx")
 
+
+class Constant(NodeLift):
+    """A node lift of a user."""
+
+    def node_columns(self, batch):
+        return np.ones((len(batch.node_attr), 1))
+
+
+class CommonNeighbors(EdgeLift):
+    """An edge lift of a user, with a parameter."""
+
+    def __init__(self, pairs="edges"):
+        self.pairs = pairs
+
+    def pair_values(self, A):
+        return A @ A
+
+
 LIFTS = [
     ClosedWalks(4),
     ClosedWalks(5, "all"),
@@ -41,8 +61,8 @@ LIFTS = [
     Distance(),
     Distance(cutoff=2),
     Encode(),
-    Individualize(dim=3),
-    Individualize(depth=1, limit=3, dim=2),
+    Individualize(dim=3, random_state=0),
+    Individualize(depth=1, limit=3, dim=2, random_state=0),
     Pool("count"),
     Pool("mean"),
     Propagate(2),
@@ -56,8 +76,11 @@ LIFTS = [
     Standardize(),
     Standardize(indicators=True),
     Triangles(),
-    WeisfeilerLehman(2, 3),
-    WeisfeilerLehman(2, 3, columns="all", direction="out"),
+    WeisfeilerLehman(2, 3, random_state=0),
+    Constant(),
+    CommonNeighbors(),
+    CommonNeighbors("all"),
+    WeisfeilerLehman(2, 3, columns="all", direction="out", random_state=0),
 ]
 each_lift = pytest.mark.parametrize("lift", LIFTS, ids=repr)
 
@@ -107,7 +130,7 @@ def test_pieces_change_nothing(lift, monkeypatch):
     whole = fitted.transform(some)
     small = lambda batch: pieces(batch, 20)  # noqa: E731
     monkeypatch.setattr("grnf.lifts.base.pieces", small)
-    monkeypatch.setattr("grnf.lifts.pairs.pieces", small)
+    monkeypatch.setattr("grnf.lifts.labels.pieces", small)
     assert_same(fitted.transform(some), whole)
 
 
@@ -152,6 +175,11 @@ def test_any_kind_of_graph_and_a_pipeline(lift):
     Z = model.fit_transform([first, second])
     assert Z.shape == (2, 8)
     np.testing.assert_allclose(model.transform([second]), Z[1:], rtol=1e-5, atol=1e-6)
+    batch = model[0].transform([first])
+    names = model[0].get_feature_names_out().tolist()
+    assert len(set(names)) == len(names) == batch.node_width + batch.edge_width
+    table = model.set_output(transform="pandas").transform([first, second])
+    assert table.columns.tolist() == model.get_feature_names_out().tolist() == [f"grnf{i}" for i in range(8)]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +192,7 @@ def test_any_kind_of_graph_and_a_pipeline(lift):
         Propagate(kind="max"),
         RandomWalk(1.5),
         Resistance("some"),
+        Individualize(limit=0),
         WeisfeilerLehman(-1),
         WeisfeilerLehman(dim=True),
         WeisfeilerLehman(columns="none"),
@@ -262,7 +291,7 @@ def test_standardize_numbers_but_not_categories():
     np.testing.assert_allclose(all_of_it.node_attr[:, 1], [-1, 1, 1, -1])
 
 
-def colour_classes(graph, depth, **settings):
+def label_classes(graph, depth, **settings):
     """How the codes of the last depth part the nodes, as the first node with each code."""
     lift = WeisfeilerLehman(depth, 4, **settings)
     codes = new_columns(lift, graph)[:, -4:]
@@ -280,43 +309,47 @@ def test_weisfeiler_lehman_parts_nodes_as_refinement_by_definition(graph):
         if i != j and not graph.directed:
             arcs[j].append((i, tuple(value)))
     x = graph.node_attr if graph.node_attr is not None else np.zeros((graph.n_nodes, 0))
-    colour = [tuple(row) for row in x.tolist()]
+    label = [tuple(row) for row in x.tolist()]
     for _ in range(depth):
-        colour = [
-            (colour[v], tuple(sorted((colour[u], value) for u, value in arcs[v])))
-            for v in range(graph.n_nodes)
+        label = [
+            (label[v], tuple(sorted((label[u], value) for u, value in arcs[v]))) for v in range(graph.n_nodes)
         ]
-    expected = [colour.index(c) for c in colour]
-    assert colour_classes(graph, depth, columns="all", direction="out") == expected
+    expected = [label.index(c) for c in label]
+    assert label_classes(graph, depth, columns="all", direction="out") == expected
 
 
-def test_weisfeiler_lehman_colours_are_channels_of_their_own():
+def test_weisfeiler_lehman_labels_are_channels_of_their_own():
     path = Graph(3, [(0, 1), (1, 2)])
     lift = WeisfeilerLehman(depth=2).fit([cycle(5)])
     together, alone = lift.transform([cycle(6), two_triangles(), path]), lift.transform([path])
     assert together.node_width == 0
-    colours = together.node_codes.keys[together.node_codes.values]
-    assert colours.shape == (15, 3)  # one column for each depth
-    assert len(np.unique(colours)) == len({(depth, key) for row in colours for depth, key in enumerate(row)})
-    np.testing.assert_array_equal(colours[:6], colours[6:12])  # 1-WL does not tell them apart
-    assert colours[12, 2] == colours[14, 2] != colours[13, 2]
-    np.testing.assert_array_equal(colours[12:], alone.node_codes.keys[alone.node_codes.values])
+    labels = together.node_codes.keys[together.node_codes.values]
+    assert labels.shape == (15, 3)  # one column for each depth
+    assert len(np.unique(labels)) == len({(depth, key) for row in labels for depth, key in enumerate(row)})
+    np.testing.assert_array_equal(labels[:6], labels[6:12])  # 1-WL does not tell them apart
+    assert labels[12, 2] == labels[14, 2] != labels[13, 2]
+    np.testing.assert_array_equal(labels[12:], alone.node_codes.keys[alone.node_codes.values])
 
 
 def test_weisfeiler_lehman_codes():
-    """Equal colours have equal codes in graphs not seen before, others nearly orthogonal ones."""
-    lift = WeisfeilerLehman(depth=2, dim=512).fit([cycle(5)])
+    """Equal labels have equal codes in graphs not seen before, others nearly orthogonal ones."""
+    lift = WeisfeilerLehman(depth=2, dim=512, random_state=0).fit([cycle(5)])
     six, triangles, path = lift.transform([cycle(6), two_triangles(), Graph(3, [(0, 1), (1, 2)])])
     np.testing.assert_array_equal(six.node_attr, triangles.node_attr)  # 1-WL does not tell them apart
     deepest = path.node_attr[:, -512:]
     np.testing.assert_allclose(deepest @ deepest.T, [[1, 0, 1], [0, 1, 0], [1, 0, 1]], atol=0.2)
-    other = WeisfeilerLehman(depth=2, dim=512, seed=1).fit_transform([cycle(6)])
+    other = WeisfeilerLehman(depth=2, dim=512, random_state=1).fit_transform([cycle(6)])
     assert abs(other.node_attr[0, :512] @ six.node_attr[0, :512]) < 0.2
 
 
 def test_weisfeiler_lehman_codes_are_normal():
     x = np.eye(2000)
-    codes = WeisfeilerLehman(depth=0, dim=16).fit_transform([Graph(2000, [], x)]).node_attr[:, 2000:] * 4
+    codes = (
+        WeisfeilerLehman(depth=0, dim=16, random_state=0)
+        .fit_transform([Graph(2000, [], x)])
+        .node_attr[:, 2000:]
+        * 4
+    )
     assert abs(codes.mean()) < 4 / np.sqrt(codes.size)
     assert abs(codes.var() - 1) < 4 * np.sqrt(2 / codes.size)
     assert abs((codes**4).mean() - 3) < 4 * np.sqrt(96 / codes.size)
@@ -324,10 +357,10 @@ def test_weisfeiler_lehman_codes_are_normal():
     assert np.abs(correlation).max() < 5 / np.sqrt(2000)
 
 
-def test_numbers_do_not_colour_unless_asked():
+def test_numbers_do_not_label_unless_asked():
     graph = Graph(2, [(0, 1)], [[0.5, 1.0], [0.7, 1.0]])
-    assert colour_classes(graph, 1) == [0, 0]
-    assert colour_classes(graph, 1, columns="all") == [0, 1]
+    assert label_classes(graph, 1) == [0, 0]
+    assert label_classes(graph, 1, columns="all") == [0, 1]
 
 
 def test_policies_of_encode():
@@ -335,9 +368,9 @@ def test_policies_of_encode():
     nx.set_node_attributes(path, {0: "a", 1: "b"}, "kind")
     other = nx.path_graph(2)
     nx.set_node_attributes(other, {0: "a", 1: "c"}, "kind")
-    with pytest.raises(GraphError, match="unseen='ignore'"):
+    with pytest.raises(GraphError, match="handle_unknown='ignore'"):
         Encode().fit([path]).transform([other])
-    lifted = Encode(unseen="ignore").fit([path]).transform([other])
+    lifted = Encode(handle_unknown="ignore").fit([path]).transform([other])
     np.testing.assert_array_equal(lifted.node_attr, [[1, 0], [0, 0]])
 
 
@@ -401,16 +434,12 @@ def test_categories_of_any_vocabulary():
     assert rows[0] == rows[2] != rows[1]
 
 
-def test_numbers_in_place_of_channels():
-    lifted = Individualize(dim=4, seed=3).fit_transform([cycle(6), two_triangles()])
+def test_codes_of_individualized_nodes_as_numbers():
+    lifted = Individualize(dim=4, random_state=3).fit_transform([cycle(6), two_triangles()])
     assert lifted.node_attr.shape == (12, 4)
     assert not np.array_equal(lifted.node_attr[0], lifted.node_attr[6])
-    assert not np.array_equal(Individualize(dim=4).fit_transform([cycle(6)]).node_attr, lifted.node_attr[:6])
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="Individualize: limit must be an integer >= 1"):
-        Individualize(limit=0).fit([cycle(3)])
+    other = Individualize(dim=4, random_state=0).fit_transform([cycle(6)])
+    assert not np.array_equal(other.node_attr, lifted.node_attr[:6])
 
 
 @pytest.mark.parametrize("steps", [2, 3, 5, 8])

@@ -103,7 +103,7 @@ def classify(
         "lifts": None if lifts == "none" else lifts,
         "scoring": None if scoring == "accuracy" else scoring,
         "random_state": asked.random_state,
-        "missing": "zero",
+        "handle_missing": "zero",
     }
     with open_source(source, reading.format) as found:
         table = columns.applied(found, run.quiet)

@@ -111,7 +111,7 @@ def _views(features: LikeFeatures) -> Any:
         features.like is None and features.orders is None,
         "--space views has its own orders and cannot be combined with --orders or --like",
     )
-    chosen = {"n_components": features.n_components, "random_state": features.seed}
+    chosen = {"n_components": features.n_components, "random_state": features.seed or 0}
     return FeatureViews(**{name: value for name, value in chosen.items() if value is not None})
 
 

@@ -267,7 +267,7 @@ class LikeFeatures(Features):
         if self.like is None:
             return super().transformer()
         given = self.given()
-        policies = {name: given.pop(name) for name in ("unseen", "missing") if name in given}
+        policies = {name: given.pop(name) for name in ("handle_unknown", "handle_missing") if name in given}
         require(not given, f"{_options(given)} cannot be combined with --like, which has all settings")
         return GRNF.load(self.like, **policies)
 
@@ -344,14 +344,14 @@ class FullFeatures(LikeFeatures):
         Literal["float32", "float64"] | None,
         typer.Option(help="Type of the vectors.", show_default="float32"),
     ] = None
-    unseen: Annotated[
+    handle_unknown: Annotated[
         Literal["open", "error", "ignore"] | None,
         typer.Option(
             help="A category that fit did not find. open: a new channel; error: stop; ignore: zeros.",
             show_default="open",
         ),
     ] = None
-    missing: Annotated[
+    handle_missing: Annotated[
         Literal["error", "zero"] | None,
         typer.Option(
             help="An attribute that some nodes or edges lack. error: stop; zero: zeros.", show_default="error"

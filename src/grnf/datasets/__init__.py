@@ -1,13 +1,10 @@
-"""Collections of graphs: synthetic ones drawn from a seed, and benchmark sets with their folds."""
+"""Collections of graphs: synthetic ones drawn from a seed, and benchmark datasets with their folds."""
 
-from grnf.datasets.brec import BREC, load_brec
-from grnf.datasets.folds import Fold, load_folds
+from grnf.datasets.benchmarks import BREC, Fold, TUDataset, load_brec, load_folds, load_tu
 from grnf.datasets.synthetic import all_graphs, make_delaunay, make_sbm
-from grnf.datasets.tu import TU_SETS, TUDataset, load_tu
 
 __all__ = [
     "BREC",
-    "TU_SETS",
     "Fold",
     "TUDataset",
     "all_graphs",

@@ -1,4 +1,4 @@
-"""The paper's two synthetic sets: stochastic block model and Delaunay triangulations, two classes each."""
+"""Synthetic datasets of the paper: stochastic block model and Delaunay triangulations, two classes each."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ CHUNK = 2**13
 def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
     """Make all graphs (simple, undirected) of so many nodes, one of each kind.
 
-    Each comes from a graph of one node less by a new node with any neighbours; of a connected graph some node
-    can be left out without parting it.
+    Each comes from a graph of one node less by a new node with any neighbors; of a connected graph some node
+    can be removed without disconnecting it.
 
     Examples
     --------
@@ -146,6 +146,6 @@ def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
 
 
 def _grown(graph: Graph, subset: int) -> IntArray:
-    """Return the edges with a new node, which neighbours the nodes of a set of bits."""
+    """Return the edges with a new node, which neighbors the nodes of a set of bits."""
     new = [(v, graph.n_nodes) for v in range(graph.n_nodes) if subset >> v & 1]
     return np.concatenate([graph.edges, np.array(new, dtype=np.int64).reshape(-1, 2)])

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -28,15 +28,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
 
+from grnf._utils.random import draw_seed
+from grnf._utils.rules import checked
 from grnf._utils.running import blas_threads, n_workers
-from grnf.collection import Collection, encode, fit_encode, warn_skipped
+from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor
-from grnf.estimators.transformer import GRNF
+from grnf.estimators.transformer import GRNF, with_index
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.typing import FloatArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, OnError
 
 __all__ = ["GRNFClassifier", "GRNFRegressor", "fitted_estimator"]
 
@@ -45,15 +47,12 @@ FEATURES, FEATURES_OF_LIFTS = 512, 1024
 
 KERNEL, NAMES = ("auto", "svm"), ("auto", "svm", "linear", "network", "forest", "boosted")
 """Names of estimators: those of the kernel model, and all."""
-
 WITHOUT_DECISIONS = ("network", "forest")
 """Those without `decision_function`."""
-
 TREES = 300
 """Of a forest."""
-
-ENOUGH_TO_STOP_EARLY = 200
-"""Samples from which on a network uses a tenth of them to decide when to stop."""
+MIN_EARLY_STOPPING = 200
+"""Samples from which a network uses a tenth of them to decide when to stop."""
 
 CHOICE = ("best_params_", "best_score_", "best_index_", "cv_results_")
 """Attributes that report the choice of settings."""
@@ -71,7 +70,7 @@ def _final_has(method: str) -> Any:
     return check
 
 
-class GraphModel(BaseEstimator):  # type: ignore[misc]
+class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     encoder_: AttributeEncoder
@@ -90,10 +89,10 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         gamma: Any = None,
         cv: Any = None,
         scoring: str | None = None,
-        random_state: int = 0,
+        random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen | None = None,
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown | None = None,
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         memory: Any = None,
     ) -> None:
@@ -108,8 +107,8 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self.scoring = scoring
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.memory = memory
 
@@ -123,25 +122,27 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         y : array-like, shape (n_graphs,)
             Classes, or numbers.
         """
+        checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
         default = isinstance(self.lifts, str) and self.lifts == "auto"
+        self.seed_ = draw_seed(self.random_state)
         grnf = GRNF(
             (FEATURES if default else FEATURES_OF_LIFTS) if self.n_components is None else self.n_components,
             orders=self.orders,
-            random_state=self.random_state,
+            random_state=self.seed_,
             n_jobs=self.n_jobs,
             **dict(self.grnf_params or {}),
         )
         views = FeatureViews(views=model_views(grnf) if default else lifted_views(self.lifts, grnf))
-        unseen = self.unseen or ("open" if default else "ignore")
-        policies = AttributeEncoder(unseen=unseen, missing=self.missing)
+        handle_unknown = self.handle_unknown or ("open" if default else "ignore")
+        policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
         self.encoder_, samples = fit_encode(X, policies, self.on_error)
         labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
         if samples.errors:
             labels = labels[samples.rows]
             row, reason = samples.errors[0]
             warnings.warn(
-                f"{len(samples.errors)} of {samples.n_rows} samples are left out; row {row}: {reason}. "
-                "All reasons are in errors_",
+                f"fit leaves out {len(samples.errors)} of {samples.n_rows} graphs. Row {row}: {reason}. All "
+                "reasons are in errors_",
                 GrnfWarning,
                 stacklevel=2,
             )
@@ -150,13 +151,12 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         self._names = [name for name in views.views if not (self._exact and name == "labels")]
         fit_views = check_memory(self.memory).cache(_fitted_views)
         self.views_, self._widths, vectors = fit_views(views, samples.batch, self._names)
-        self._dtype, self.seed_ = vectors.dtype, next(iter(self.views_.views_.values()))[-1].seed_
-        seen = self._seen(vectors, samples.batch)
+        self._dtype = vectors.dtype
         embedded = time.perf_counter()
         with blas_threads(n_workers(self.n_jobs)):
             self.estimator_ = fitted_estimator(
                 self.estimator,
-                seen,
+                self._kernel_input(vectors, samples.batch),
                 labels,
                 classify=self._classify,
                 views=[self._widths[name] for name in self._names],
@@ -176,26 +176,24 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each graph, or the estimate for it."""
-        return self._answers(X, "predict")
+        return self._predictions(X, "predict")
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the vectors of all views side by side.
+        """Return the vectors of all views side by side; NaN for graphs that cannot be used.
 
-        By default these are the map, the counts, and the labels as vectors (`n_components` columns), which is
-        what estimators of your own are given. The kernel model compares labels exactly.
-        Rows of samples that cannot be used are NaN or left out, depending on `on_error`.
+        By default these are the map, the counts, and the labels as vectors (`n_components` columns), which
+        other estimators are given. The kernel model compares labels exactly.
         """
-        check_is_fitted(self)
-        return self._embedded(encode(X, self.encoder_, self.on_error), list(self._widths)).vectors
+        return with_index(self, self.embed(X))
 
     def embed(self, X: Any, *, on_error: OnError | None = None) -> Collection:
-        """Return the vectors of `transform` with a report: which samples cannot be used, and why.
+        """Return the vectors of `transform` with a report: which graphs cannot be used, and why.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
         on_error : "raise", "nan" or "skip", optional
-            What to do about samples that cannot be used. None: as the model does.
+            What to do about graphs that cannot be used. "skip" leaves them out. None: as the model does.
 
         Returns
         -------
@@ -203,44 +201,48 @@ class GraphModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error if on_error is None else on_error)
-        return self._embedded(samples, list(self._widths), warn=False)
+        return self._embedded(samples, list(self._widths))
 
-    def _embedded(self, samples: Collection, names: Sequence[str], warn: bool = True) -> Collection:
-        """Embed samples in some views. A warning names those that are left out."""
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return names for the columns of `transform`: the name of the view, and a number."""
+        check_is_fitted(self)
+        names = [f"{name}{i}" for name, width in self._widths.items() for i in range(width)]
+        return np.array(names, dtype=object)
+
+    def _embedded(self, samples: Collection, names: Sequence[str]) -> Collection:
+        """Embed graphs in some views."""
         width = sum(self._widths[name] for name in names)
-        embedding = samples.embed(lambda batch: self._vectors(batch, names), width, self._dtype)
-        if warn:
-            where = 'embed(X, on_error="skip").errors'
-            warn_skipped(embedding.skipped, len(embedding.rows), where, stacklevel=4)
-        return embedding
 
-    def _vectors(self, batch: GraphBatch, names: Sequence[str]) -> FloatArray:
-        return np.hstack(list(self.views_.transform_views(batch, names).values()))
+        def vectors(batch: GraphBatch) -> FloatArray:
+            return np.hstack(list(self.views_.transform_views(batch, names).values()))
 
-    def _seen(self, vectors: FloatArray, batch: GraphBatch) -> Any:
-        """Return what the estimator is given: the vectors, with the sets of labels if it compares those."""
+        return samples.embed(vectors, width, self._dtype)
+
+    def _kernel_input(self, vectors: FloatArray, batch: GraphBatch) -> Any:
+        """Return the input of the estimator: vectors, with the sets of labels if it compares those."""
         return KernelInput(vectors, self.views_.views_["labels"].sets(batch)) if self._exact else vectors
 
-    def _answers(self, X: Any, method: str) -> npt.NDArray[Any]:
-        """Ask the estimator about the good samples, and return NaN (None for names) for bad ones."""
+    def _predictions(self, X: Any, method: str) -> npt.NDArray[Any]:
+        """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
         good = np.asarray(np.isfinite(embedding.vectors).all(axis=1))
         if not good.any():
             reason = embedding.errors[0][1]
-            raise GraphError(f"none of the {len(good)} samples can be used; row 0: {reason}")
+            raise GraphError(f"none of the {len(good)} graphs can be used. Row 0: {reason}")
         batch = samples.batch
         if len(batch) > good.sum():  # some failed in the views only
-            batch = batch.take(np.flatnonzero(np.isin(samples.rows, embedding.rows[good])))
+            batch = batch.take(np.flatnonzero(good[samples.rows]))
         with blas_threads(n_workers(self.n_jobs)):
-            seen = self._seen(embedding.vectors[good], batch)
-            answers = np.asarray(getattr(self.estimator_, method)(seen))
+            values = np.asarray(
+                getattr(self.estimator_, method)(self._kernel_input(embedding.vectors[good], batch))
+            )
         if good.all():
-            return answers
-        nothing, kind = (np.nan, float) if answers.dtype.kind in "fiub" else (None, object)
-        full = np.full((len(good), *answers.shape[1:]), nothing, dtype=kind)
-        full[good] = answers
+            return values
+        missing, kind = (np.nan, float) if values.dtype.kind in "fiub" else (None, object)
+        full = np.full((len(good), *values.shape[1:]), missing, dtype=kind)
+        full[good] = values
         return full
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
@@ -274,7 +276,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     lifts : "auto", None, lift, list of lifts, or dict from names to lists, default="auto"
         The views of a graph. "auto": as above. A list of lifts, and each list in a dict, is a view by a GRNF
         map of the lifted graph; all views have equal weight in the kernel. None: the graph without lifts.
-    orders : dict, tuple or law, default=(2/3, 1/3)
+    orders : dict, tuple or distribution, default=(2/3, 1/3)
         P, as in `GRNF`.
     grnf_params : dict, optional
         Other parameters of `GRNF`.
@@ -291,28 +293,28 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     scoring : "accuracy" or "roc_auc", optional
         Score that "svm" and "linear" choose by, and that `score` returns; None is accuracy. ROC-AUC is for
         rare classes; with several classes, it is the mean of each against the rest.
-    random_state : int, default=0
-        Seed of the features.
+    random_state : int, numpy Generator or RandomState, optional
+        Defines the features and the folds.
     n_jobs : int, optional
         Threads that embed, and that BLAS may use.
-    unseen, missing : as in `GRNF`, default=None, "error"
+    handle_unknown, handle_missing : as in `GRNF`, default=None, "error"
         None: by default every category is a channel of its own, also one that was not there in `fit`; with
         other lifts such a category is ignored.
-    on_error : "raise", "nan" or "skip", default="raise"
-        What to do about a sample that cannot be used. With "nan" and "skip", `fit` leaves it out with a
-        warning; predictions for it are NaN (None if classes are names), or left out with a warning.
+    on_error : "raise" or "nan", default="raise"
+        What to do about a graph that cannot be used. With "nan", `fit` leaves it out with a warning, and
+        predictions for it are NaN (None if classes are names).
     memory : str or joblib.Memory, optional
-        Folder in which `fit` keeps the vectors of whole collections, as in scikit-learn pipelines. It saves
-        time in a grid search over the estimator.
+        Folder in which `fit` caches the vectors of whole collections, as in scikit-learn pipelines. It saves
+        time in a grid search over the estimator with a fixed `random_state`.
 
     Attributes
     ----------
     classes_ : array
     best_params_, best_score_, best_index_
-        What was chosen, and its score on held-out samples, as in `GridSearchCV`; absent if the estimator
+        The chosen settings and their score on held-out graphs, as in `GridSearchCV`; absent if the estimator
         chooses nothing.
     cv_results_ : dict
-        All that was tried, as in `GridSearchCV`; empty if the estimator chooses nothing.
+        All scores, as in `GridSearchCV`; empty if the estimator chooses nothing.
     views_ : grnf.estimators.FeatureViews
         The fitted views.
     estimator_ : estimator
@@ -320,14 +322,14 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     seconds_ : dict
         Time that `fit` took to "embed" the graphs, and to "train" the estimator and choose its settings.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of `fit`. Later calls do not change a model, so threads may share
-        it; ``embed(X, on_error="nan")`` reports the bad samples of a call.
+        Row and reason of each bad graph of `fit`. Later calls do not change a model, so threads may share it;
+        ``embed(X, on_error="nan")`` reports the bad graphs of a call.
 
     Examples
     --------
     >>> from grnf.datasets import make_delaunay
     >>> graphs, y = make_delaunay(120, random_state=0)
-    >>> model = GRNFClassifier(n_components=64).fit(graphs[:100], y[:100])
+    >>> model = GRNFClassifier(n_components=64, random_state=0).fit(graphs[:100], y[:100])
     >>> model.score(graphs[100:], y[100:]) > 0.8
     True
     >>> model.predict_proba(graphs[100:102]).shape
@@ -337,15 +339,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     _classify = True
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from graphs and their classes.
-
-        Parameters
-        ----------
-        X : collection of graphs
-            Of any kind that `GRNF` takes.
-        y : array-like, shape (n_graphs,)
-            Classes: numbers or names.
-        """
+        """Learn from graphs and their classes; parameters are those of `GRNFRegressor.fit`."""
         if y is not None:
             check_classification_targets(y)
         super().fit(X, y)
@@ -356,20 +350,26 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the accuracy, or the ROC-AUC if `scoring` is "roc_auc"."""
         if self.scoring != "roc_auc":
             return float(super().score(X, y, sample_weight))
-        chances = self.predict_proba(X)
-        values = chances[:, 1] if len(self.classes_) == 2 else chances
+        probabilities = self.predict_proba(X)
+        values = probabilities[:, 1] if len(self.classes_) == 2 else probabilities
         options = {} if len(self.classes_) == 2 else {"multi_class": "ovr", "labels": self.classes_}
         return float(roc_auc_score(y, values, sample_weight=sample_weight, **options))
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, in the order of `classes_`, one row per graph."""
-        return self._answers(X, "predict_proba")
+        return self._predictions(X, "predict_proba")
+
+    @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decisions of the estimator: a number per graph (two classes) or per graph and class."""
-        return self._answers(X, "decision_function")
+        return self._predictions(X, "decision_function")
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -384,7 +384,7 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(60, random_state=0)
     >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
-    >>> model = GRNFRegressor(n_components=64, lifts=None).fit(graphs[:40], density[:40])
+    >>> model = GRNFRegressor(n_components=64, lifts=None, random_state=0).fit(graphs[:40], density[:40])
     >>> bool(model.score(graphs[40:], density[40:]) > 0.95)
     True
     """
@@ -397,12 +397,12 @@ def _fitted_views(
     views: FeatureViews, batch: GraphBatch, names: Sequence[str]
 ) -> tuple[FeatureViews, dict[str, int], FloatArray]:
     """Fit all views; return them, their widths, and the vectors of some of them side by side."""
-    found = views.fit_transform_views(batch, names)
+    vectors = views.fit_transform_views(batch, names)
     widths = {
-        name: found[name].shape[1] if name in found else view.n_components
+        name: vectors[name].shape[1] if name in vectors else view.n_components
         for name, view in views.views_.items()
     }
-    return views, widths, np.hstack(list(found.values()))
+    return views, widths, np.hstack(list(vectors.values()))
 
 
 def fitted_estimator(
@@ -418,7 +418,7 @@ def fitted_estimator(
     scoring: str | None = None,
     random_state: Any = None,
 ) -> Any:
-    """Return an estimator, given by its name or as such, fitted to vectors; `views` are widths of views."""
+    """Return an estimator, given by its name or as an object, fitted to vectors of views of some widths."""
     measures = (None, "accuracy", "roc_auc") if classify else (None,)
     if scoring not in measures:
         raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}; got {scoring!r}")
@@ -441,7 +441,7 @@ def fitted_estimator(
         made = boosted(random_state=random_state)
     else:
         made = _linear(classify, y, cv, scoring, random_state)
-    with warnings.catch_warnings():  # that a network could be trained for longer is no news
+    with warnings.catch_warnings():  # a network may stop early
         warnings.simplefilter("ignore", ConvergenceWarning)
         return made.fit(X, y)
 
@@ -461,13 +461,13 @@ def _linear(classify: bool, y: Any, cv: Any, scoring: str | None, random_state: 
 
 
 def _network(classify: bool, y: Any, random_state: Any) -> Any:
-    stop = len(y) >= ENOUGH_TO_STOP_EARLY
-    if classify and stop:  # the tenth has some of every class
+    stop = len(y) >= MIN_EARLY_STOPPING
+    if classify and stop:  # the tenth must have every class
         counts = np.unique(y, return_counts=True)[1]
         stop = int(counts.min()) >= 2 and 10 * len(counts) <= len(y)
     network = (MLPClassifier if classify else MLPRegressor)(
         hidden_layer_sizes=(128,),
-        solver="adam" if stop else "lbfgs",  # few samples are learned by heart, in few steps
+        solver="adam" if stop else "lbfgs",  # for few samples
         alpha=1e-2 if stop else 1.0,
         max_iter=300,
         early_stopping=stop,

@@ -27,7 +27,7 @@ class Difference:
     distance : DistanceEstimate
         d_P(g, h), with error bars.
     nodes : (array, array)
-        For each node v of g, and of h: d_P^2 less that without v (and its edges). Positive where leaving it
+        For each node v of g, and of h: d_P^2 less that without v (and its edges). Positive if leaving it
         out brings the graphs together.
     edges : (array, array)
         The same for edges.
@@ -43,34 +43,24 @@ class Difference:
 
     def records(self) -> list[dict[str, Any]]:
         """Return a table: a row for each node and edge, with what it adds and the standard error."""
-        found = []
-        for graph in (0, 1):
-            parts = (("node", self.nodes, self.node_errors), ("edge", self.edges, self.edge_errors))
-            for item, values, errors in parts:
-                rows = zip(values[graph].tolist(), errors[graph].tolist(), strict=True)
-                for number, (value, error) in enumerate(rows):
-                    found.append(
-                        {
-                            "graph": graph + 1,
-                            "item": item,
-                            "number": number,
-                            "adds": value,
-                            "standard_error": error,
-                        }
-                    )
-        return found
+        parts = (("node", self.nodes, self.node_errors), ("edge", self.edges, self.edge_errors))
+        return [
+            {"graph": graph + 1, "item": item, "number": number, "adds": value, "standard_error": error}
+            for graph in (0, 1)
+            for item, values, errors in parts
+            for number, (value, error) in enumerate(
+                zip(values[graph].tolist(), errors[graph].tolist(), strict=True)
+            )
+        ]
 
 
 def difference(
     embed: Callable[[list[RawGraph]], Any], g: RawGraph, h: RawGraph, precision: dict[str, Any]
 ) -> Difference:
     """Leave out each node and edge of both graphs in turn, and embed them all at once."""
-    sizes = [(graph.n_nodes, len(graph.edges)) for graph in (g, h)]
-    if sum(map(sum, sizes)) > LARGEST:
-        raise ValueError(
-            f"the graphs have {sum(map(sum, sizes)):,} nodes and edges, and each would be left out in turn; "
-            f"graphs of up to {LARGEST:,} in all are compared"
-        )
+    n_items = sum(graph.n_nodes + len(graph.edges) for graph in (g, h))
+    if n_items > LARGEST:
+        raise ValueError(f"the graphs must have at most {LARGEST:,} nodes and edges in all, got {n_items:,}")
     smaller = [
         [without_node(graph, node) for node in range(graph.n_nodes)]
         + [without_edge(graph, edge) for edge in range(len(graph.edges))]
@@ -84,26 +74,19 @@ def difference(
 
     whole = terms(Z[0], Z[1])
     cut = 2 + len(smaller[0])
-    found = []
-    for rows, other, (n_nodes, _) in ((Z[2:cut], Z[1], sizes[0]), (Z[cut:], Z[0], sizes[1])):
+    parts = []
+    for rows, other, n_nodes in ((Z[2:cut], Z[1], g.n_nodes), (Z[cut:], Z[0], h.n_nodes)):
         added = whole - terms(rows, other)
-        means = added.mean(axis=1)
-        errors = (
-            added.std(axis=1, ddof=1) / np.sqrt(len(whole)) if len(whole) > 1 else np.full(len(rows), np.inf)
-        )
-        found.append((means[:n_nodes], means[n_nodes:], errors[:n_nodes], errors[n_nodes:]))
-    nodes, edges, node_errors, edge_errors = zip(*found, strict=True)
+        means, errors = added.mean(axis=1), np.full(len(rows), np.inf)
+        if len(whole) > 1:
+            errors = added.std(axis=1, ddof=1) / np.sqrt(len(whole))
+        parts.append((means[:n_nodes], means[n_nodes:], errors[:n_nodes], errors[n_nodes:]))
+    nodes, edges, node_errors, edge_errors = zip(*parts, strict=True)
     return Difference(distance(Z[0], Z[1], **precision), nodes, edges, node_errors, edge_errors)
 
 
 def without_node(graph: RawGraph, node: int) -> RawGraph:
-    """Return a graph without a node and its edges.
-
-    Examples
-    --------
-    >>> without_node(RawGraph(3, np.array([[0, 1], [1, 2]])), 0).edges
-    array([[0, 1]])
-    """
+    """Return a graph without a node and its edges."""
     edges = np.asarray(graph.edges).reshape(-1, 2)
     kept = np.flatnonzero((edges != node).all(axis=1))
     left = np.delete(np.arange(graph.n_nodes), node)
@@ -117,7 +100,7 @@ def without_node(graph: RawGraph, node: int) -> RawGraph:
 
 
 def without_edge(graph: RawGraph, edge: int) -> RawGraph:
-    """Return a graph without an edge, by its place in the list."""
+    """Return a graph without an edge, by its number."""
     kept = np.delete(np.arange(len(graph.edges)), edge)
     return replace(
         graph,

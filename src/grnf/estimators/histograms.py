@@ -19,8 +19,8 @@ from grnf._utils.hashing import mix
 from grnf._utils.jit import compiled
 from grnf.graphs import GraphBatch
 from grnf.graphs.batch import Codes
+from grnf.lifts.attributes import category_columns, indicator_columns, signed_log
 from grnf.lifts.base import arcs
-from grnf.lifts.columns import category_columns, indicator_columns
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
@@ -41,7 +41,7 @@ Positions: TypeAlias = npt.NDArray[np.integer[Any]]
 class Counts(BaseEstimator):  # type: ignore[misc]
     """Numbers of nodes and edges by kind and degree, means and spreads of their attributes: a row per graph.
 
-    `fit` learns which categories are counted. Counts s are on a logarithmic scale, sign(s) log(1 + |s|).
+    Sums s are on a logarithmic scale, sign(s) log(1 + |s|).
     """
 
     def fit(self, X: GraphBatch, y: Any = None) -> Self:  # noqa: ARG002
@@ -69,20 +69,14 @@ class Counts(BaseEstimator):  # type: ignore[misc]
             )
             mean, square = member @ numbers / size, member @ numbers**2 / size
             parts += [mean, np.sqrt(np.maximum(square - mean**2, 0)), mean * size]
-        return np.asarray(_logarithms(np.hstack(parts)), dtype=np.float32)
+        return np.asarray(signed_log(np.hstack(parts)), dtype=np.float32)
 
 
 def structure_free(batch: GraphBatch) -> FloatArray:
     """Return one row per graph: means and sums of its node attributes, and its numbers of nodes and edges.
 
     Of a column of categories, those that most graphs have are counted, 256 at most. Sums and numbers are on a
-    logarithmic scale. A model that does not beat these numbers has learned nothing from the edges.
-
-    Examples
-    --------
-    >>> from grnf import Graph
-    >>> structure_free(GraphBatch.from_graphs([Graph(2, [(0, 1)], [[1.0], [0.0]])])).round(2)
-    array([[0.5 , 0.69, 1.1 , 0.69]])
+    logarithmic scale. A model that is not better than these numbers has learned nothing from the edges.
     """
     n, owner = len(batch), _owners(batch)[0]
     totals = [np.bincount(owner, column, n)[:, np.newaxis] for column in batch.node_attr.T]
@@ -90,22 +84,14 @@ def structure_free(batch: GraphBatch) -> FloatArray:
     sums = np.hstack([np.empty((n, 0)), *totals, *_counted_kinds(batch.node_codes, kinds, owner, n)])
     means = sums / np.maximum(batch.sizes, 1)[:, np.newaxis]
     sizes = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
-    return np.hstack([means, _logarithms(sums), np.log1p(sizes)])
+    return np.hstack([means, signed_log(sums), np.log1p(sizes)])
 
 
 class LabelSets(NamedTuple):
-    """Sets of 64-bit keys, two or three per graph; the second one holds the first.
+    """Sets of 64-bit keys, two or three per graph; the second one includes the first.
 
-    Parameters
-    ----------
-    graph : array of int
-        The graph that each key belongs to.
-    keys : array of uint64
-    level : array of int
-        0 for keys of the first sets, 1 for those that the second ones add, 2 for those of the third.
-    n_graphs : int
-    n_kinds : int
-        2 or 3.
+    `graph` is the graph of each key. `level` is 0 for keys of the first sets, 1 for those that the second
+    ones add, 2 for those of the third. `n_kinds` is 2 or 3.
     """
 
     graph: IntArray
@@ -209,10 +195,10 @@ class LabelColumns(NamedTuple):
     def of(cls, values: FloatArray, codes: Codes) -> LabelColumns:
         """Return all columns that may be categories."""
         numbers, indicators = (
-            tuple(np.flatnonzero(found).tolist())
-            for found in (category_columns(values), indicator_columns(values))
+            np.flatnonzero(category_columns(values)),
+            np.flatnonzero(indicator_columns(values)),
         )
-        return cls(numbers, indicators, tuple(range(codes.values.shape[1])))
+        return cls(tuple(numbers.tolist()), tuple(indicators.tolist()), tuple(range(codes.values.shape[1])))
 
     def coarse(self, codes: Codes) -> LabelColumns:
         """Return the column of most categories alone; else those that hold 0 and 1, as one-hot ones do."""
@@ -245,8 +231,8 @@ class SetsKernel:
         kernels: list[FloatArray] = []
         for level, (theirs, own) in enumerate(zip(columns, self.columns, strict=True)):
             K = np.zeros((len(sizes), len(self.sizes)), dtype=np.float32)
-            turned, count = own.tocsc(), _count_shared_among if sets is None else _count_shared
-            count(theirs.indptr, theirs.indices, turned.indptr, turned.indices, K)
+            turned = own.tocsc()
+            _count_shared(theirs.indptr, theirs.indices, turned.indptr, turned.indices, K)
             kernels.append(K + kernels[0] if level == 1 else K)
         for level, K in enumerate(kernels):
             K /= np.sqrt(sizes[:, level], dtype=np.float32)[:, np.newaxis]
@@ -272,7 +258,7 @@ class SetsKernel:
 def _count_shared(
     ptr: Positions, keys: Positions, key_ptr: Positions, rows: Positions, out: FloatArray
 ) -> None:
-    """out[i, j] += the number of keys that sets i and j share.
+    """Add to out[i, j] the number of keys that sets i and j share.
 
     Set i has the keys ptr[i] .. ptr[i + 1] - 1 of `keys`; key c is in the sets key_ptr[c] .. of `rows`.
     """
@@ -280,23 +266,6 @@ def _count_shared(
         for place in range(ptr[i], ptr[i + 1]):
             for entry in range(key_ptr[keys[place]], key_ptr[keys[place] + 1]):
                 out[i, rows[entry]] += 1
-
-
-@compiled
-def _count_shared_among(
-    ptr: Positions, keys: Positions, key_ptr: Positions, rows: Positions, out: FloatArray
-) -> None:
-    """Do so for sets and themselves, each pair once; the sets of a key ascend."""
-    later = key_ptr[:-1].copy()  # the first set of each key from i on: i itself if it has the key
-    for i in range(len(ptr) - 1):
-        for place in range(ptr[i], ptr[i + 1]):
-            key = keys[place]
-            for entry in range(later[key], key_ptr[key + 1]):
-                out[i, rows[entry]] += 1
-            later[key] += 1
-    for i in range(len(out)):
-        for j in range(i):
-            out[i, j] = out[j, i]
 
 
 def _pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[IntArray, Keys]:
@@ -354,7 +323,3 @@ def _places(known: Keys, keys: Keys) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     found = places < len(known)
     found[found] = known[places[found]] == keys[found]
     return places, found
-
-
-def _logarithms(values: FloatArray) -> FloatArray:
-    return np.asarray(np.sign(values) * np.log1p(np.abs(values)))

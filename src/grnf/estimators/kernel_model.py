@@ -22,6 +22,7 @@ from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -78,6 +79,10 @@ class KernelInput(NamedTuple):
 class _KernelModel(BaseEstimator):  # type: ignore[misc]
     """What classification and regression share."""
 
+    _solver: Callable[[bool], Any]
+    _targets: Callable[[Any], FloatArray]
+    _score: Callable[[FloatArray, Any], float]
+
     def __init__(
         self,
         views: Sequence[int] | None = None,
@@ -87,7 +92,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         C: Any = None,
         cv: Any = None,
         scoring: str | None = None,
-        random_state: int = 0,
+        random_state: Any = None,
     ) -> None:
         self.views = views
         self.wl_weight = wl_weight
@@ -109,10 +114,9 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         self.distances_ = Distances(X if few else X.take(kept), widths)
         parts = self.distances_.own()
         chosen = self._subset(y[kept], FOR_SEARCH) if len(kept) > FOR_SEARCH else np.arange(len(kept))
+        small: tuple[Any, ...] = parts
         if len(chosen) < len(kept):
             small = tuple(None if part is None else part[np.ix_(chosen, chosen)] for part in parts)
-        else:
-            small = parts
         solve = self._solver(few)
         search = Search(small, y[kept][chosen], self._splits(y[kept][chosen]), solve, self._score)
         with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
@@ -197,15 +201,6 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             made = splitter(min(folds, int(counts[1])), shuffle=True, random_state=self.random_state)
             return list(made.split(y, y))
 
-    def _solver(self, few: bool) -> Callable[[FloatArray, Any, float], Any]:
-        raise NotImplementedError
-
-    def _targets(self, y: Any) -> FloatArray:
-        raise NotImplementedError
-
-    def _score(self, output: FloatArray, y: Any) -> float:
-        raise NotImplementedError
-
     def _ridge(self, K: FloatArray, y: Any, C: float) -> _Ridge:
         K = K.astype(np.float64)
         K[np.diag_indices_from(K)] += 1 / C
@@ -228,7 +223,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         How to choose. None: 5 folds, 3 for more than 300 samples, a hold-out of a fifth for more than 2,000.
     scoring : "accuracy" or "roc_auc", optional
         Score to choose by; None is accuracy. With several classes, ROC-AUC is the mean of one against rest.
-    random_state : int, default=0
+    random_state : int, optional
         Seed of the folds.
 
     Attributes
@@ -425,13 +420,13 @@ class _SupportVectors:
             whole = np.zeros((len(K), self.model.shape_fit_[0]))
             whole[:, support] = K
             K = whole
-        found = np.asarray(self.model.decision_function(np.asarray(K, dtype=np.float64)))
+        values = np.asarray(self.model.decision_function(np.asarray(K, dtype=np.float64)))
         classes = self.model.classes_
         if len(classes) == self.n_classes:
-            return found
-        found = found if found.ndim == 2 else np.column_stack([-found, found])
-        full = np.repeat(found.min(axis=1, keepdims=True) - 1, self.n_classes, axis=1)
-        full[:, classes] = found  # classes that are not in the training part come last
+            return values
+        values = values if values.ndim == 2 else np.column_stack([-values, values])
+        full = np.repeat(values.min(axis=1, keepdims=True) - 1, self.n_classes, axis=1)
+        full[:, classes] = values  # classes that are not in the training part come last
         return full
 
 
@@ -462,21 +457,11 @@ def kernel_matrix(
 
 
 def rank_score(output: FloatArray, y: Any) -> float:
-    """Return the ROC-AUC of decisions for classes 0, 1, ..; of several, the mean of each against the rest.
-
-    Examples
-    --------
-    >>> rank_score(np.array([-1.0, 0.5, 0.2, 3.0]), np.array([0, 0, 1, 1]))
-    0.75
-    """
+    """Return the ROC-AUC of decisions for classes 0, 1, ..; of several, the mean of each against the rest."""
     columns = [(1, output)] if output.ndim == 1 else list(enumerate(output.T))
-    areas = []
-    for label, column in columns:
-        truth = y == label
-        n_in, n_out = int(truth.sum()), int((~truth).sum())
-        if n_in and n_out:
-            ranks = rankdata(column)[truth].sum()
-            areas.append((ranks - n_in * (n_in + 1) / 2) / (n_in * n_out))
+    areas = [
+        roc_auc_score(y == label, column) for label, column in columns if 0 < (y == label).sum() < len(y)
+    ]
     return float(np.mean(areas)) if areas else 0.5
 
 
@@ -487,11 +472,7 @@ def squared_distances(X: FloatArray, Y: FloatArray) -> FloatArray:
 
 
 def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Return what to subtract from each column and to multiply it by, so that views have equal weight.
-
-    Columns are standardized. The sum of the squared distances in all views is then their mean, each in units
-    of its median.
-    """
+    """Return shift and factor of each column: standardized, and the same weight for each view."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     std = X.std(axis=0, dtype=np.float64)
     alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # the spread of a constant column is rounding
@@ -531,5 +512,5 @@ def _grid(given: Any, name: str) -> list[float]:
 
 
 def _votes(output: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the class that each decision is for, by its number."""
+    """Return the number of the class of each decision."""
     return (output > 0).astype(np.intp) if output.ndim == 1 else output.argmax(axis=1)

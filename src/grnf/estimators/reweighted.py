@@ -1,15 +1,11 @@
-"""P fitted to a task: features drawn from a proposal, and weights p_m that align their kernel with a target.
+"""P fitted to a task: features drawn from a proposal, with weights that align their kernel with a target.
 
-Sinha and Duchi, "Learning Kernels with Random Features", NIPS 2016: among all laws on M drawn features within
-a chi-square ball around the proposal, take the one whose kernel is most aligned with the target. The
-solution is exact and sparse.
+Sinha and Duchi, "Learning Kernels with Random Features", NIPS 2016: among all distributions on M drawn
+features within a chi-square ball around the proposal, take the one whose kernel is most aligned with the
+target.
 
-Given scores v_m >= 0, maximise sum_m q_m v_m over q >= 0 with sum q = 1 and (1/M) sum_m (M q_m)^2 - 1 <= rho.
-The last condition is |q|^2 <= (1 + rho) / M, so the solution is q = (v - tau)_+ / sum (v - tau)_+ : as tau
-falls from the largest score to minus infinity, |q|^2 falls from 1 over the number of largest scores to 1 / M.
-With the scores sorted and the s largest in the support, |q|^2 = 1 / s + S / (s^2 (mean - tau)^2), S being
-their sum of squared deviations from their mean. That gives tau for each s; the right s is the one whose tau
-lies below its smallest score and not below the next one.
+Given scores v_m >= 0, maximize sum_m q_m v_m over q >= 0 with sum q = 1 and (1/M) sum_m (M q_m)^2 - 1 <= rho.
+The solution is sparse, q = (v - tau)_+ / sum (v - tau)_+, with the threshold tau at which M |q|^2 = 1 + rho.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -33,27 +30,24 @@ from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law import Law
-from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
 
 
 class ReweightedGRNF(GraphTransformer):
-    """Graph Random Neural Features with a law P fitted to labels: z(g) = [ sqrt(p_m) psi(g; w_m) ].
+    """Graph Random Neural Features with P fitted to labels: z(g) = [ sqrt(p_m) psi(g; w_m) ].
 
-    `fit` draws `n_candidates` features from a proposal, scores each by how far it is aligned with the labels,
-    and gives weights p_m to the best `n_components` of them: those that maximise the alignment of the kernel
-    sum_m p_m xi_m xi_m' with the kernel of the labels, over all laws within a chi-square ball around the
-    uniform law on the candidates. `transform` evaluates the kept features alone.
+    `fit` draws `n_candidates` features from a proposal and scores how far each is aligned with the labels. It
+    gives weights p_m to the best `n_components` of them: those that maximize the alignment of the kernel
+    sum_m p_m xi_m xi_m' with the kernel of the labels, over all distributions within a chi-square ball around
+    the uniform one on the candidates. `transform` evaluates the kept features alone.
 
-    When not to use it: each feature is scored alone, so features that resemble each other are kept together.
-    Where the best-aligned ones are alike (IMDB-BINARY: density and size say most), as many features drawn at
-    random tell more, being more varied; there take `GRNF`. It pays where few of many channels matter. The
-    guide to learning has a table of both cases; ``cross_val_score`` of either tells for your data.
+    Each feature is scored alone, so features that resemble each other are kept together. If the best-aligned
+    ones are alike (IMDB-BINARY), as many random features are more varied and do better: use `GRNF`. Fitting
+    pays off if few of many channels matter; compare both by ``cross_val_score``.
 
-    The vectors are those of the fitted law itself: |z(g1) - z(g2)|^2 *is* d_P^2 and products *are* kappa_P
-    for the law with mass p_m at w_m, so `distance` and `kernel` are exact: their standard error is 0. (With a
-    `radius` of your own, `dropped_` says what mass the features that were not kept had.)
+    `distance` and `kernel` are exact for the distribution with mass p_m at w_m: their standard error is 0.
 
     Parameters
     ----------
@@ -62,16 +56,16 @@ class ReweightedGRNF(GraphTransformer):
     n_candidates : int, default=8192
         M, the number of features drawn and scored.
     radius : float, optional
-        rho, of the ball D(p || uniform) = (1/M) sum_m (M p_m)^2 - 1 <= rho. None takes the smallest ball
-        whose solution has no more than `n_components` features, so that nothing need be dropped. With a
-        number, the smallest weights beyond `n_components` are dropped and the others rescaled.
+        rho, of the ball D(p || uniform) = (1/M) sum_m (M p_m)^2 - 1 <= rho. None: the smallest ball whose
+        solution has at most `n_components` features. With a number, the smallest weights beyond
+        `n_components` are dropped and the others rescaled.
     task : "auto", "classification" or "regression", default="auto"
-        How to read `y`; "auto" takes real numbers with fractions as a regression.
-    orders : tuple, dict from order to probability, or law, default=(2/3, 1/3)
+        Type of `y`; "auto": regression for numbers with fractions.
+    orders : tuple, dict from order to probability, or distribution, default=(2/3, 1/3)
         P-bar, the proposal from which candidates are drawn, as in `GRNF`.
     stratified, hidden_channels, hidden_activation, activation, basis, adjacency_channel, normalize, center
         As in `GRNF`.
-    dtype, random_state, n_jobs, unseen, missing, on_error, max_memory
+    dtype, random_state, n_jobs, handle_unknown, handle_missing, on_error, max_memory
         As in `GRNF`.
 
     Attributes
@@ -133,8 +127,8 @@ class ReweightedGRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "open",
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown = "open",
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         max_memory: int | str = "1GB",
     ) -> None:
@@ -154,13 +148,13 @@ class ReweightedGRNF(GraphTransformer):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Draw candidates, score them on labelled graphs, and fix the best ones with their weights.
+        """Draw candidates, score them on labeled graphs, and fix the best ones with their weights.
 
         Parameters
         ----------
@@ -177,7 +171,7 @@ class ReweightedGRNF(GraphTransformer):
 
     def _theorem_1(self) -> tuple[bool, str]:
         check_is_fitted(self)
-        return False, "a law on finitely many features is no metric"
+        return False, "a distribution on finitely many features does not give a metric"
 
     def _precision(self) -> dict[str, Any]:
         return {"exact": True, "largest_term": math.inf}
@@ -187,12 +181,12 @@ class ReweightedGRNF(GraphTransformer):
         if samples is None:
             chosen, weights = self._restored(fitted)
         else:
-            chosen, weights = self._learnt(settings, samples, y, seed)
+            chosen, weights = self._learned(settings, samples, y, seed)
         features = self._feature_map(settings, len(chosen), seed, chosen=chosen, weights=weights)
         self._fix(features, settings, fitted)
         self.chosen_, self.weights_ = chosen, weights
 
-    def _learnt(
+    def _learned(
         self, settings: Settings, samples: Collection, y: Any, seed: int
     ) -> tuple[IntArray, FloatArray]:
         """Return the candidates to keep, ascending, and their weights."""
@@ -250,7 +244,7 @@ def _scores(
 
 
 def aligned_weights(scores: npt.ArrayLike, radius: float) -> FloatArray:
-    """Return the weights q of largest alignment within a chi-square ball around the uniform law.
+    """Return the weights q of largest alignment within a chi-square ball around the uniform distribution.
 
     Parameters
     ----------
@@ -264,26 +258,23 @@ def aligned_weights(scores: npt.ArrayLike, radius: float) -> FloatArray:
     array([0.575, 0.333, 0.092, 0.   ])
     """
     v = _checked_scores(scores)
-    M, largest = len(v), v.max()
-    limit = (1 + radius) / M
-    top = v == largest
-    if top.sum() * limit >= 1:  # the largest scores alone are within the ball
+    top = v == v.max()
+    if top.sum() * (1 + radius) >= len(v):  # the largest scores alone are within the ball
         return np.asarray(top / top.sum())
-    ordered = np.sort(v)[::-1]
-    sizes, means, deviations = _prefixes(ordered)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tau = means - np.sqrt(deviations / (limit - 1 / sizes)) / sizes
-    inside = (limit * sizes > 1) & (tau < ordered) & (tau >= np.append(ordered[1:], -np.inf))
-    # rounding may leave none: then the sizes around the jump give the same weights to rounding
-    s = int(np.argmax(inside)) if inside.any() else int(np.argmin(np.where(limit * sizes > 1, tau, np.inf)))
-    return _weights(v, tau[s])
+
+    def excess(tau: float) -> float:
+        return float(len(v) * np.square(_weights(v, tau)).sum() - 1 - radius)
+
+    low = high = float(v[~top].max())
+    while excess(low) > 0:
+        low = high - 2 * (v.max() - low)
+    return _weights(v, brentq(excess, low, high, xtol=1e-300) if low < high else high)
 
 
 def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, float]:
     """Return the solution in the smallest ball for which at most `n_kept` weights are not 0, and its radius.
 
-    Its threshold tau is the largest score that is not kept; if all are kept tau is 0, so that the weights are
-    proportional to the scores.
+    Its threshold tau is the largest score that is not kept. If all are kept, tau is 0.
 
     Examples
     --------
@@ -296,7 +287,7 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
     tau = np.sort(v)[::-1][n_kept] if n_kept < M else min(0.0, v.min())
     if v.max() > tau:
         weights = _weights(v, tau)
-    else:  # more scores than are kept share the largest value: the first of them
+    else:  # more scores than are kept have the largest value: keep the first of them
         weights = np.zeros(M)
         weights[np.flatnonzero(v == tau)[:n_kept]] = 1
         weights /= weights.sum()
@@ -304,17 +295,10 @@ def sparse_weights(scores: npt.ArrayLike, n_kept: int) -> tuple[FloatArray, floa
 
 
 def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) -> FloatArray:
-    """Return the labels as centred columns Y, so that the kernel of the target is Y Y^T: shape (n, columns).
+    """Return the labels as centered columns Y, so that the kernel of the target is Y Y^T: shape (n, columns).
 
-    Classes become one column each, divided by the root of the class's size so that small classes count as
-    much as large ones; numbers are standardised. Of the `n_samples` labels only `rows` are used: those of the
-    samples that can be used.
-
-    Examples
-    --------
-    >>> target_matrix([0.5, 1.5], "regression", 2)
-    array([[-1.],
-           [ 1.]])
+    Classes become one column each, divided by the root of the size of the class, so that all classes have
+    equal weight. Numbers are standardized. Only the labels of `rows` are used.
     """
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}")
@@ -325,7 +309,7 @@ def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) ->
         raise ValueError(f"y must have one label per graph: {n_samples} graphs, y of shape {labels.shape}")
     labels = labels[rows]
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y holds NaN or infinity at {np.argwhere(~np.isfinite(labels))[0].tolist()}")
+        raise ValueError(f"y has NaN or infinity at {np.argwhere(~np.isfinite(labels))[0].tolist()}")
     if task == "auto":
         task = "regression" if type_of_target(labels).startswith("continuous") else "classification"
     if task == "classification":
@@ -352,14 +336,6 @@ def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     # only ratios of scores matter; in units of the largest their squares neither overflow nor vanish
     largest = np.abs(v).max(initial=0.0)
     return v / largest if largest > 0 else v
-
-
-def _prefixes(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return 1 .. M, the means of the s first numbers, and their sums of squared deviations."""
-    sizes = np.arange(1, len(ordered) + 1, dtype=np.float64)
-    shifted = ordered - ordered[0]  # sums of squares lose less when the numbers are close to 0
-    sums, squares = np.cumsum(shifted), np.cumsum(shifted**2)
-    return sizes, ordered[0] + sums / sizes, np.maximum(squares - sums**2 / sizes, 0)
 
 
 def _weights(v: FloatArray, tau: float) -> FloatArray:

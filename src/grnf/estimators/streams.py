@@ -33,11 +33,11 @@ def embed_stream(
     on_error: OnError | None = None,
     **policies: Any,
 ) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
-    """Embed a stream of graphs; yield the vectors of a block of them at a time, and the bad graphs of it.
+    """Embed a stream of graphs; yield a block of vectors at a time, and its bad graphs.
 
-    A block has ids, labels and vectors of its graphs, in the order of the stream, and can go to
-    `grnf.io.vectors.write_vectors`. Graphs are called by their `graph_id`, or else by their place. What a
-    table says of them beside (SMILES, columns that its reader was told to keep) goes with their rows.
+    A block has ids, labels and vectors of its graphs, in the order of the stream, and can be passed to
+    `grnf.io.vectors.write_vectors`. The id of a graph is its `graph_id`, or its number. Further columns of a
+    table (SMILES, columns that its reader keeps) are included.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def embed_stream(
     block_size : int, default=1024
         Graphs per block, bad ones included; no more are held at once.
     start : int, default=0
-        The place of the first graph, where the stream is the rest of another.
-    on_error, unseen, missing : optional
-        As in `GRNF.embed`. With "raise", the error calls the graph by its name.
+        Number of the first graph, if the stream continues another one.
+    on_error, handle_unknown, handle_missing : optional
+        As in `GRNF.embed`. With "raise", the error has the id of the graph.
 
     Examples
     --------
@@ -66,24 +66,21 @@ def embed_stream(
     """
     policy = transformer.on_error if on_error is None else on_error
     for graphs in _blocks(X, checked(block_size, "block_size", Int(1))):
-        names = _names(graphs)
+        names, y, columns = _metadata(graphs)
         ids = [str(start + place if name is None else name) for place, name in enumerate(names)]
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
             raise GraphError(bad[0].reason, where=f"graph {bad[0].graph_id}")
         rows = embedding.rows.tolist()
-        y, columns = _beside(graphs)
         own = {name: [values[place] for place in rows] for name, values in columns.items()}
-        yield (
-            VectorBlock([ids[place] for place in rows], [y[place] for place in rows], embedding.vectors, own),
-            bad,
-        )
+        labels = [y[place] for place in rows]
+        yield VectorBlock([ids[place] for place in rows], labels, embedding.vectors, own), bad
         start += len(graphs)
 
 
 def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]:
-    """Yield the blocks that a stream is made of; single graphs are gathered to blocks of that size."""
+    """Yield the blocks of a stream; single graphs are collected in blocks of that size."""
     waiting: list[Any] = []
     for item in graph_objects(X):
         if isinstance(item, RawBatch | list):
@@ -101,26 +98,22 @@ def _blocks(X: Iterable[Any], block_size: int) -> Iterator[RawBatch | list[Any]]
         yield waiting
 
 
-def _names(graphs: RawBatch | list[Any]) -> Sequence[str | None]:
+def _metadata(
+    graphs: RawBatch | list[Any],
+) -> tuple[Sequence[str | None], Sequence[Any], Mapping[str, Sequence[Any]]]:
+    """Return ids, labels and further columns of graphs."""
     if isinstance(graphs, RawBatch):
-        return graphs.graph_ids
-    return [getattr(graph, "graph_id", None) for graph in graphs]
-
-
-def _beside(graphs: RawBatch | list[Any]) -> tuple[Sequence[Any], Mapping[str, Sequence[Any]]]:
-    """Return the labels of graphs, and their own columns."""
-    if isinstance(graphs, RawBatch):
-        return graphs.y, graphs.graph_columns
-    return [getattr(graph, "y", None) for graph in graphs], columns_of_graphs(graphs)
+        return graphs.graph_ids, graphs.y, graphs.graph_columns
+    ids, y = ([getattr(graph, name, None) for graph in graphs] for name in ("graph_id", "y"))
+    return ids, y, columns_of_graphs(graphs)
 
 
 def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None = None) -> GRNF:
     """Fit on a stream of graphs, or of blocks of them.
 
-    With an open vocabulary there is no more to learn than names and kinds of columns, so only the first
-    graphs are looked at. A closed one is learned from all, by way of the few that show all categories there
-    are. Graphs that cannot be used have no say; what becomes of them is decided when they are embedded. With
-    `on_error` other than "raise", neither have those whose attributes disagree with the others.
+    With an open vocabulary, only names and types of columns are learned, from the first graphs. A closed one
+    is learned from all graphs, of which only those that add a category are stored. Graphs that cannot be used
+    are ignored. With `on_error` other than "raise", so are those whose attributes disagree with others.
 
     Examples
     --------
@@ -129,30 +122,29 @@ def fit_stream(transformer: GRNF, X: Iterable[Any], *, on_error: OnError | None 
     8
     """
     reasons: list[str] = []
-    telling = list(_telling(X, reasons, transformer.unseen == "open"))
-    if not telling:
+    examples = list(_examples(X, reasons, transformer.handle_unknown == "open"))
+    if not examples:
         raise GraphError("there is no graph that can be used" + "".join(f": {why}" for why in reasons))
-    transformer._fit_samples(telling, None, on_error)
+    transformer._fit_samples(examples, None, on_error)
     return transformer
 
 
-def _telling(X: Iterable[Any], reasons: list[str], kinds_alone: bool) -> Iterator[RawGraph]:
-    """Yield the graphs that show an attribute or a category for the first time, or else the first graph.
+def _examples(X: Iterable[Any], reasons: list[str], types_only: bool) -> Iterator[RawGraph]:
+    """Yield the graphs that have an attribute or a category for the first time, or else the first graph.
 
-    `reasons` gets that of the first bad one. Where kinds of columns are all that is asked for, the first
-    `FIRST` graphs are enough.
+    `reasons` gets that of the first bad one. For types of columns, the first `FIRST` graphs are enough.
     """
     seen: set[Any] = set()
     for place, graph in enumerate(_graphs(X)):
-        if kinds_alone and seen and place >= FIRST:
+        if types_only and seen and place >= FIRST:
             return
         try:
             raw = graph if isinstance(graph, RawGraph) else to_raw(graph)
             columns = (("node", raw.node_columns), ("edge", raw.edge_columns))
-            shown = {"a graph"}.union(*(_shown(what, own, kinds_alone) for what, own in columns))
-            if not shown <= seen:
+            properties = {"a graph"}.union(*(_properties(what, own, types_only) for what, own in columns))
+            if not properties <= seen:
                 Graph(raw.n_nodes, raw.edges)
-                seen |= shown
+                seen |= properties
                 yield raw
         except GraphError as error:
             reasons += [] if reasons else [str(error)]
@@ -163,13 +155,13 @@ def _graphs(X: Iterable[Any]) -> Iterator[Any]:
         yield from item if isinstance(item, RawBatch | list) else [item]
 
 
-def _shown(what: str, columns: Mapping[str, Any], kinds_alone: bool) -> Iterator[Any]:
-    """Yield what the columns of a graph tell: names, types and widths, and categories."""
+def _properties(what: str, columns: Mapping[str, Any], types_only: bool) -> Iterator[Any]:
+    """Yield names, types and widths of the columns of a graph, and categories."""
     for name, values in columns.items():
         array = np.asarray(values)
         if array.dtype.kind in "fiub":
             yield what, name, "numbers", array.shape[1:]
-        elif array.size and kinds_alone:
+        elif array.size and types_only:
             if not all(map(is_missing, array.ravel())):
                 yield what, name, "category"
         elif array.size:

@@ -19,14 +19,14 @@ from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
 from grnf.activations import ACTIVATIONS
-from grnf.collection import ON_ERROR, Collection, encode, fit_encode, warn_skipped
+from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
 from grnf.errors import GrnfWarning
 from grnf.estimators.difference import Difference, difference
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
-from grnf.io.encode import MISSING, UNSEEN, AttributeEncoder
+from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
 from grnf.io.objects import to_raw
 from grnf.law import LAW_RULES, Draw, Law, OrderLaw, ParameterLaw, largest_ratio, parameter_law
 from grnf.metric import (
@@ -34,15 +34,26 @@ from grnf.metric import (
     KernelEstimate,
     distance,
     kernel_estimate,
+    pairwise_distances,
     pairwise_kernels,
     required_dimension,
     truncation_bias,
 )
 from grnf.metric.bounds import theorem_1
 from grnf.metric.marginal import marginal_estimate, streamed_kernel
-from grnf.typing import FloatArray, IntArray, Missing, OnError, Unseen
+from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnError
 
-__all__ = ["DTYPES", "GRNF", "GraphTransformer", "Saved", "Settings", "parsed", "plain_params", "schedule_of"]
+__all__ = [
+    "DTYPES",
+    "GRNF",
+    "GraphTransformer",
+    "Saved",
+    "Settings",
+    "parsed",
+    "plain_params",
+    "schedule_of",
+    "with_index",
+]
 
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
@@ -50,8 +61,10 @@ MAP_PARAMETERS = ("basis", "adjacency_channel", "normalize", "center")
 """Parameters that the feature map has under the same names."""
 LAWS = {"orders", "proposal"}
 """Parameters that are distributions."""
+POLICIES = ("handle_unknown", "handle_missing")
+"""Parameters that the encoder of attributes has under the same names."""
 
-FORMAT, VERSION = "grnf-transformer", 3
+FORMAT, VERSION = "grnf-transformer", 4
 EMBEDDINGS = ("grnf-embedding", "grnf-shards")
 """Formats of the files next to vectors, which hold the transformer that made them."""
 DEFAULT_KIND = "GRNF"
@@ -87,7 +100,7 @@ class Saved:
         ----------
         path : path
         **policies : optional
-            `unseen` and `missing` of a `GRNF`, instead of the saved ones.
+            `handle_unknown` and `handle_missing` of a `GRNF`, instead of the saved ones.
         """
         with open(path, encoding="utf-8") as file:
             try:
@@ -130,17 +143,17 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         "dtype": [OneOf(*DTYPES)],
         "random_state": SEED_RULES,
         "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
-        "unseen": [UNSEEN],
-        "missing": [MISSING],
-        "on_error": [ON_ERROR],
+        "handle_unknown": [HANDLE_UNKNOWN],
+        "handle_missing": [HANDLE_MISSING],
+        "on_error": [NAN_ON_ERROR],
         "max_memory": [MemorySize()],
     }
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
-        found = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
-        self.errors_ = found.errors
-        return self._container(found, "errors_")
+        samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
+        self.errors_ = samples.errors
+        return with_index(self, samples)
 
     def transform(self, X: Any) -> FloatArray:
         """Embed graphs, seen before or not.
@@ -155,23 +168,25 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         -------
         array, shape (n_graphs, n_components_)
         """
-        return self._container(self.embed(X), "embed(X).errors")
+        return with_index(self, self.embed(X))
 
     def embed(
         self,
         X: Any,
         *,
         on_error: OnError | None = None,
-        unseen: Unseen | None = None,
-        missing: Missing | None = None,
+        handle_unknown: HandleUnknown | None = None,
+        handle_missing: HandleMissing | None = None,
     ) -> Collection:
         """Embed graphs, and report which samples could not be used, and why.
 
         Parameters
         ----------
         X : collection of graphs, as in `fit`
-        on_error, unseen, missing : optional
-            Policies of this call, in place of those of the transformer.
+        on_error : "raise", "nan" or "skip", optional
+            Policy of this call. "skip" leaves bad graphs out. None: that of the transformer.
+        handle_unknown, handle_missing : optional
+            Policies of this call, instead of those of the transformer.
 
         Returns
         -------
@@ -182,32 +197,20 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         --------
         >>> from grnf import GRNF, Graph
         >>> grnf = GRNF(8, random_state=0).fit([Graph(2, [(0, 1)])])
-        >>> found = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
-        >>> found.vectors.shape, found.rows, [row for row, _ in found.errors]
+        >>> collection = grnf.embed([Graph(3, []), "no graph", Graph(1, [])], on_error="skip")
+        >>> collection.vectors.shape, collection.rows, [row for row, _ in collection.errors]
         ((2, 8), array([0, 2]), [1])
         """
         check_is_fitted(self)
-        encoder = self.encoder_.with_policies(unseen, missing)
-        found = encode(X, encoder, self.on_error if on_error is None else on_error)
-        return replace(found.embed(self._embedder, self.n_components_, self._map.dtype), transformer=self)
-
-    def _container(self, found: Collection, where: str) -> FloatArray:
-        """Return the vectors, or the dataframe that `set_output` asked for; warn of graphs left out.
-
-        scikit-learn would give the dataframe the index of all graphs that went in.
-        """
-        warn_skipped(found.skipped, len(found), where, stacklevel=5)
-        if found.index is None or _get_output_config("transform", self)["dense"] != "pandas":
-            return found.vectors
-        import pandas as pd  # type: ignore[import-untyped, unused-ignore]
-
-        return pd.DataFrame(found.vectors, index=pd.Index(found.index)[found.rows])  # type: ignore[no-any-return]
+        encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
+        samples = encode(X, encoder, self.on_error if on_error is None else on_error)
+        return replace(samples.embed(self._embedder, self.n_components_, self._map.dtype), transformer=self)
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
 
-        Only one block of graphs and vectors is held at once, so the stream may be longer than memory.
-        `grnf.estimators.embed_stream` yields names, labels and bad graphs with the vectors.
+        Only one block is in memory at a time. `grnf.estimators.embed_stream` yields ids, labels and bad
+        graphs too.
 
         Examples
         --------
@@ -219,10 +222,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         [(4, 8), (4, 8), (2, 8)]
         """
         check_is_fitted(self)
-        for block, bad in embed_stream(self, X, block_size=block_size):
-            if self.on_error == "skip":
-                errors = [(graph.index, graph.reason) for graph in bad]
-                warn_skipped(errors, len(block.Z), "embed_stream", stacklevel=3)
+        for block, _ in embed_stream(self, X, block_size=block_size):
             yield _wrap_data_with_container("transform", block.Z, None, self)
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
@@ -231,14 +231,14 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return distance(z1, z2, **self._precision())
 
     def difference(self, g1: Any, g2: Any) -> Difference:
-        """Say where two graphs differ: what each node and edge adds to d_P^2, by leaving it out.
+        """Return what each node and edge adds to d_P^2 of two graphs, by leaving it out.
 
         Examples
         --------
         >>> from grnf import GRNF, Graph
         >>> path, paw = Graph(3, [(0, 1), (1, 2)]), Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])
-        >>> found = GRNF(256, random_state=0).fit([paw]).difference(path, paw)
-        >>> found.nodes[1].shape, found.edges[1].shape
+        >>> result = GRNF(256, random_state=0).fit([paw]).difference(path, paw)
+        >>> result.nodes[1].shape, result.edges[1].shape
         ((4,), (4,))
         """
         return difference(self.transform, to_raw(g1), to_raw(g2), self._precision())
@@ -248,8 +248,20 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
         return kernel_estimate(z1, z2, **self._precision())
 
+    def pairwise_distances(self, X: Any, Y: Any = None) -> FloatArray:
+        """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).
+
+        Examples
+        --------
+        >>> from grnf import GRNF, Graph
+        >>> graphs = [Graph(3, []), Graph(3, [(0, 1)])]
+        >>> GRNF(64, random_state=0).fit(graphs).pairwise_distances(graphs).shape
+        (2, 2)
+        """
+        return pairwise_distances(self._vectors(X), None if Y is None else self._vectors(Y))
+
     def pairwise_kernels(self, X: Any, Y: Any = None) -> FloatArray:
-        """Estimate kappa_P between all graphs of X, and of Y where it is given: shape (n1, n2)."""
+        """Estimate kappa_P between all graphs of X, or between those of X and of Y: shape (n1, n2)."""
         first, second = self._vectors(X), None if Y is None else self._vectors(Y)
         return pairwise_kernels(first, second, null=None if self.center else self.null_vector())
 
@@ -257,8 +269,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def random_weights_(self) -> Draw:
         """The parameters w_m of the features, drawn again from the seed with every access.
 
-        Those of the channels that all graphs have: of numbers, the adjacency, and categories of a closed
-        vocabulary. Those of other categories are drawn when they come.
+        Those of an open vocabulary are not included, since they are drawn when a category occurs.
         """
         check_is_fitted(self)
         return self._map.draw(self.encoder_.channels(self._map.adjacency_channel).all)
@@ -276,7 +287,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @property
     def metric_reason_(self) -> str:
-        """Why it does, or why not."""
+        """Why Theorem 1 applies, or why not."""
         return self._theorem_1()[1]
 
     def _theorem_1(self) -> tuple[bool, str]:
@@ -307,25 +318,23 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         text = json.dumps(state, indent=2, default=_plain)
         if len(text) >= LARGEST:
             raise ValueError(
-                f"the settings take {len(text)} characters, too many to save: columns of names or ids, which "
-                "give one category each, should be removed from the graphs"
+                f"the settings must have at most {LARGEST} characters, got {len(text)}. Remove columns of "
+                "names or ids from the graphs: each value is a category"
             )
         return text + "\n"
 
     @classmethod
-    def _of_text(  # type: ignore[override]
-        cls, text: str, name: str, *, unseen: Unseen | None = None, missing: Missing | None = None
-    ) -> Self:
+    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
         state = _saved_state(text, cls.__name__, name)
         try:
             fitted = dict(state["fitted"])
             fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
             params = dict(state["params"])
             params |= {law: _law(params[law]) for law in LAWS & params.keys()}
-            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(unseen, missing)
+            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
             if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
                 raise ValueError("the columns of the encoder do not make up the widths")
-            loaded = cls(**{**params, "unseen": encoder.unseen, "missing": encoder.missing})
+            loaded = cls(**{**params, **{name: getattr(encoder, name) for name in POLICIES}})
             loaded.encoder_, loaded.errors_ = encoder, []
             loaded._fit(loaded._settings(), fitted, None, None)
         except (KeyError, TypeError, ValueError) as error:
@@ -345,23 +354,27 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
         """Fit on graphs, with the policy of the call, and return them encoded."""
         settings = self._settings()
-        encoder = AttributeEncoder(unseen=settings["unseen"], missing=settings["missing"])
-        encoder, found = fit_encode(X, encoder, on_error or settings["on_error"])
-        fitted = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
-        self.encoder_, self.errors_ = encoder, found.errors
-        self._fit(settings, {**fitted, "seed": draw_seed(self.random_state)}, found, y)
-        return found
+        encoder = AttributeEncoder(**{name: settings[name] for name in POLICIES})
+        self.encoder_, samples = fit_encode(X, encoder, on_error or settings["on_error"])
+        self.errors_ = samples.errors
+        fitted = {
+            "node_width": self.encoder_.node_width,
+            "edge_width": self.encoder_.edge_width,
+            "seed": draw_seed(self.random_state),
+        }
+        self._fit(settings, fitted, samples, y)
+        return samples
 
     @abstractmethod
     def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        """Fix the features by way of `_fix`; without graphs, from what `_fitted_state` returned."""
+        """Fix the features with `_fix`. Without graphs, use what `_fitted_state` returned."""
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
 
     @abstractmethod
     def _precision(self) -> dict[str, Any]:
-        """Return what `grnf.metric.distance` must know of the features for its error bars."""
+        """Return the arguments of `grnf.metric.distance` for its error bars."""
 
     def _batch(self, graphs: Any) -> GraphBatch:
         check_is_fitted(self)
@@ -371,12 +384,13 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self._embedder(self._batch(graphs))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters, checked, with the laws that they stand for."""
+        """Return the parameters, checked, with distributions as `ParameterLaw`."""
         settings = checked_parameters(self, self._rules)
         for name in LAWS & settings.keys():
             if settings[name] is not None:
-                law = parameter_law(settings[name], settings["hidden_channels"], name, settings["stratified"])
-                settings[name] = law
+                settings[name] = parameter_law(
+                    settings[name], settings["hidden_channels"], name, settings["stratified"]
+                )
         return settings
 
     def _feature_map(
@@ -387,7 +401,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         proposal: ParameterLaw | None = None,
         **more: Any,
     ) -> FeatureMap:
-        """Return the map that the parameters which all transformers have ask for."""
+        """Return the map of the parameters that all transformers have."""
         return FeatureMap(
             settings["orders"],
             proposal or settings["orders"],
@@ -407,25 +421,34 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._embedder = Embedder(features, schedule_of(settings))
 
 
+def with_index(estimator: Any, samples: Collection) -> FloatArray:
+    """Return vectors; as a dataframe with the index of the graphs if `set_output` asks for pandas."""
+    if samples.index is None or _get_output_config("transform", estimator)["dense"] != "pandas":
+        return samples.vectors
+    import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+
+    return pd.DataFrame(samples.vectors, index=pd.Index(samples.index))  # type: ignore[no-any-return]
+
+
 def schedule_of(settings: Settings) -> Schedule:
-    """Return how the parameters which all transformers have want the work to be done."""
+    """Return the bounds of memory and threads."""
     return Schedule(settings["max_memory"], settings["n_jobs"])
 
 
 def plain_params(transformer: Any) -> dict[str, Any]:
     """Return the parameters of a transformer with distributions as plain values."""
     params: dict[str, Any] = transformer.get_params(deep=False)
-    for name in LAWS & {name for name, value in params.items() if value is not None}:
+    for name in LAWS & params.keys():
         law = params[name]
         if isinstance(law, ParameterLaw):
             params[name] = {"law": "parameters", **law.to_config()}
-        else:
+        elif law is not None:
             params[name] = ParameterLaw(law).to_config()["orders"]
     return params
 
 
 def parsed(text: str, name: str) -> Any:
-    """Return what JSON holds, or raise a ValueError if it is too large, or not JSON."""
+    """Return the content of JSON, or raise a ValueError if it is too large or invalid."""
     if len(text) > LARGEST:
         raise ValueError(f"{name} is too large for a saved transformer")
     try:
@@ -446,9 +469,9 @@ def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
             f"{name} has version {state.get('version')!r} of the format; this release reads {VERSION}. "
             "Fit and save the transformer again"
         )
-    found = state.get("kind", DEFAULT_KIND)
-    if found != kind:
-        raise ValueError(f"{name} holds a {found}, not a {kind}: load it with {found}.load")
+    saved = state.get("kind", DEFAULT_KIND)
+    if saved != kind:
+        raise ValueError(f"{name} holds a {saved}, not a {kind}: load it with {saved}.load")
     return state
 
 
@@ -468,10 +491,10 @@ def _plain(value: Any) -> Any:
 
 
 COLLAPSED = 0.1
-"""Effective sample size, as a share of M, below which a warning comes."""
+"""Effective sample size, as a share of M, below which `fit` warns."""
 
 HIGHEST = 64
-"""The highest order that a proposal is asked about."""
+"""The highest order of a proposal that is considered."""
 
 
 class GRNF(GraphTransformer):
@@ -487,20 +510,19 @@ class GRNF(GraphTransformer):
     n_components : int or "auto", default=512
         M, the number of features. "auto" takes it from `eps` and `delta` by Hoeffding's inequality, for the
         independent terms: with R heads it is R times as many.
-    orders : tuple, dict from order to probability, or law, default=(2/3, 1/3)
+    orders : tuple, dict from order to probability, or distribution, default=(2/3, 1/3)
         P: the probabilities of the hidden orders k = 1, 2, .., or those in a dict, or a distribution of
         `grnf.law`: of k, or of all parameters. Order k sees patterns of k nodes; order 3 distinguishes two
         triangles from a 6-cycle.
-    proposal : dict or law, optional
+    proposal : dict or distribution, optional
         P-bar, from which features are drawn and then weighted by sqrt(p / p-bar). None: the target itself
         (the plain map). ``law.restricted_to({1, 2})`` gives the bounded-order map.
     heads : int, default=1
-        R: the M features are M / R hidden draws (k, theta_F) with R heads (theta_H, theta_0) each, one after
-        the other. The hidden sums cost most of the time and the heads next to nothing, so 4 to 16 heads give
-        more precise distances in the same time; `n_components` must be a multiple. Estimates stay unbiased;
-        error bars count hidden draws.
+        R: the M features are M / R hidden samples (k, theta_F) with R output heads (theta_H, theta_0) each.
+        Hidden sums take most of the time, so 4 to 16 heads give more precise distances in the same time.
+        `n_components` must be a multiple. Estimates stay unbiased; error bars count hidden samples.
     stratified : bool, default=False
-        Spread the orders evenly over the features, in place of drawing each by itself.
+        Spread the orders evenly over the features instead of drawing each independently.
     hidden_channels : int, default=4
         F_h.
     hidden_activation : "relu", "ramp", "sigmoid", "tanh", "erf" or "identity", default="relu"
@@ -510,10 +532,10 @@ class GRNF(GraphTransformer):
     basis : "indicator" or "overlapping", default="indicator"
         Basis of the equivariant maps: the paper's, or the authors' code.
     adjacency_channel : bool, default=True
-        Keep the adjacency as an edge channel beside edge attributes, so that an edge with attribute 0 is
-        still an edge. False is the paper's literal tensor.
+        Keep the adjacency as an edge channel in addition to edge attributes, so that an edge with attribute 0
+        is still an edge. False is the paper's literal tensor.
     normalize : bool, default=True
-        Means in place of sums over nodes. False is the paper's literal definition.
+        Use means instead of sums over nodes. False is the paper's literal definition.
     center : bool, default=True
         Subtract the vector of the null graph, so that products estimate the kernel.
     eps, delta : float, optional
@@ -523,31 +545,29 @@ class GRNF(GraphTransformer):
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Number of threads; None is 1 unless in a `joblib.parallel_config`, -1 is all cores.
-    unseen : "open", "error" or "ignore", default="open"
+    handle_unknown : "open", "error" or "ignore", default="open"
         "open": every category (such as an atom symbol) is a channel of its own, whose coefficients follow
         from its name and the seed, so it does not matter which ones were there in `fit`. The others close the
         vocabulary in `fit`: a new category is then an error, or has zeros in all channels.
-    missing : "error" or "zero", default="error"
-        What to do where nodes, edges or graphs lack an attribute that others have; "zero" puts zeros.
-    on_error : "raise", "nan" or "skip", default="raise"
-        What to do about a sample that cannot be used: raise an error that names it, give it a row of NaN,
-        or leave its row out, with a warning. `embed` returns the rows and the reasons. In `fit` bad samples
-        are left out; `errors_` has theirs.
+    handle_missing : "error" or "zero", default="error"
+        What to do if nodes, edges or graphs lack an attribute that others have; "zero" fills with zeros.
+    on_error : "raise" or "nan", default="raise"
+        What to do about a graph that cannot be used: raise an error that names it, or return a row of NaN.
+        With "nan", `fit` leaves bad graphs out; `errors_` has their rows and reasons. To leave rows out of
+        the result, use ``embed(X, on_error="skip")``.
     max_seconds_per_graph : float, optional
-        What all features of a graph may cost, as estimated in `fit` for one thread from the graphs there: the
-        highest orders are left out until they do (the bounded-order map), with a warning that says which.
-        Squared distances are then low by at most `truncation_bias_`. None: nothing is left out, and very
-        long work is warned of.
+        Most time for all features of a graph, as `fit` estimates it for one thread. The highest orders are
+        left out until the time suffices (the bounded-order map), with a warning. Squared distances are then
+        low by at most `truncation_bias_`. None: all orders are used, and a warning announces very long work.
     max_memory : int or str, default="1GB"
-        Bytes that may be used beside the graphs and their vectors, as a number or like "500MB". Work is cut
-        into chunks that keep within it.
+        Bytes used in addition to the graphs and their vectors, as a number or text like "500MB".
 
     Attributes
     ----------
     encoder_ : grnf.io.AttributeEncoder
         Which attributes of nodes and edges are used, in which order, and their categories.
     errors_ : list of (int, str)
-        Row and reason of each bad sample of `fit` or `fit_transform`. No other call changes the transformer;
+        Row and reason of each bad graph of `fit` or `fit_transform`. No other call changes the transformer;
         `embed` returns vectors and reasons together.
     n_components_ : int
         M.
@@ -555,25 +575,11 @@ class GRNF(GraphTransformer):
         Defines all random features; the first 512 of M = 10,000 are those of M = 512.
     node_width_, edge_width_ : int
         Numbers of node and edge attributes seen in `fit`; categories of an open vocabulary are not counted.
-    metric_guaranteed_ : bool
-        Whether Theorem 1 applies: d_P is 0 for isomorphic graphs only.
-    metric_reason_ : str
-        Why, or why not.
     target_law_, proposal_law_ : ParameterLaw
         P and P-bar.
-    orders_ : array of int, shape (n_components_,)
-        The hidden order k of each feature.
-    random_weights_ : grnf.law.Draw
-        The parameters of the features: M / R hidden draws with R heads each. They follow from `seed_`, so
-        they are drawn again with every access, and never saved.
     ess_ : float
-        Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M where p-bar = p. `fit` warns
-        when it falls below a tenth of M.
-    truncation_bias_ : float
-        By how much expected squared distances may lie below d_P^2, since the proposal lacks orders of the
-        target; 0 if it has all.
-    largest_term_ : float
-        Bound of each term (psi1 - psi2)^2 p / p-bar of a squared distance; infinite if there is none.
+        Effective sample size (sum w)^2 / sum w^2 of the weights w = p / p-bar: M if p-bar = p. `fit` warns
+        if it is below a tenth of M.
 
     Examples
     --------
@@ -617,8 +623,8 @@ class GRNF(GraphTransformer):
         dtype: str = "float32",
         random_state: Any = None,
         n_jobs: int | None = None,
-        unseen: Unseen = "open",
-        missing: Missing = "error",
+        handle_unknown: HandleUnknown = "open",
+        handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         max_seconds_per_graph: float | None = None,
         max_memory: int | str = "1GB",
@@ -640,8 +646,8 @@ class GRNF(GraphTransformer):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.unseen = unseen
-        self.missing = missing
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
         self.on_error = on_error
         self.max_seconds_per_graph = max_seconds_per_graph
         self.max_memory = max_memory
@@ -705,10 +711,9 @@ class GRNF(GraphTransformer):
         return np.asarray(np.sqrt(stop - start) * Z, dtype=np.float64)
 
     def hidden_sums(self, X: Any) -> HiddenSums:
-        """Return the sums U that theta_H multiplies, for every graph and hidden draw.
+        """Return the sums U that theta_H multiplies, for every graph and hidden sample.
 
-        Their size is that of about 5 float64 vectors per graph at the default law; `hidden_sums_chunks` gives
-        some hidden draws at a time.
+        They need about as much memory as 5 float64 vectors per graph; see also `hidden_sums_chunks`.
 
         Parameters
         ----------
@@ -717,13 +722,13 @@ class GRNF(GraphTransformer):
         return HiddenSums.joined(list(self.hidden_sums_chunks(X)))
 
     def hidden_sums_chunks(self, X: Any) -> Iterator[HiddenSums]:
-        """Yield the hidden sums of all graphs, so many hidden draws at a time as `max_memory` allows."""
+        """Yield the hidden sums of all graphs, as many hidden samples at a time as `max_memory` allows."""
         return self._embedder.hidden_sums(self._batch(X))
 
     def marginal_kernel(self, X: Any, Y: Any = None) -> FloatArray:
         """Estimate kappa_P between all graphs with theta_H and theta_0 integrated out, shape (n1, n2).
 
-        See `grnf.metric.marginal_kernel`. Memory stays within `max_memory` beside the graphs and the result.
+        See `grnf.metric.marginal_kernel`. It needs `max_memory` in addition to the graphs and the result.
 
         Examples
         --------
@@ -744,7 +749,7 @@ class GRNF(GraphTransformer):
 
     @property
     def truncation_bias_(self) -> float:
-        """By how much expected squared distances may lie below d_P^2, for want of orders in the proposal."""
+        """By how much expected squared distances may lie below d_P^2, if the proposal lacks orders."""
         check_is_fitted(self)
         law = self.proposal_law_.orders
         if law.full_support or self.target_law_.orders == law:
@@ -791,16 +796,15 @@ class GRNF(GraphTransformer):
                 stacklevel=4,
             )
         if features.target.coefficients != features.proposal.coefficients:
-            self.encoder_.require_closed("a proposal with another law of coefficients weighs all of them")
+            self.encoder_.require_closed("a proposal with other coefficients weighs all of them")
         self.ess_ = self._embedder.effective_sample_size(
             self.encoder_.channels(features.adjacency_channel).all
         )
         if self.ess_ < COLLAPSED * self.n_components_:
             warnings.warn(
-                f"the {self.n_components_} features are worth {self.ess_:.3g} (effective sample size): the "
-                f"proposal {self.proposal_law_!r} is far from the target {self.target_law_!r}. Give the "
-                "scale of the target some mass, as in grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or come "
-                "closer to its orders",
+                f"the effective sample size of the {self.n_components_} features is {self.ess_:.3g}: the "
+                f"proposal {self.proposal_law_!r} is far from the target {self.target_law_!r}. Include the "
+                "scale of the target, for example grnf.law.ScaleMixture({1.0: 0.5, 2.0: 0.5}), or its orders",
                 GrnfWarning,
                 stacklevel=4,
             )
@@ -812,8 +816,8 @@ def _dimension(settings: Settings) -> int:
         return int(settings["n_components"])
     if settings["eps"] is None or settings["delta"] is None:
         raise ValueError(
-            "n_components='auto' needs eps and delta: the error accepted on squared distances and the "
-            "risk of missing it, for example eps=0.1, delta=0.05"
+            "n_components='auto' needs eps and delta: the accepted error of squared distances and its "
+            "probability, for example eps=0.1, delta=0.05"
         )
     return settings["heads"] * required_dimension(  # type: ignore[no-any-return]
         settings["eps"], settings["delta"], activation=settings["activation"]

@@ -1,4 +1,4 @@
-"""Cross-validation of a model of graphs with two baselines: targets, splits, scores."""
+"""Cross-validation of a graph model and two baselines: targets, splits, scores."""
 
 from __future__ import annotations
 
@@ -57,24 +57,13 @@ NEGATIVE = {"no", "n", "false", "f", "negative", "neg", "none", "control", "off"
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to predict.
-
-    Parameters
-    ----------
-    name : str
-        Its column, or y.
-    rows : array of int
-        Graphs that have a value.
-    y : array
-        Their values.
-    classes : bool
-        Whether these are classes, or else numbers.
-    """
+    """A column to predict: its name, the graphs that have a value, their values, and the task."""
 
     name: str
     rows: Any
     y: Any
     classes: bool
+    """Whether the values are classes, otherwise numbers."""
 
     @property
     def labels(self) -> Any:
@@ -83,7 +72,7 @@ class Target:
 
     @property
     def positive(self) -> Any:
-        """Of two classes the positive one: the larger, unless its name is negative; None for several."""
+        """The positive one of two classes: the larger, unless its name is negative; None for several."""
         if not self.classes or len(self.labels) != 2:
             return None
         low, high = self.labels.tolist()
@@ -98,16 +87,16 @@ class Target:
 
     def about(self, n_graphs: int) -> dict[str, Any]:
         """Return its description for a report."""
-        found: dict[str, Any] = {
+        about: dict[str, Any] = {
             "task": "classes" if self.classes else "numbers",
             "graphs": len(self.rows),
             "without_value": n_graphs - len(self.rows),
         }
         if self.classes:
             values, counts = np.unique(self.y, return_counts=True)
-            found["classes"] = dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
-            found["positive_class"] = None if self.positive is None else str(self.positive)
-        return found
+            about["classes"] = dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+            about["positive_class"] = None if self.positive is None else str(self.positive)
+        return about
 
 
 def _no_note(text: str) -> None:
@@ -184,9 +173,9 @@ Summary = dict[str, dict[str, Any]]
 
 
 def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
-    """Return how much speaks for each label, one column each; labels that it never saw come last."""
-    learnt = getattr(estimator, "estimator_", estimator)  # a model of graphs asks what has learnt
-    if hasattr(learnt, "decision_function"):
+    """Return a score of each label, one column each; labels that were not in training come last."""
+    final = getattr(estimator, "estimator_", estimator)
+    if hasattr(final, "decision_function"):
         values = np.asarray(estimator.decision_function(samples))
         values = np.column_stack([-values, values]) if values.ndim == 1 else values
     else:
@@ -200,23 +189,13 @@ def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
 def class_scores(
     y: Any, guess: Any, values: FloatArray, labels: Any, positive: Any = None
 ) -> dict[str, float]:
-    """Return measures of the answers to one fold.
+    """Return the scores of predictions for one fold.
 
-    Parameters
-    ----------
-    y, guess : arrays
-        True and predicted classes.
-    values : array, shape (n, n_labels)
-        How much speaks for each label.
-    labels : array
-        All classes.
-    positive : optional
-        Of two classes the one that ranks are judged by; by default each class against the rest, and the mean
-        over those that the fold has. NaN where a fold has no two classes.
+    `values` has a column of scores for each label. `positive` is the class whose ranks are scored; by default
+    each class against the rest, and the mean over those in the fold. NaN if the fold has one class only.
     """
     areas, precisions = [], []
-    judged = np.unique(y) if positive is None else [positive]
-    for label in judged:
+    for label in np.unique(y) if positive is None else [positive]:
         truth = y == label
         if 0 < truth.sum() < len(y):
             column = values[:, int(np.searchsorted(labels, label))]
@@ -231,7 +210,7 @@ def class_scores(
 
 
 def number_scores(y: Any, guess: Any) -> dict[str, float]:
-    """Return measures of predicted numbers; R2 is NaN where all true ones are equal."""
+    """Return the scores of predicted numbers; R2 is NaN if all true ones are equal."""
     return {
         "R2": float(r2_score(y, guess)) if len(np.unique(y)) > 1 else np.nan,
         "RMSE": float(np.sqrt(np.mean((y - guess) ** 2))),
@@ -240,58 +219,44 @@ def number_scores(y: Any, guess: Any) -> dict[str, float]:
 
 
 def over_folds(entries: Sequence[Mapping[str, float]]) -> Summary:
-    """Return mean and standard deviation of each measure; folds that have none are not counted.
-
-    Examples
-    --------
-    >>> over_folds([{"R2": 1.0}, {"R2": float("nan")}])
-    {'R2': {'mean': 1.0, 'std': 0.0, 'folds': 1}}
-    """
-    found: Summary = {}
+    """Return mean and standard deviation of each score over the folds that have it."""
+    summary: Summary = {}
     for measure in entries[0]:
         values = [entry[measure] for entry in entries if not np.isnan(entry[measure])]
-        found[measure] = {
+        summary[measure] = {
             "mean": float(np.mean(values)) if values else None,
             "std": float(np.std(values)) if values else None,
         }
         if len(values) < len(entries):
-            found[measure]["folds"] = len(values)
-    return found
+            summary[measure]["folds"] = len(values)
+    return summary
 
 
 def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]:
-    """Return for each method the mean of each measure over the targets that have it, and their deviation."""
-    found: dict[str, Summary] = {}
+    """Return for each method the mean of each score over the targets that have it, and its deviation."""
+    summary: dict[str, Summary] = {}
     pairs = ((method, measure) for scores in targets for method in scores for measure in scores[method])
     for name, measure in dict.fromkeys(pairs):
         entries = [scores[name][measure] for scores in targets if measure in scores.get(name, {})]
         means = [entry["mean"] for entry in entries if entry["mean"] is not None]
         if means:
             mean = {"mean": float(np.mean(means)), "std": float(np.std(means)), "targets": len(means)}
-            found.setdefault(name, {})[measure] = mean
-    return found
+            summary.setdefault(name, {})[measure] = mean
+    return summary
 
 
 class Validation:
-    """Cross-validation of one model on targets of the same graphs.
-
-    Parameters
-    ----------
-    graphs : list of RawGraph
-    settings : dict
-        Parameters of the model.
-    folds, repeats : int
-    """
+    """Cross-validation of one model, by its parameters, on targets of the same graphs."""
 
     def __init__(self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats
-        encoder = AttributeEncoder(unseen="open", missing="zero")
+        encoder = AttributeEncoder(handle_unknown="open", handle_missing="zero")
         self.counts = structure_free(fit_encode(graphs, encoder)[1].batch)
 
     def __call__(self, target: Target, advance: Callable[[int], Any]) -> tuple[dict[str, Any], Any]:
         """Return the scores of each method over all folds, and the predictions of the first repeat.
 
-        Linear algebra uses the number of threads of joblib: more are much slower on a busy machine.
+        Linear algebra uses the number of threads of joblib, since more are much slower on a busy computer.
         """
         with warnings.catch_warnings(), threadpool_limits(effective_n_jobs(None)):
             # a note on standard error has reported rare classes
@@ -308,17 +273,17 @@ class Validation:
                 guess = np.asarray(fitted.predict(samples))
                 if target.classes:
                     values = decision_values(fitted, samples, labels)
-                    found = class_scores(y[test], guess, values, labels, target.positive)
+                    fold_scores = class_scores(y[test], guess, values, labels, target.positive)
                 else:
-                    found = number_scores(y[test], guess)
-                scores.setdefault(name, []).append(found)
+                    fold_scores = number_scores(y[test], guess)
+                scores.setdefault(name, []).append(fold_scores)
                 if name == MODEL:
                     chosen = hasattr(fitted, "best_params_")
                     selected.append({**fitted.best_params_, "score": fitted.best_score_} if chosen else {})
                     if number < self.folds:
                         predictions[test] = guess
             advance(1)
-        summary = {name: over_folds(found) for name, found in scores.items()}
+        summary = {name: over_folds(fold_scores) for name, fold_scores in scores.items()}
         return {"scores": summary, "selected": selected}, predictions
 
     def _methods(self, target: Target, train: Any, test: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import grnf.lifts as all_lifts
-from grnf.collection import encode, fit_encode
+from grnf._utils.random import draw_seed
+from grnf.collection import Collection, encode, fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
-from grnf.estimators.transformer import GRNF, Saved, parsed
+from grnf.estimators.transformer import GRNF, Saved, parsed, with_index
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
-from grnf.io.raw import RawGraph
 from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
+from grnf.lifts.base import bare_batch
 from grnf.typing import FloatArray
 
 __all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
@@ -33,18 +36,7 @@ SAVED_STEPS: dict[str, Any] = {
 
 
 def model_views(grnf: GRNF) -> dict[str, Any]:
-    """Return the default views of `GRNFClassifier` and `GRNFRegressor`.
-
-    Parameters
-    ----------
-    grnf : GRNF
-        Settings of the map.
-
-    Examples
-    --------
-    >>> list(model_views(GRNF()))
-    ['map', 'counts', 'labels']
-    """
+    """Return the default views of `GRNFClassifier` and `GRNFRegressor`, with the settings of their map."""
     lifts = [Standardize(rounded=True), Degree(), Triangles(), Propagate(2), Size()]
     width = {"n_components": grnf.n_components} if isinstance(grnf.n_components, int) else {}
     return {"map": make_pipeline(*lifts, clone(grnf)), "counts": Counts(), "labels": WLLabels(**width)}
@@ -54,8 +46,10 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     """Return one GRNF map for each list of lifts; `lifts` is None, one lift, a list, or a dict of them."""
     views = dict(lifts) if isinstance(lifts, Mapping) else {"lifted" if lifts else "plain": lifts or []}
     chains = {str(name): [chain] if isinstance(chain, Lift | str) else chain for name, chain in views.items()}
-    wrong = [chain for chain in chains.values() if not isinstance(chain, Sequence)]
-    wrong = wrong or [step for chain in chains.values() for step in chain if not isinstance(step, Lift)]
+    steps = [
+        step for chain in chains.values() for step in (chain if isinstance(chain, Sequence) else [chain])
+    ]
+    wrong = [step for step in steps if not isinstance(step, Lift)]
     if wrong or not chains:
         raise ValueError(
             "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists; "
@@ -64,11 +58,11 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}
 
 
-class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
+class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Several feature views of a graph: transformers of graphs under names, fitted together.
 
-    Squared distances between the vectors of `transform` are means of those in the views. Calling the object
-    returns one array as well: ``views(graphs)``. The first call fits.
+    Squared distances between the vectors of `transform` are means of those in the views. ``views(graphs)``
+    returns the vectors too; the first call fits.
 
     Parameters
     ----------
@@ -78,8 +72,8 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
         "auto": "map", a GRNF map of nodes with degrees, triangles and means of neighbors; and "labels", the
         Weisfeiler-Lehman labels as vectors. A transformer, such as a scikit-learn pipeline of lifts and
         `GRNF`, has `fit` and `transform` from graphs to an array.
-    random_state : int, default=0
-        Seed of the views of "auto".
+    random_state : int, numpy Generator or RandomState, optional
+        Defines the features of "auto".
 
     Attributes
     ----------
@@ -87,12 +81,14 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
         Fitted transformers by the names of their views.
     encoder_ : grnf.io.AttributeEncoder
         Which attributes of nodes and edges are used.
+    seed_ : int
+        Defines the features of "auto".
 
     Examples
     --------
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(10, random_state=0)
-    >>> views = FeatureViews(64).fit(graphs)
+    >>> views = FeatureViews(64, random_state=0).fit(graphs)
     >>> views.transform(graphs).shape
     (10, 128)
     >>> {name: Z.shape for name, Z in views.transform_views(graphs).items()}
@@ -102,7 +98,7 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
     encoder_: AttributeEncoder
     views_: dict[str, Any]
 
-    def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: int = 0) -> None:
+    def __init__(self, n_components: int = 512, *, views: Any = "auto", random_state: Any = None) -> None:
         self.n_components = n_components
         self.views = views
         self.random_state = random_state
@@ -114,18 +110,22 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
         ----------
         X : collection of graphs, as in `GRNF.fit`
         """
-        batch = self._start(X)
+        batch = self._start(X).batch
         for transformer in self.views_.values():
             transformer.fit(batch)
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the vectors of all views side by side, each divided by the root of the number of views."""
-        return _side_by_side(self.transform_views(X))
+        check_is_fitted(self)
+        samples = encode(X, self.encoder_)
+        vectors = _side_by_side(self._transformed(samples.batch))
+        return with_index(self, replace(samples, vectors=vectors))
 
-    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then return the vectors of the same graphs."""
-        return _side_by_side(self.fit_transform_views(X))
+        samples = self._start(X)
+        return with_index(self, replace(samples, vectors=_side_by_side(self._fitted(samples.batch))))
 
     def __call__(self, graphs: Any) -> FloatArray:
         """Return an array with a row for each graph; the first call fits."""
@@ -134,26 +134,22 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
     def transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Return the vectors of each view, or of some views, by name."""
         check_is_fitted(self)
-        batch = encode(X, self.encoder_).batch
-        chosen = self.views_ if names is None else names
-        return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
+        return self._transformed(encode(X, self.encoder_).batch, names)
 
     def fit_transform_views(self, X: Any, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
         """Fit, then return the vectors of the same graphs in each view, or in some views."""
-        batch = self._start(X)
-        found = {}
-        for name, view in self.views_.items():
-            if names is not None and name not in names:
-                view.fit(batch)
-            elif hasattr(view, "fit_transform"):
-                found[name] = _rows(name, view.fit_transform(batch), batch)
-            else:
-                found[name] = _rows(name, view.fit(batch).transform(batch), batch)
-        return found
+        return self._fitted(self._start(X).batch, names)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return names for the columns of `transform`: the name of the view, and a number."""
+        check_is_fitted(self)
+        views = self._transformed(bare_batch(self.encoder_))
+        names = [f"{name}{i}" for name, Z in views.items() for i in range(Z.shape[1])]
+        return np.array(names, dtype=object)
 
     def default_views(self, batch: GraphBatch) -> dict[str, Any]:  # noqa: ARG002
         """Return the views of "auto" for some graphs."""
-        views = model_views(GRNF(self.n_components, random_state=self.random_state))
+        views = model_views(GRNF(self.n_components, random_state=self.seed_))
         return {name: views[name] for name in ("map", "labels")}
 
     def protocol(self) -> dict[str, Any]:
@@ -165,7 +161,7 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
                 for name, view in self.views_.items()
             },
             "n_components": self.n_components,
-            "seed": self.random_state,
+            "seed": self.seed_,
         }
 
     def to_json(self) -> str:
@@ -177,7 +173,7 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
         state = {
             "format": FORMAT,
             "version": VERSION,
-            "params": {"n_components": self.n_components, "random_state": self.random_state},
+            "params": {"n_components": self.n_components, "random_state": self.seed_},
             "encoder": self.encoder_.to_config(),
             "views": {
                 name: [_step_state(step) for step in _steps(view)] for name, view in self.views_.items()
@@ -195,31 +191,45 @@ class FeatureViews(Saved, BaseEstimator):  # type: ignore[misc]
             made = {name: make_pipeline(*chain) if chain[1:] else chain[0] for name, chain in views.items()}
             loaded = cls(**state["params"], views=made)
             loaded.encoder_, loaded.views_ = AttributeEncoder.from_config(state["encoder"]), made
-            bare = RawGraph(1, np.empty((0, 2), np.int64))
-            batch = loaded.encoder_.with_policies(missing="zero").encode_batch([bare])[0]
-            for view in made.values():  # arrays that do not fit together are found here
-                view.transform(batch)
+            loaded.seed_ = draw_seed(loaded.random_state)
+            loaded.get_feature_names_out()  # raises an error if the saved arrays do not match
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{name} is damaged, or not saved views: {error}") from None
         return loaded
 
-    def _start(self, X: Any) -> GraphBatch:
+    def _start(self, X: Any) -> Collection:
         """Encode graphs, and set the views, which are still to be fitted."""
-        self.encoder_, samples = fit_encode(X, AttributeEncoder(unseen="open", missing="error"))
+        policies = AttributeEncoder(handle_unknown="open", handle_missing="error")
+        self.encoder_, samples = fit_encode(X, policies)
+        self.seed_ = draw_seed(self.random_state)
         if isinstance(self.views, str) and self.views == "auto":
             self.views_ = self.default_views(samples.batch)
-            return samples.batch
+            return samples
         views = dict(self.views) if isinstance(self.views, Mapping) else {"given": self.views}
-        for name, transformer in views.items():
-            if not hasattr(transformer, "fit") or not hasattr(transformer, "transform"):
-                raise ValueError(
-                    "views must be 'auto', a transformer of graphs with fit and transform (such as "
-                    f"GRNF(random_state=0)), or a dict of them; got {transformer!r} for {name!r}"
-                )
-        if not views:
-            raise ValueError("views is empty; it must have at least one transformer")
+        wrong = [view for view in views.values() if not (hasattr(view, "fit") and hasattr(view, "transform"))]
+        if wrong or not views:
+            raise ValueError(
+                "views must be 'auto', a transformer of graphs with fit and transform (such as "
+                f"GRNF(random_state=0)), or a dict of them; got {wrong[0] if wrong else views!r}"
+            )
         self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
-        return samples.batch
+        return samples
+
+    def _transformed(self, batch: GraphBatch, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        chosen = self.views_ if names is None else names
+        return {name: _rows(name, self.views_[name].transform(batch), batch) for name in chosen}
+
+    def _fitted(self, batch: GraphBatch, names: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """Fit all views, and return the vectors of some."""
+        vectors = {}
+        for name, view in self.views_.items():
+            if names is not None and name not in names:
+                view.fit(batch)
+            elif hasattr(view, "fit_transform"):
+                vectors[name] = _rows(name, view.fit_transform(batch), batch)
+            else:
+                vectors[name] = _rows(name, view.fit(batch).transform(batch), batch)
+        return vectors
 
 
 def _rows(name: str, rows: Any, batch: GraphBatch) -> FloatArray:

@@ -19,12 +19,20 @@ from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import ChannelKeys, Codes, Graph, GraphBatch, category_key, number_keys
 from grnf.graphs.channels import Item
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, failures, is_missing
-from grnf.typing import BoolArray, FloatArray, IntArray, Keys, Missing, Unseen
+from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys
 
-__all__ = ["MISSING", "UNSEEN", "AnyCategory", "AttributeEncoder", "Categories", "Numbers", "Schema"]
+__all__ = [
+    "HANDLE_MISSING",
+    "HANDLE_UNKNOWN",
+    "AnyCategory",
+    "AttributeEncoder",
+    "Categories",
+    "Numbers",
+    "Schema",
+]
 
-UNSEEN = OneOf("open", "error", "ignore")
-MISSING = OneOf("error", "zero")
+HANDLE_UNKNOWN = OneOf("open", "error", "ignore")
+HANDLE_MISSING = OneOf("error", "zero")
 MOST_REMEMBERED = 1_000_000
 """Keys of categories of a column that are remembered; more are computed again."""
 
@@ -170,11 +178,11 @@ class AttributeEncoder:
 
     Parameters
     ----------
-    unseen : "error", "ignore" or "open", default="error"
+    handle_unknown : "error", "ignore" or "open", default="error"
         What to do about a category that was not there in `fit`. "ignore" puts zeros in all its columns. With
         "open" the question does not arise: every category is a channel of its own, known by its key, and
         `fit` learns the names and kinds of columns alone.
-    missing : "error" or "zero", default="error"
+    handle_missing : "error" or "zero", default="error"
         What to do where a node, an edge or a whole graph lacks an attribute. "zero" puts zeros.
 
     Attributes
@@ -200,9 +208,11 @@ class AttributeEncoder:
     edge_schema_: Schema
     encoded_keys_: tuple[Keys, Keys] | None = None
 
-    def __init__(self, *, unseen: Unseen = "error", missing: Missing = "error") -> None:
-        self.unseen: Unseen = checked(unseen, "unseen", UNSEEN)
-        self.missing: Missing = checked(missing, "missing", MISSING)
+    def __init__(
+        self, *, handle_unknown: HandleUnknown = "error", handle_missing: HandleMissing = "error"
+    ) -> None:
+        self.handle_unknown: HandleUnknown = checked(handle_unknown, "handle_unknown", HANDLE_UNKNOWN)
+        self.handle_missing: HandleMissing = checked(handle_missing, "handle_missing", HANDLE_MISSING)
         self._known_keys: dict[tuple[str, str], dict[Hashable, int]] = {}
 
     @classmethod
@@ -231,7 +241,10 @@ class AttributeEncoder:
 
     def fit(self, graphs: Iterable[RawGraph] | RawBatch) -> Self:
         """Learn the columns, their widths, and their categories."""
-        nodes, edges = _SchemaDraft(self.unseen == "open"), _SchemaDraft(self.unseen == "open")
+        nodes, edges = (
+            _SchemaDraft(self.handle_unknown == "open"),
+            _SchemaDraft(self.handle_unknown == "open"),
+        )
         if isinstance(graphs, RawBatch):
             columns = [*graphs.node_columns.values(), *graphs.edge_columns.values()]
             mixed = any(column.is_mixed for column in columns)
@@ -307,7 +320,7 @@ class AttributeEncoder:
                 if isinstance(column, AnyCategory):
                     raise ValueError(
                         f"{why}, so it needs a fixed set of channels, but the {item} column {name!r} may "
-                        "have any category: close the vocabulary with unseen='ignore' or unseen='error'"
+                        "have any category: close the vocabulary with handle_unknown='ignore' or 'error'"
                     )
 
     def check_keys(self, batch: GraphBatch) -> None:
@@ -334,14 +347,19 @@ class AttributeEncoder:
         """Whether a plain `Graph` is encoded already: there are no columns but "x" and "edge_attr"."""
         return self.node_schema_.is_only("x") and self.edge_schema_.is_only("edge_attr")
 
-    def with_policies(self, unseen: Unseen | None = None, missing: Missing | None = None) -> Self:
+    def with_policies(
+        self, handle_unknown: HandleUnknown | None = None, handle_missing: HandleMissing | None = None
+    ) -> Self:
         """Return an encoder of the same columns with other policies; None leaves one as it is."""
-        if unseen is None and missing is None:
+        if handle_unknown is None and handle_missing is None:
             return self
-        encoder = type(self)(unseen=unseen or self.unseen, missing=missing or self.missing)
+        encoder = type(self)(
+            handle_unknown=handle_unknown or self.handle_unknown,
+            handle_missing=handle_missing or self.handle_missing,
+        )
         encoder.node_schema_, encoder.edge_schema_ = self.node_schema_, self.edge_schema_
-        if (encoder.unseen == "open") != (self.unseen == "open"):
-            encoder = encoder._with_vocabulary(self.unseen)
+        if (encoder.handle_unknown == "open") != (self.handle_unknown == "open"):
+            encoder = encoder._with_vocabulary(self.handle_unknown)
         return encoder
 
     def _with_vocabulary(self, before: str) -> Self:
@@ -351,8 +369,9 @@ class AttributeEncoder:
             for key, column in columns.items():
                 if isinstance(column, AnyCategory):
                     raise ValueError(
-                        f"unseen={self.unseen!r} needs the categories of column {key!r} as they were in fit, "
-                        f"which unseen={before!r} did not learn: fit again with unseen={self.unseen!r}"
+                        f"handle_unknown={self.handle_unknown!r} needs the categories of column {key!r}, "
+                        f"which handle_unknown={before!r} did not learn: fit again with "
+                        f"handle_unknown={self.handle_unknown!r}"
                     )
                 if isinstance(column, Categories):
                     columns[key] = AnyCategory()
@@ -370,8 +389,8 @@ class AttributeEncoder:
         """Return what JSON can hold, from which `from_config` makes the same encoder."""
         keys = self.encoded_keys_
         return {
-            "unseen": self.unseen,
-            "missing": self.missing,
+            "handle_unknown": self.handle_unknown,
+            "handle_missing": self.handle_missing,
             "node": self.node_schema_.to_config(),
             "edge": self.edge_schema_.to_config(),
             **({} if keys is None else {"keys": [own.tolist() for own in keys]}),
@@ -380,7 +399,7 @@ class AttributeEncoder:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """Make the encoder that `to_config` describes."""
-        encoder = cls(unseen=config["unseen"], missing=config["missing"])
+        encoder = cls(handle_unknown=config["handle_unknown"], handle_missing=config["handle_missing"])
         encoder.node_schema_ = Schema.from_config(config["node"])
         encoder.edge_schema_ = Schema.from_config(config["edge"])
         if "keys" in config:
@@ -393,7 +412,8 @@ class AttributeEncoder:
 
     def __repr__(self) -> str:
         if not hasattr(self, "node_schema_"):
-            return f"AttributeEncoder(unseen={self.unseen!r}, missing={self.missing!r})"
+            policies = f"handle_unknown={self.handle_unknown!r}, handle_missing={self.handle_missing!r}"
+            return f"AttributeEncoder({policies})"
         return f"AttributeEncoder(node: {self.node_schema_}; edge: {self.edge_schema_})"
 
     def _schema(self, item: Item) -> Schema:
@@ -466,8 +486,11 @@ class AttributeEncoder:
             values = np.ones(int(ptr[-1])) if column is None else column.values.copy()
             values[np.repeat(lacking, counts)] = 1.0
             return RawColumn(values)
-        if self.missing == "error":
-            raise GraphError(f"the {item} column {name!r} is missing; missing='zero' puts zeros in its place")
+        if self.handle_missing == "error":
+            raise GraphError(
+                f"the {item} column {name!r} is missing",
+                cure="Use handle_missing='zero' (--handle-missing zero) to fill with zeros",
+            )
         return column
 
     def _numbers(
@@ -510,11 +533,15 @@ class AttributeEncoder:
         return values
 
     def _refuse_gaps(self, gaps: BoolArray, given: RawColumn, count: int, field: str, item: str) -> None:
-        if self.missing == "error" and gaps.any() and not (given.absent is not None and given.absent.all()):
+        if (
+            self.handle_missing == "error"
+            and gaps.any()
+            and not (given.absent is not None and given.absent.all())
+        ):
             index = int(np.flatnonzero(gaps)[0])
             raise GraphError(
-                f"the {field} is missing for {item} {index} (of {count}, from 0); missing='zero' puts zeros "
-                "in its place"
+                f"the {field} is missing for {item} {index} (of {count}, from 0)",
+                cure="Use handle_missing='zero' (--handle-missing zero) to fill with zeros",
             )
 
     def _one_hot(
@@ -523,12 +550,12 @@ class AttributeEncoder:
         categories = (given.categories if given is not None else None) or ()
         places = np.array([*(column.places.get(category, -1) for category in categories), -1], np.int64)
         known = places[codes]
-        if self.unseen == "error" and ((known < 0) & (codes >= 0)).any():
+        if self.handle_unknown == "error" and ((known < 0) & (codes >= 0)).any():
             value = categories[codes[np.flatnonzero((known < 0) & (codes >= 0))[0]]]
             raise GraphError(
-                f"the {field} has the value {value!r}, which was not there in fit; unseen='ignore' puts "
-                "zeros in its place, unseen='open' gives it a channel of its own. If the column holds names "
-                "of single nodes or edges, remove it"
+                f"the {field} has the value {value!r}, which was not there in fit",
+                cure="Use handle_unknown='ignore' (zeros) or 'open' (a channel; --handle-unknown). "
+                "If the column holds names of single nodes or edges, remove it",
             )
         one_hot = np.zeros((len(codes), column.width))
         (rows,) = np.nonzero(known >= 0)

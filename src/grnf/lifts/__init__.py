@@ -1,4 +1,4 @@
-"""Lifts: permutation-equivariant maps from graphs to graphs that add channels and keep the old ones.
+"""Lifts: permutation-equivariant maps from graphs to graphs that add channels and keep the existing ones.
 
 >>> from sklearn.pipeline import make_pipeline
 >>> from grnf import GRNF, Graph
@@ -7,17 +7,17 @@
 (1, 64)
 """
 
-from grnf.lifts.base import Lift, NodeLift
-from grnf.lifts.columns import Encode, Standardize
+from grnf.lifts.attributes import Encode, Standardize
+from grnf.lifts.base import EdgeLift, Lift, NodeLift
+from grnf.lifts.edges import ClosedWalks, Distance, Resistance
 from grnf.lifts.labels import Individualize, WeisfeilerLehman
-from grnf.lifts.nodes import Degree, Pool, Propagate, Size, Triangles
-from grnf.lifts.pairs import Distance, Resistance
-from grnf.lifts.walks import ClosedWalks, RandomWalk
+from grnf.lifts.nodes import Degree, Pool, Propagate, RandomWalk, Size, Triangles
 
 __all__ = [
     "ClosedWalks",
     "Degree",
     "Distance",
+    "EdgeLift",
     "Encode",
     "Individualize",
     "Lift",

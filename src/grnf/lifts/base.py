@@ -1,35 +1,51 @@
-"""What all lifts share: graphs of any kind in, a `GraphBatch` with more channels out, piece by piece."""
+"""The base classes of lifts, and the arcs and adjacency matrices of a batch that lifts compute with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.rules import OneOf, Table, checked_parameters
 from grnf.collection import encode, fit_encode
+from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
+from grnf.io.raw import RawGraph
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["DIRECTION", "Lift", "NodeLift", "adjacency", "arcs", "dense_blocks", "pieces"]
+__all__ = [
+    "DIRECTION",
+    "Direction",
+    "EdgeLift",
+    "Lift",
+    "NodeLift",
+    "adjacency",
+    "adjacency_matrices",
+    "arcs",
+    "bare_batch",
+    "pieces",
+    "with_node_columns",
+]
 
 MOST_ITEMS = 2_000_000
 """Nodes and edges that are lifted at a time: a bound on memory."""
 
 LARGEST_DENSE = 2_000
-"""Nodes of a graph up to which its matrix is dense; it is a sparse one beyond."""
+"""Nodes of a graph up to which its adjacency matrix is dense. Beyond, it is sparse."""
 
+Direction: TypeAlias = Literal["any", "out", "in"]
 DIRECTION = OneOf("any", "out", "in")
 
 
-class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A permutation-equivariant map from graphs to graphs that adds channels and keeps the old ones.
+class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
+    """A permutation-equivariant map from graphs to graphs that adds channels and keeps the existing ones.
 
     `fit` and `transform` take graphs of any kind that `GRNF` takes; `transform` returns a `GraphBatch`.
     Categories are encoded by the vocabulary of `fit`; for other policies put `Encode` first.
@@ -40,7 +56,7 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the attributes of nodes and edges, and what else the lift needs to know."""
-        self._fit_first(X)
+        self._fit_encode(X)
         return self
 
     def transform(self, X: Any) -> GraphBatch:
@@ -50,13 +66,24 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> GraphBatch:  # noqa: ARG002
         """Fit, then lift the same graphs."""
-        return self._lifted(self._fit_first(X))
+        return self._lifted(self._fit_encode(X))
 
-    def _fit_first(self, X: Any) -> GraphBatch:
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return names for the numeric channels of the result: node0, node1, .., edge0, .."""
+        check_is_fitted(self)
+        lifted = self._lifted(bare_batch(self.encoder_))
+        widths = (("node", lifted.node_width), ("edge", lifted.edge_width))
+        return np.array([f"{item}{i}" for item, width in widths for i in range(width)], dtype=object)
+
+    def set_output(self, *, transform: Any = None) -> Self:  # noqa: ARG002
+        """Do nothing, for pipelines: the output of a lift is always a `GraphBatch`."""
+        return self
+
+    def _fit_encode(self, X: Any) -> GraphBatch:
         checked_parameters(self, self._rules)
-        self.encoder_, found = fit_encode(X, self._blank_encoder())
-        self._fit_batch(found.batch)
-        return found.batch
+        self.encoder_, samples = fit_encode(X, self._blank_encoder())
+        self._fit_batch(samples.batch)
+        return samples.batch
 
     def _blank_encoder(self) -> AttributeEncoder:
         return AttributeEncoder()
@@ -74,21 +101,114 @@ class Lift(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class NodeLift(Lift):
-    """A lift that adds node attributes."""
+    """A lift that adds node attributes: a subclass defines `node_columns`.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> class Constant(NodeLift):
+    ...     def node_columns(self, batch):
+    ...         return np.ones((len(batch.node_attr), 1))
+    >>> Constant().fit_transform([Graph(2, [(0, 1)])]).node_attr.tolist()
+    [[1.0], [1.0]]
+    """
+
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the new attributes, one row per node of the batch."""
+        raise NotImplementedError
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
-        columns = np.concatenate([self._columns(piece) for piece in pieces(batch)])
-        name = f"{type(self).__name__} after {batch.node_width}"  # a lift may come twice in a chain
-        keys = number_keys("node", columns.shape[1], name)
+        columns = np.concatenate([self.node_columns(piece) for piece in pieces(batch)])
+        return with_node_columns(batch, columns, type(self).__name__)
+
+
+class EdgeLift(Lift):
+    """A lift that adds edge attributes: a subclass defines `pair_values`.
+
+    With `pairs = "all"` it also adds edges between all pairs with a finite value other than 0. The old
+    adjacency is then an edge attribute before the old attributes, which are 0 on new edges.
+
+    Examples
+    --------
+    >>> from grnf import Graph
+    >>> class CommonNeighbors(EdgeLift):
+    ...     def pair_values(self, A):
+    ...         return A @ A
+    >>> CommonNeighbors().fit_transform([Graph(3, [(0, 1), (1, 2), (2, 0)])]).edge_attr.ravel()
+    array([1., 1., 1.])
+    """
+
+    pairs: str = "edges"
+    n_columns: int = 1
+    """Attributes that are added."""
+
+    def pair_values(self, A: FloatArray) -> FloatArray:
+        """Return a number for each pair of nodes, shape (n, n), or several, shape (n, n, n_columns).
+
+        Parameters
+        ----------
+        A : array of 0 and 1, shape (n, n)
+            Adjacency matrix of one graph without direction, repetition and self-loops.
+        """
+        raise NotImplementedError
+
+    def _lifted(self, batch: GraphBatch) -> GraphBatch:
+        if batch.edge_codes.values.shape[1]:
+            raise GraphError(
+                f"{type(self).__name__} may add edges, for which open categories of edges have no value",
+                cure="Encode them first, with Encode(handle_unknown='ignore')",
+            )
+        every_pair = self.pairs == "all"
+        edges, counts = [np.empty((0, 2), np.int64)], []
+        values = [np.empty((0, batch.edge_width + self.n_columns + every_pair))]
+        for piece in pieces(batch):
+            for g, (_, A) in enumerate(adjacency_matrices(piece, simple=True)):
+                between = self.pair_values(A if isinstance(A, np.ndarray) else A.toarray())
+                span = slice(piece.edge_ptr[g], piece.edge_ptr[g + 1])
+                pairs, kept = piece.edges[span], piece.edge_attr[span]
+                if every_pair:
+                    added = self._new_pairs(between, pairs, bool(piece.directed[g]))
+                    kept = np.pad(np.column_stack([np.ones(len(pairs)), kept]), ((0, len(added)), (0, 0)))
+                    pairs = np.concatenate([pairs, added])
+                edges.append(pairs)
+                values.append(np.column_stack([kept, between[pairs[:, 0], pairs[:, 1]]]))
+                counts.append(len(pairs))
         return replace(
             batch,
-            node_attr=np.hstack([batch.node_attr, columns]),
-            node_keys=np.concatenate([batch.node_keys, keys]),
+            edge_ptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            edges=np.concatenate(edges),
+            edge_attr=np.concatenate(values),
+            edge_keys=None,  # type: ignore[arg-type]
+            edge_codes=None,  # type: ignore[arg-type]
         )
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
-        """Return the new node attributes, one row per node."""
-        raise NotImplementedError
+    def _new_pairs(self, between: FloatArray, old: IntArray, directed: bool) -> IntArray:
+        """Return the pairs of nodes that get an edge, in both directions in a directed graph."""
+        added = self._joined(between)
+        added[old[:, 0], old[:, 1]] = False
+        if not directed:
+            added[old[:, 1], old[:, 0]] = False
+            added = np.triu(added, 1)
+        return np.argwhere(added)
+
+    def _joined(self, between: FloatArray) -> Any:
+        return np.isfinite(between) & (between > 0)
+
+
+def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
+    """Return a batch of one node with the channels of an encoder, all 0."""
+    bare = RawGraph(1, np.empty((0, 2), np.int64))
+    return encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
+
+
+def with_node_columns(batch: GraphBatch, columns: FloatArray, name: str) -> GraphBatch:
+    """Return a batch with more node attributes; `name` is the source of their coefficients."""
+    keys = number_keys("node", columns.shape[1], f"{name} after {batch.node_width}")  # may come twice
+    return replace(
+        batch,
+        node_attr=np.hstack([batch.node_attr, columns]),
+        node_keys=np.concatenate([batch.node_keys, keys]),
+    )
 
 
 def pieces(batch: GraphBatch, most_items: int = MOST_ITEMS) -> Iterator[GraphBatch]:
@@ -131,26 +251,23 @@ def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
     return sp.csr_array((np.ones(len(sources)), (sources, targets)), shape=(n_nodes, n_nodes))
 
 
-def dense_blocks(
+def adjacency_matrices(
     batch: GraphBatch, *, simple: bool = False, direction: str = "any"
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield the nodes and the adjacency of each graph that has nodes; `simple`: 0 and 1, no self-loops."""
-    everything = adjacency(batch, direction)
+    """Yield the nodes and the adjacency matrix of each graph; `simple`: 0 and 1, no self-loops."""
+    whole = adjacency(batch, direction)
     if simple:
-        everything.setdiag(0)
-        everything.eliminate_zeros()
-        everything.data[:] = 1
-    for start, stop in zip(batch.node_ptr[:-1], batch.node_ptr[1:], strict=True):
-        if stop == start:
-            continue
-        rows = slice(int(start), int(stop))
-        entries = slice(everything.indptr[start], everything.indptr[stop])
-        size = int(stop - start)
-        indptr = everything.indptr[start : stop + 1] - everything.indptr[start]
-        columns = everything.indices[entries] - start
+        whole.setdiag(0)
+        whole.eliminate_zeros()
+        whole.data[:] = 1
+    for start, stop in zip(batch.node_ptr[:-1].tolist(), batch.node_ptr[1:].tolist(), strict=True):
+        size = stop - start
+        entries = slice(whole.indptr[start], whole.indptr[stop])
+        indptr = whole.indptr[start : stop + 1] - whole.indptr[start]
+        columns = whole.indices[entries] - start
         if size > LARGEST_DENSE:
-            yield rows, type(everything)((everything.data[entries], columns, indptr), shape=(size, size))
+            A: Any = sp.csr_array((whole.data[entries], columns, indptr), shape=(size, size))
         else:
             A = np.zeros((size, size))
-            A[np.repeat(np.arange(size), np.diff(indptr)), columns] = everything.data[entries]
-            yield rows, A
+            A[np.repeat(np.arange(size), np.diff(indptr)), columns] = whole.data[entries]
+        yield slice(start, stop), A

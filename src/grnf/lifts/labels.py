@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from grnf._utils.hashing import GOLDEN, mix
+from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Int, OneOf, Table
 from grnf.collection import encode
 from grnf.graphs import Codes, GraphBatch, number_keys
 from grnf.io.encode import AttributeEncoder
-from grnf.lifts.base import DIRECTION, Lift, arcs, pieces
-from grnf.lifts.columns import indicator_columns
+from grnf.lifts.attributes import indicator_columns
+from grnf.lifts.base import DIRECTION, Direction, Lift, arcs, pieces, with_node_columns
 from grnf.symmetry import LIMIT, node_codes
 from grnf.typing import BoolArray, FloatArray, Keys
 
@@ -27,30 +27,27 @@ class LabelLift(Lift):
     """A lift that gives each node labels: 64-bit numbers that can only be compared for equality."""
 
     dim: int | None
-    seed: int
+    random_state: Any
 
     def _labels(self, batch: GraphBatch) -> list[Keys]:
         """Return some labels of all nodes."""
         raise NotImplementedError
 
     def _blank_encoder(self) -> AttributeEncoder:
-        return AttributeEncoder(unseen="open")
+        return AttributeEncoder(handle_unknown="open")
+
+    def _fit_batch(self, batch: GraphBatch) -> None:  # noqa: ARG002
+        self.seed_ = draw_seed(self.random_state)
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
-        found = [self._labels(piece) for piece in pieces(batch)]
-        labels = [np.concatenate(some) for some in zip(*found, strict=True)]
-        width = batch.node_width + batch.node_codes.values.shape[1]
-        name = f"{type(self).__name__} after {width}"  # a lift may come twice in a chain
+        in_pieces = [self._labels(piece) for piece in pieces(batch)]
+        labels = [np.concatenate(some) for some in zip(*in_pieces, strict=True)]
+        codes, name = batch.node_codes, type(self).__name__
         if self.dim is not None:
-            numbers = np.hstack([_numbers(label, self.dim, self.seed) for label in labels])
-            keys = number_keys("node", numbers.shape[1], name)
-            return replace(
-                batch,
-                node_attr=np.hstack([batch.node_attr, numbers]),
-                node_keys=np.concatenate([batch.node_keys, keys]),
-            )
-        codes = batch.node_codes
-        for label, key in zip(labels, number_keys("node", len(labels), name), strict=True):
+            numbers = [_numbers(label, self.dim, self.seed_) for label in labels]
+            return with_node_columns(batch, np.hstack(numbers), name)
+        after = batch.node_width + codes.values.shape[1]  # a lift may come twice in a chain
+        for label, key in zip(labels, number_keys("node", len(labels), f"{name} after {after}"), strict=True):
             codes = _with_column(codes, label ^ key)
         return replace(batch, node_codes=codes)
 
@@ -58,24 +55,23 @@ class LabelLift(Lift):
 class WeisfeilerLehman(LabelLift):
     """Adds the Weisfeiler-Lehman label of each node, at every depth from 0 on.
 
-    The label of depth 0 is a hash of the node's categories; that of depth t + 1 a hash of the node's label
-    and of the collection of labels around it, together with the categories of the edges. A label is the
-    same wherever it occurs, in graphs seen before or not: there is no vocabulary.
+    The label of depth 0 is a hash of the node's categories. That of depth t + 1 is a hash of the node's label
+    and of the multiset of its neighbors' labels, together with the categories of the edges. Equal labels have
+    equal hashes in all graphs, so there is no vocabulary.
 
     Parameters
     ----------
     depth : int, default=3
-        Rounds of refinement; 0 is the code of the node's categories alone.
+        Rounds of refinement; 0 uses the node's categories alone.
     dim : int, optional
-        By default each label is a channel of its own, as a category of an open vocabulary is. A number asks
-        for a code in its place: so many normal numbers of variance 1 / dim for each depth, which a
-        counter-based hash makes of the label. Products of codes are near 1 for equal labels, near 0 for
-        others; they are few channels, for maps that need a fixed set of them.
+        By default each label is a channel of its own, like a category of an open vocabulary. With a number,
+        each label of each depth is a code of `dim` normal numbers with variance 1 / dim. Products of codes
+        are near 1 for equal labels and near 0 for others. Use it for maps that need a fixed set of channels.
     columns : "categories" or "all", default="categories"
-        Attributes that labels start from: those that were 0 or 1 only in `fit`, as one-hot categories are;
-        or all, compared to the last bit.
-    seed : int, default=0
-        Another seed gives other codes; with `dim` only.
+        Attributes that labels start from: those with only the values 0 and 1 in `fit`, such as one-hot
+        categories; or all, compared to the last bit.
+    random_state : int, numpy Generator or RandomState, optional
+        Defines the codes of `dim`.
     direction : "any", "out" or "in", default="any"
         Which arcs of directed graphs lead to a neighbor.
 
@@ -93,7 +89,7 @@ class WeisfeilerLehman(LabelLift):
         "depth": [Int(0)],
         "dim": [Int(1), OneOf(None)],
         "columns": [OneOf("categories", "all")],
-        "seed": [Int(0)],
+        "random_state": SEED_RULES,
         "direction": [DIRECTION],
     }
 
@@ -103,22 +99,23 @@ class WeisfeilerLehman(LabelLift):
         dim: int | None = None,
         *,
         columns: Literal["categories", "all"] = "categories",
-        seed: int = 0,
-        direction: Literal["any", "out", "in"] = "any",
+        random_state: Any = None,
+        direction: Direction = "any",
     ) -> None:
         self.depth = depth
         self.dim = dim
         self.columns = columns
-        self.seed = seed
+        self.random_state = random_state
         self.direction = direction
 
     def _fit_batch(self, batch: GraphBatch) -> None:
+        super()._fit_batch(batch)
         self.node_columns_ = self._chosen(batch.node_attr)
         self.edge_columns_ = self._chosen(batch.edge_attr)
 
-    def _chosen(self, attributes: FloatArray) -> npt.NDArray[np.bool_]:
-        everyone = np.ones(attributes.shape[1], dtype=bool)
-        return everyone if self.columns == "all" else indicator_columns(attributes)
+    def _chosen(self, attributes: FloatArray) -> BoolArray:
+        every = np.ones(attributes.shape[1], dtype=np.bool_)
+        return every if self.columns == "all" else indicator_columns(attributes)
 
     def _labels(self, batch: GraphBatch) -> list[Keys]:
         """Return the labels of all nodes at each depth."""
@@ -128,34 +125,29 @@ class WeisfeilerLehman(LabelLift):
 
 
 class Individualize(LabelLift):
-    """Adds a code of each node that tells graphs apart which no labels of neighbors tell apart.
+    """Adds a code of each node that distinguishes graphs with the same WL labels.
 
-    Labels (attributes of nodes, self-loops) are refined by those of the neighbors, with the values and
-    directions of the edges, until that ends. Then the nodes of the first of the largest cells get a label
-    of their own in turn, and labels are refined again, and so on. A branch that ends with all labels
-    different is a certificate of the whole graph; where all branches below a place are the same graph, by
-    automorphisms that are checked, one of them is enough. The codes are the same bits under any numbering
-    of the nodes. Where the tree of a graph is finished (`finished` tells), two nodes, of one graph or of
-    two, have the same code only if an isomorphism maps one to the other, but for collisions of 64 bits.
+    This is individualization-refinement, as in programs for canonical labeling. Labels (attributes of nodes,
+    self-loops) are refined by those of the neighbors, with the values and directions of the edges, until they
+    are stable. Then the nodes of the first of the largest cells get a label of their own in turn, and labels
+    are refined again, and so on. A branch that ends with all labels different is a certificate of the graph.
+    If all branches below a tree node are the same graph, by checked automorphisms, one of them is enough. The
+    codes do not depend on the numbering of the nodes. If the tree of a graph is finished (`finished`), two
+    nodes have the same code only if an isomorphism maps one to the other, except for collisions of 64 bits.
 
-    Codes say "different", not "how different": graphs that differ by one edge share none. `ClosedWalks` is a
-    smooth companion.
+    Codes are equal or different, without degrees: graphs that differ by one edge share none. `ClosedWalks`
+    changes smoothly.
 
     Parameters
     ----------
     depth : int, optional
-        Levels of the tree that are looked at in full; by default as many as it takes. 0 is refinement
-        alone, unless all branches are the same graph.
+        Levels of the tree that are searched in full; by default as many as needed. 0 is refinement alone,
+        unless all branches are the same graph.
     limit : int, default=20_000
-        Nodes of a level, at most. A level that would have more is not begun, for no node of the graph: a rule
-        that does not depend on the numbering.
-    dim : int, optional
-        By default each code is a channel of its own, as a category of an open vocabulary is: codes are
-        equal or different and nothing else, so that is all there is to them. A number asks for so many
-        normal numbers of variance 1 / dim in its place, as `WeisfeilerLehman` gives: few channels, for maps
-        that need a fixed set of them.
-    seed : int, default=0
-        Another seed gives other numbers; with `dim` only.
+        Most nodes of a level. A level that would have more is not started for any node of the graph, so
+        that the result does not depend on the numbering.
+    dim, random_state
+        As in `WeisfeilerLehman`.
 
     Examples
     --------
@@ -173,16 +165,21 @@ class Individualize(LabelLift):
         "depth": [Int(0), OneOf(None)],
         "limit": [Int(1)],
         "dim": [Int(1), OneOf(None)],
-        "seed": [Int(0)],
+        "random_state": SEED_RULES,
     }
 
     def __init__(
-        self, depth: int | None = None, limit: int = LIMIT, *, dim: int | None = None, seed: int = 0
+        self,
+        depth: int | None = None,
+        limit: int = LIMIT,
+        *,
+        dim: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.depth = depth
         self.limit = limit
         self.dim = dim
-        self.seed = seed
+        self.random_state = random_state
 
     def finished(self, X: Any) -> BoolArray:
         """Return which graphs have a finished tree: their codes are complete."""

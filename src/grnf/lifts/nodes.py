@@ -1,4 +1,4 @@
-"""Node channels from around each node and from its graph: degrees, sizes, means of neighbours, triangles."""
+"""Lifts of nodes: degrees, sizes, means of neighbors, triangles, random walks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import scipy.sparse as sp
 
 from grnf._utils.rules import Bool, Int, OneOf, Table
 from grnf.graphs import GraphBatch
-from grnf.lifts.base import DIRECTION, NodeLift, adjacency, dense_blocks
+from grnf.lifts.attributes import signed_log
+from grnf.lifts.base import DIRECTION, Direction, NodeLift, adjacency, adjacency_matrices
 from grnf.typing import FloatArray
 
-__all__ = ["Degree", "Pool", "Propagate", "Size", "Triangles", "degrees_and_triangles"]
+__all__ = ["Degree", "Pool", "Propagate", "RandomWalk", "Size", "Triangles", "degrees_and_triangles"]
 
-Direction = Literal["any", "out", "in"]
+BLOCK = 256
+"""Walks that are followed at a time in a graph too large for a dense matrix."""
 
 
 class Degree(NodeLift):
@@ -40,7 +42,8 @@ class Degree(NodeLift):
         self.log = log
         self.direction = direction
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the degree of each node."""
         degree = adjacency(batch, self.direction).sum(axis=1)
         return np.asarray(np.log1p(degree) if self.log else degree)[:, np.newaxis]
 
@@ -48,7 +51,7 @@ class Degree(NodeLift):
 class Size(NodeLift):
     """Adds log(1 + number of nodes) and log(1 + number of edges) of its graph to each node.
 
-    A normalised map takes means over nodes, and sees sizes dimly; these channels show them.
+    A normalized map takes means over nodes and hardly depends on sizes without these channels.
 
     Examples
     --------
@@ -58,7 +61,8 @@ class Size(NodeLift):
            [3., 2.]])
     """
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return numbers of nodes and edges, on each node of a graph."""
         counts = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
         return np.repeat(np.log1p(counts), batch.sizes, axis=0)
 
@@ -84,22 +88,20 @@ class Pool(NodeLift):
     def __init__(self, kind: Literal["mean", "count"] = "mean") -> None:
         self.kind = kind
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the statistics of a graph on each of its nodes."""
         sizes = batch.sizes
         n_nodes = int(batch.node_ptr[-1])
         member = sp.csr_array(
             (np.ones(n_nodes), np.arange(n_nodes), batch.node_ptr), shape=(len(batch), n_nodes)
         )
         sums = np.asarray(member @ batch.node_attr)
-        if self.kind == "mean":
-            pooled = sums / np.maximum(sizes, 1)[:, np.newaxis]
-        else:
-            pooled = np.sign(sums) * np.log1p(np.abs(sums))
+        pooled = sums / np.maximum(sizes, 1)[:, np.newaxis] if self.kind == "mean" else signed_log(sums)
         return np.repeat(pooled, sizes, axis=0)
 
 
 class Propagate(NodeLift):
-    """Adds what the neighbours have, and the neighbours of those: after h hops the attributes A^h x.
+    """Adds the attributes of neighbors, hop by hop: A^h x after h hops.
 
     Every hop adds as many channels as there are node attributes. Graphs without node attributes get
     nothing: put `Degree` first.
@@ -108,9 +110,9 @@ class Propagate(NodeLift):
     ----------
     hops : int, default=2
     kind : "mean" or "sum", default="mean"
-        Mean over neighbours (0 for a node that has none) or their sum.
+        Mean over neighbors (0 for a node that has none) or their sum.
     direction : "any", "out" or "in", default="any"
-        Which arcs of directed graphs lead to a neighbour.
+        Which arcs of directed graphs lead to a neighbor.
 
     Examples
     --------
@@ -131,7 +133,8 @@ class Propagate(NodeLift):
         self.kind = kind
         self.direction = direction
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the attributes after each hop."""
         step = adjacency(batch, self.direction)
         scale = np.ones(step.shape[0])
         if self.kind == "mean":
@@ -147,8 +150,8 @@ class Propagate(NodeLift):
 class Triangles(NodeLift):
     """Adds log(1 + number of triangles) through each node, and its clustering coefficient.
 
-    Direction, repetition and self-loops are ignored. The coefficient is the share of pairs of neighbours
-    that are neighbours themselves, 0 for fewer than two neighbours.
+    Direction, repetition and self-loops are ignored. The coefficient is the share of pairs of neighbors
+    that are neighbors themselves, 0 for fewer than two neighbors.
 
     Examples
     --------
@@ -158,30 +161,86 @@ class Triangles(NodeLift):
     array([1.   , 1.   , 0.333, 0.   ])
     """
 
-    def _columns(self, batch: GraphBatch) -> FloatArray:
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return triangles and clustering coefficients."""
         degree, triangles = degrees_and_triangles(batch)
         clustering = 2 * triangles / np.maximum(degree * (degree - 1), 1)
         return np.column_stack([np.log1p(triangles), clustering])
 
 
-def degrees_and_triangles(batch: GraphBatch) -> tuple[FloatArray, FloatArray]:
-    """Return the degree of each node and how many triangles it is in; no direction, repetition, self-loops.
+class RandomWalk(NodeLift):
+    """Adds the probabilities that a random walk returns to its node after 1, 2, .. steps.
+
+    A step follows a random edge; repeated edges count each time. A walk ends at a node without edges.
+
+    Parameters
+    ----------
+    steps : int, default=4
+    direction : "any", "out" or "in", default="any"
+        Which arcs of directed graphs a walk may follow.
 
     Examples
     --------
     >>> from grnf import Graph
-    >>> degrees_and_triangles(GraphBatch.from_graphs([Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])]))
-    (array([2., 2., 3., 1.]), array([1., 1., 1., 0.]))
+    >>> RandomWalk(3).fit_transform([Graph(3, [(0, 1), (1, 2), (2, 0)])]).node_attr[0]
+    array([0.  , 0.5 , 0.25])
     """
+
+    _rules: ClassVar[Table] = {"steps": [Int(1)], "direction": [DIRECTION]}
+
+    def __init__(self, steps: int = 4, *, direction: Direction = "any") -> None:
+        self.steps = steps
+        self.direction = direction
+
+    def node_columns(self, batch: GraphBatch) -> FloatArray:
+        """Return the probabilities of return."""
+        columns = np.zeros((batch.node_ptr[-1], self.steps))
+        for rows, A in adjacency_matrices(batch, direction=self.direction):
+            scale = 1 / np.maximum(A.sum(axis=1), 1)[:, np.newaxis]
+            if isinstance(A, np.ndarray):
+                columns[rows] = self._dense(scale * A)
+            else:
+                columns[rows] = self._by_blocks(A.multiply(scale).tocsr())
+        return columns
+
+    def _dense(self, step: Any) -> FloatArray:
+        """Return the diagonals of the powers; diag(P^(s+t)) needs P^s and P^t only."""
+        columns = np.empty((len(step), self.steps))
+        low = power = step
+        for t in range(1, self.steps + 1):
+            if t == 1:
+                columns[:, 0] = np.diag(step)
+            elif t % 2 == 0:
+                columns[:, t - 1] = (power * power.T).sum(axis=1)
+            else:
+                low, power = power, power @ step
+                columns[:, t - 1] = (low * power.T).sum(axis=1)
+        return columns
+
+    def _by_blocks(self, step: Any) -> FloatArray:
+        size = step.shape[0]
+        columns = np.empty((size, self.steps))
+        for start in range(0, size, BLOCK):
+            nodes = np.arange(start, min(start + BLOCK, size))
+            walks = np.zeros((size, len(nodes)))
+            walks[nodes, nodes - start] = 1
+            for t in range(self.steps):
+                walks = step @ walks
+                columns[nodes, t] = walks[nodes, nodes - start]
+        return columns
+
+
+def degrees_and_triangles(batch: GraphBatch) -> tuple[FloatArray, FloatArray]:
+    """Return degree and number of triangles of each node, without direction, repetition, self-loops."""
     degree, triangles = np.zeros((2, batch.node_ptr[-1]))
-    for rows, A in dense_blocks(batch, simple=True):
+    for rows, A in adjacency_matrices(batch, simple=True):
         degree[rows] = A.sum(axis=1)
         triangles[rows] = _sparse_triangles(A) if sp.issparse(A) else (A * (A @ A)).sum(axis=1) / 2
     return degree, triangles
 
 
 def _sparse_triangles(A: Any) -> FloatArray:
-    """Count triangles from the node of least degree on: hubs come last, and their pairs are never listed."""
+    """Count triangles from the node of least degree on: the pairs of a hub's neighbors are never listed."""
     degree = np.diff(A.indptr)
     i, j = np.repeat(np.arange(len(degree)), degree), A.indices
     up = (degree[i] < degree[j]) | ((degree[i] == degree[j]) & (i < j))

@@ -233,7 +233,7 @@ class _FileRun:
         if not first:
             raise GraphError(f"{self.inputs.name} holds no graphs")
         if not hasattr(self.transformer, "n_components_"):
-            is_open = self.transformer.unseen == "open"
+            is_open = self.transformer.handle_unknown == "open"
             graphs = chain(list(first), taken()) if is_open else self._blocks()
             self.transformer = fit_stream(clone(self.transformer), graphs, on_error=self.on_error)
         return {"transformer": self.transformer.to_json()}

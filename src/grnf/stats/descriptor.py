@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from grnf.estimators import GRNF, FeatureViews
 from grnf.graphs import Codes, GraphBatch, category_key
 from grnf.lifts import Degree, Lift, Propagate, Standardize, Triangles, WeisfeilerLehman
+from grnf.lifts.attributes import indicator_columns
 from grnf.lifts.base import adjacency
-from grnf.lifts.columns import indicator_columns
 from grnf.lifts.nodes import degrees_and_triangles
 from grnf.typing import FloatArray
 
@@ -43,7 +43,7 @@ class GraphDescriptor(FeatureViews):
         categories, and triangles); "size" (numbers of nodes and edges); "patterns" (numbers of pairs of edges
         that meet, and of triangles); and "around" if there are attributes (of order 1: categories as
         Weisfeiler-Lehman labels of depth 1, numbers with their means over neighbors).
-    random_state : int, default=0
+    random_state : int, numpy Generator or RandomState, optional
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class GraphDescriptor(FeatureViews):
     --------
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(10, random_state=0)
-    >>> descriptor = GraphDescriptor(64)
+    >>> descriptor = GraphDescriptor(64, random_state=0)
     >>> descriptor(graphs).shape, list(descriptor.views_)
     ((10, 132), ['plain', 'roles', 'size', 'patterns'])
     """
@@ -90,7 +90,7 @@ class GraphDescriptor(FeatureViews):
         return views
 
     def _grnf(self, **settings: Any) -> GRNF:
-        return GRNF(self.n_components, random_state=self.random_state, **settings)
+        return GRNF(self.n_components, random_state=self.seed_, **settings)
 
 
 class _Stateless(BaseEstimator):  # type: ignore[misc]

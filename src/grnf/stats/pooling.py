@@ -105,7 +105,10 @@ def _kind(views: Mapping[str, FloatArray]) -> str:
 
 def _encoded(samples: Sequence[Collection]) -> list[Collection]:
     """Return samples of graphs with batches that have the same channels, or raise what differs."""
-    pairs = [fit_encode(sample, AttributeEncoder(unseen="open", missing="error")) for sample in samples]
+    pairs = [
+        fit_encode(sample, AttributeEncoder(handle_unknown="open", handle_missing="error"))
+        for sample in samples
+    ]
     encoders, found = [encoder for encoder, _ in pairs], [encoded for _, encoded in pairs]
     silent = False  # a sample without edges (nodes) shows nothing about their columns
     for place in range(1, len(samples)):

@@ -46,7 +46,7 @@ def test_a_graph_of_a_compiler(tmp_path, name):
         },
         {"weight": [2.0, 0.5]},
     )
-    assert GRNF(4, random_state=0, missing="zero").fit_transform([graph]).shape == (1, 4)
+    assert GRNF(4, random_state=0, handle_missing="zero").fit_transform([graph]).shape == (1, 4)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Lifts of the attributes themselves: encoding categories, scaling numbers."""
+"""Lifts of the existing attributes: categories are encoded, numbers are scaled."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from grnf._utils.rules import Bool, Table
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import Lift
-from grnf.typing import BoolArray, FloatArray, Missing, Unseen
+from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown
 
-__all__ = ["Encode", "Standardize", "category_columns", "indicator_columns"]
+__all__ = ["Encode", "Standardize", "category_columns", "indicator_columns", "signed_log"]
 
 MOST_CATEGORIES = 32
 """Different whole numbers up to which a column may be one of categories."""
 
 
 class Encode(Lift):
-    """Encodes graphs of any kind and adds nothing: the first step, where its policies are wanted.
+    """Encodes graphs of any kind and adds nothing: the first step of a pipeline, if it needs other policies.
 
     Parameters
     ----------
-    unseen : "error" or "ignore", default="error"
-        What `transform` does about a category that was not there in `fit`.
-    missing : "error" or "zero", default="error"
-        What to do where nodes, edges or graphs lack an attribute that others have.
+    handle_unknown : "error" or "ignore", default="error"
+        What `transform` does about a category that was not there in `fit`. "ignore": zeros.
+    handle_missing : "error" or "zero", default="error"
+        What to do if nodes, edges or graphs lack an attribute that others have.
 
     Examples
     --------
     >>> from grnf.io import RawGraph
     >>> def atoms(*symbols):
     ...     return RawGraph(2, np.array([[0, 1]]), {"symbol": np.array(symbols, dtype=object)})
-    >>> Encode(unseen="ignore").fit([atoms("C", "O")]).transform([atoms("C", "N")]).node_attr
+    >>> Encode(handle_unknown="ignore").fit([atoms("C", "O")]).transform([atoms("C", "N")]).node_attr
     array([[1., 0.],
            [0., 0.]])
     """
 
-    def __init__(self, unseen: Unseen = "error", missing: Missing = "error") -> None:
-        self.unseen = unseen
-        self.missing = missing
+    def __init__(
+        self, handle_unknown: HandleUnknown = "error", handle_missing: HandleMissing = "error"
+    ) -> None:
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
 
     def _blank_encoder(self) -> AttributeEncoder:
-        return AttributeEncoder(unseen=self.unseen, missing=self.missing)
+        return AttributeEncoder(handle_unknown=self.handle_unknown, handle_missing=self.handle_missing)
 
     def _lifted(self, batch: GraphBatch) -> GraphBatch:
         return batch
@@ -53,20 +55,20 @@ class Encode(Lift):
 class Standardize(Lift):
     """Shifts and scales attributes of nodes and edges to mean 0 and variance 1 over the graphs of `fit`.
 
-    It changes channels in place of adding some; nothing is lost, since the map can be turned round.
+    It changes channels instead of adding some. Nothing is lost, since the map is invertible.
 
     Parameters
     ----------
     indicators : bool, default=False
-        Whether to scale columns that were 0 or 1 only in `fit`, as one-hot categories are, too.
+        Whether to scale also columns that had only the values 0 and 1 in `fit`, such as one-hot categories.
     rounded : bool, default=False
-        Round the scale to a power of 2, and the mean to a multiple of the scale: mean 0 and variance 1 hold
-        roughly, but the folds of a cross-validation agree on them (nearly always), and so share vectors.
+        Round the scale to a power of 2, and the mean to a multiple of the scale. Mean 0 and variance 1 hold
+        roughly, but the folds of a cross-validation nearly always agree on them.
 
     Attributes
     ----------
     node_mean_, node_scale_, edge_mean_, edge_scale_ : array
-        What is subtracted from each column, and what it is divided by afterwards.
+        What is subtracted from each column, and then its divisor.
 
     Examples
     --------
@@ -108,21 +110,18 @@ class Standardize(Lift):
 
 
 def indicator_columns(values: FloatArray) -> BoolArray:
-    """Tell which columns hold nothing but 0 and 1."""
+    """Return which columns hold only 0 and 1."""
     return np.asarray(((values == 0) | (values == 1)).all(axis=0))
 
 
 def category_columns(values: FloatArray) -> BoolArray:
-    """Tell which columns of numbers may stand for categories: few different whole numbers.
-
-    Examples
-    --------
-    >>> category_columns(np.array([[0.0, 6.0, 0.5], [1.0, 8.0, 2.0]]))
-    array([ True,  True, False])
-    """
+    """Return which columns of numbers may be categories: those of few different whole numbers."""
     whole = (values == np.round(values)).all(axis=0)
-    few = [
-        bool(fits) and len(np.unique(column)) <= MOST_CATEGORIES
-        for fits, column in zip(whole, values.T, strict=True)
-    ]
-    return np.array(few, dtype=np.bool_)
+    for column in np.flatnonzero(whole):
+        whole[column] = len(np.unique(values[:, column])) <= MOST_CATEGORIES
+    return np.asarray(whole)
+
+
+def signed_log(values: FloatArray) -> FloatArray:
+    """Return sign(s) log(1 + |s|)."""
+    return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
