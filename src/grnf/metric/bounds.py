@@ -195,27 +195,30 @@ def _n_pairs(n_graphs: int | None, quantity: str) -> int:
 def theorem_1(of: FeatureMap, edge_width: int) -> tuple[bool, str]:
     """Whether d_P is a metric on graphs with so many edge attributes by Theorem 1, and why (not).
 
+    The paper asks for a squashing hidden activation. ReLU works too: ramp(x) = relu(x) - relu(x - 1) is
+    squashing, and the shift is a change of the bias, so what separates graphs with the ramp does with ReLU.
+
     Examples
     --------
-    >>> from grnf.law import ParameterLaw
-    >>> law = ParameterLaw({1: 0.5, 2: 0.5})
-    >>> theorem_1(FeatureMap(law, law, 8, seed=0), edge_width=0)
-    (False, 'the hidden activation relu is not squashing; ramp and sigmoid are')
+    >>> from grnf.law import ParameterLaw, ShiftedPoisson
+    >>> few, all_orders = ParameterLaw({1: 0.5, 2: 0.5}), ParameterLaw(ShiftedPoisson(0.5))
+    >>> theorem_1(FeatureMap(few, few, 8, seed=0), edge_width=0)[0]
+    False
+    >>> theorem_1(FeatureMap(all_orders, all_orders, 8, seed=0), edge_width=0)[0]
+    True
     """
-    if not of.hidden_activation.squashing:
-        return (
-            False,
-            f"the hidden activation {of.hidden_activation.name} is not squashing; ramp and sigmoid are",
-        )
+    rho = of.hidden_activation
+    if not rho.squashing and rho.name != "relu":
+        return False, f"the hidden activation {rho.name} is neither squashing nor relu"
     for name, law in (("target", of.target), ("proposal", of.proposal)):
         if not law.full_support:
             return False, (
-                f"the {name} law {law.orders!r} does not reach every order k; ShiftedPoisson does. "
+                f"the {name} distribution {law.orders!r} does not reach every order k; ShiftedPoisson does. "
                 "Graphs that differ only in larger patterns are at distance 0"
             )
     if edge_width and not of.adjacency_channel:
-        return False, "without the adjacency channel an edge whose attributes are 0 is no edge"
+        return False, "without the adjacency channel, an edge whose attributes are 0 does not count"
     return True, (
-        f"the law has full support, {of.hidden_activation.name} is squashing and continuous, "
-        f"{of.activation.name} continuous and not constant: d_P is a metric (Theorem 1)"
+        f"the distribution has full support, {rho.name} is squashing, or a difference of its shifts is, "
+        f"and {of.activation.name} is continuous and not constant: d_P is a metric (Theorem 1)"
     )

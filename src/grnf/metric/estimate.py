@@ -1,9 +1,10 @@
-"""d_P and kappa_P of two graphs, estimated from their vectors, with honest error bars."""
+"""d_P and kappa_P of two graphs, estimated from their vectors, with standard errors and intervals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,10 @@ from grnf.metric.betting import betting_interval
 from grnf.typing import FloatArray
 
 __all__ = ["DistanceEstimate", "KernelEstimate", "distance", "kernel_estimate"]
+
+
+ROUNDING = 256
+"""Units of rounding by which distances of vectors may be off. Features of normalized maps stay well below."""
 
 
 class _Estimate:
@@ -34,17 +39,23 @@ class _Estimate:
         spec = spec or ".4g"
         if self.exact:
             return f"{self.value:{spec}}"
-        low, high = self.interval(method=None if math.isfinite(self.largest_term) else "clt")
-        return f"{self.value:{spec}} (95 % interval {low:{spec}} to {high:{spec}})"
+        return f"{self.value:{spec}} ± {self._value_error:{spec}}"
 
-    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
+    def __str__(self) -> str:
+        return format(self)
+
+    @property
+    def _value_error(self) -> float:
+        return self.standard_error
+
+    def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
         raise NotImplementedError
 
     def _ends(
-        self, mean: float, low: float, high: float, delta: float, method: str | None
+        self, mean: float, low: float, high: float, confidence: float, method: str | None
     ) -> tuple[float, float]:
         """Return an interval for the mean of terms between `low` and `high`."""
-        delta = checked(delta, "delta", Real(1))
+        delta = 1 - checked(confidence, "confidence", Real(1))
         if method is None:
             method = "bernstein" if self.terms is None else "betting"
         if self.exact:
@@ -91,9 +102,13 @@ class DistanceEstimate(_Estimate):
     largest_term : float
         An upper bound of each term; infinite for an unbounded activation.
     exact : bool
-        Whether there is no sampling error, since the law is one on these features alone.
+        Whether there is no sampling error, since the distribution is one on these features alone.
     terms : array, shape (n_components,), optional
         The independent terms, for the betting interval.
+    rounding : float
+        How far `value` may be off by rounding.
+    upper : callable, optional
+        Computes an upper bound of d_P^2 that holds with certainty. Intervals do not go beyond it.
     """
 
     squared: float
@@ -102,38 +117,50 @@ class DistanceEstimate(_Estimate):
     largest_term: float = field(repr=False)
     exact: bool = field(default=False, repr=False)
     terms: FloatArray | None = field(default=None, repr=False, compare=False)
+    rounding: float = field(default=0.0, repr=False, compare=False)
+    upper: Callable[[], float] | None = field(default=None, repr=False, compare=False)
 
     @property
     def value(self) -> float:  # type: ignore[override]
         """The estimate of d_P."""
         return math.sqrt(self.squared)
 
-    def squared_interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
-        """Return an interval that holds d_P^2 with probability at least 1 - delta.
+    @property
+    def _value_error(self) -> float:
+        """The standard error of `value`, by the slope of the root."""
+        return self.standard_error / (2 * self.value) if self.squared > 0 else 0.0
+
+    def squared_interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
+        """Return an interval that holds d_P^2 with probability at least `confidence`.
 
         Parameters
         ----------
-        delta : float, default=0.05
+        confidence : float, default=0.95
         method : "betting", "bernstein" or "clt", optional
             "betting" (see `grnf.metric.betting`) and "bernstein", the empirical Bernstein bound (Maurer and
-            Pontil 2009, Theorem 4, both sides), are valid for every M and need a bounded activation; the
-            first is the shorter one, and the default where the terms are known. "clt" is the normal
-            approximation: shorter still, valid for large M only.
+            Pontil 2009, Theorem 4, both sides), are valid for every M and need a bounded activation. The
+            first is shorter, and the default if the terms are known. "clt" is the normal approximation:
+            shorter still, valid for large M only.
         """
-        checked(method, "method", OneOf("betting", "bernstein", "clt", None))
-        return self._ends(self.squared, 0.0, self.largest_term, delta, method)
+        low, high = self.interval(confidence, method)
+        return low**2, high**2
 
-    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
-        """Return an interval that holds d_P with probability at least 1 - delta.
+    def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
+        """Return an interval that holds d_P with probability at least `confidence`.
+
+        Parameters are those of `squared_interval`.
 
         Examples
         --------
-        >>> low, high = distance(np.zeros(512), np.full(512, 0.02)).interval(delta=0.05)
+        >>> low, high = distance(np.zeros(512), np.full(512, 0.02)).interval(confidence=0.95)
         >>> round(low, 3), round(high, 3)
         (0.45, 0.482)
         """
-        low, high = self.squared_interval(delta, method)
-        return math.sqrt(low), math.sqrt(high)
+        checked(method, "method", OneOf("betting", "bernstein", "clt", None))
+        low, high = self._ends(self.squared, 0.0, self.largest_term, confidence, method)
+        if self.upper is not None and not self.exact:
+            high = max(low, min(high, self.upper()))
+        return max(0.0, math.sqrt(low) - self.rounding), math.sqrt(high) + self.rounding
 
 
 @dataclass(frozen=True)
@@ -152,7 +179,7 @@ class KernelEstimate(_Estimate):
         An upper bound of each term; infinite for an unbounded activation. No term is below minus a quarter of
         it: xi1 and xi2 are differences to one number psi(0_g), and all three lie in the range of rho_i.
     exact : bool
-        Whether there is no sampling error, since the law is one on these features alone.
+        Whether there is no sampling error, since the distribution is one on these features alone.
     terms : array, shape (n_components,), optional
         The independent terms, for the betting interval.
     """
@@ -164,24 +191,24 @@ class KernelEstimate(_Estimate):
     exact: bool = field(default=False, repr=False)
     terms: FloatArray | None = field(default=None, repr=False, compare=False)
 
-    def interval(self, delta: float = 0.05, method: str | None = None) -> tuple[float, float]:
-        """Return an interval that holds kappa_P with probability at least 1 - delta.
+    def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
+        """Return an interval that holds kappa_P with probability at least `confidence`.
 
         Parameters
         ----------
-        delta : float, default=0.05
+        confidence : float, default=0.95
         method : "betting", "bernstein", "hoeffding" or "clt", optional
             The first three are valid for every M and need a bounded activation; "betting" is the shortest
-            where terms vary little, and the default. "clt" is the normal approximation, for large M only.
+            if terms vary little, and the default. "clt" is the normal approximation, for large M only.
 
         Examples
         --------
         >>> estimate = kernel_estimate(np.full(512, 0.02), np.full(512, 0.01))
-        >>> [round(bound, 3) for bound in estimate.interval(0.05)]
+        >>> [round(bound, 3) for bound in estimate.interval(0.95)]
         [0.091, 0.131]
         """
         checked(method, "method", OneOf("betting", "bernstein", "hoeffding", "clt", None))
-        return self._ends(self.value, -self.largest_term / 4, self.largest_term, delta, method)
+        return self._ends(self.value, -self.largest_term / 4, self.largest_term, confidence, method)
 
 
 def distance(
@@ -192,6 +219,7 @@ def distance(
     largest_term: float | None = None,
     heads: int = 1,
     exact: bool = False,
+    upper: Callable[[], float] | None = None,
 ) -> DistanceEstimate:
     """Estimate d_P(g1, g2) = (E_w[(psi(g1; w) - psi(g2; w))^2])^(1/2) from the vectors of two graphs.
 
@@ -210,7 +238,10 @@ def distance(
         R, the heads per hidden draw of that transformer. The features of one hidden draw depend on each
         other, so error bars come from their means: M / R independent terms.
     exact : bool, default=False
-        Whether the vectors are those of a law on these features alone (`ReweightedGRNF`): no sampling error.
+        Whether the vectors are those of a distribution on these features alone (`ReweightedGRNF`): no
+        sampling error.
+    upper : callable, optional
+        Computes a bound of d_P^2 that holds with certainty, for the upper ends of intervals.
 
     Examples
     --------
@@ -220,7 +251,12 @@ def distance(
     """
     x, y = _pair(z1, z2, heads)
     terms = _independent(len(x) * np.square(x - y), heads)
-    return estimate_from_terms(terms, _largest(largest_term, activation), exact)
+    types = [np.asarray(z).dtype for z in (z1, z2)]
+    single = any(dtype.kind == "f" and dtype.itemsize < 8 for dtype in types)
+    rounding = ROUNDING * float(np.finfo(np.float32 if single else np.float64).eps)
+    return replace(
+        estimate_from_terms(terms, _largest(largest_term, activation), exact), rounding=rounding, upper=upper
+    )
 
 
 def kernel_estimate(

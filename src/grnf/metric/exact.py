@@ -1,0 +1,346 @@
+"""The distance and the kernel without sampling: infinitely many hidden channels, by Gaussian integrals.
+
+The hidden sums U of a graph have second moments in closed form (`grnf.engine.moments`). So with normal
+theta_H and theta_0 of variance s^2, for every number F_h of hidden channels,
+
+    E[H H'] = s^2 (1 + F_h sum_pi K_pi(g, g')).
+
+With infinitely many hidden channels, theta_H scaled such that these moments stay those of F_h, the pair
+(H, H') is normal at each order k. Then E[rho_i(H) rho_i(H')] is a Gaussian integral again
+(`gaussian_product`), and
+
+    d^2 = sum_k p(k) E_k[(rho_i(H) - rho_i(H'))^2]
+
+needs no sampling, no M and no seed. It is close to d_P^2 of F_h hidden channels, but not equal to it. Under
+the conditions of Theorem 1 it is a metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from grnf._utils.rules import Int, checked
+from grnf.activations import Activation, get_activation
+from grnf.engine import Engine
+from grnf.engine.moments import (
+    ARC_COSINE,
+    ARCSINES,
+    LINEAR,
+    GraphTypes,
+    Moments,
+    graph_types,
+    partition_groups,
+    second_moments,
+)
+from grnf.features import FeatureMap
+from grnf.graphs import Graph, GraphBatch, check_graphs
+from grnf.law import OrderLaw, ParameterLaw
+from grnf.law.distributions import scales_of
+from grnf.law.parameters import parameter_law
+from grnf.metric.estimate import DistanceEstimate
+from grnf.metric.marginal import NODES, WEIGHTS, gaussian_product
+from grnf.typing import FloatArray
+
+__all__ = ["ExactMetric", "exact_distance", "exact_distances", "exact_kernel"]
+
+TWO_OVER_PI = 2 / math.pi
+MOMENTS = {
+    "identity": Moments(LINEAR),
+    "relu": Moments(ARC_COSINE),
+    "erf": Moments(ARCSINES, (1.0,), (1.0,), 0.0, TWO_OVER_PI),
+    "tanh": Moments(ARCSINES, NODES, WEIGHTS, 0.0, TWO_OVER_PI),
+    "sigmoid": Moments(ARCSINES, tuple(a / 2 for a in NODES), WEIGHTS, 0.25, 0.25 * TWO_OVER_PI),
+}
+"""E[rho_e rho_e'] of the hidden activations with a closed form; tanh and sigmoid to 2e-7."""
+
+LIPSCHITZ = {
+    "tanh": 1.0,
+    "ramp": 1.0,
+    "relu": 1.0,
+    "identity": 1.0,
+    "erf": 2 / math.sqrt(math.pi),
+    "sigmoid": 0.25,
+}
+"""The largest slope of each outer activation."""
+
+ROUNDING = 64 * np.finfo(np.float64).eps
+"""Squared distances below this share of kappa(g, g) + kappa(h, h) are rounding, and set to 0."""
+
+MAX_ORDER = 3
+ROWS = 256
+"""Rows of a kernel matrix that are treated at once."""
+
+
+@dataclass(frozen=True)
+class ExactMetric:
+    """The distance and the kernel of infinitely many hidden channels.
+
+    Parameters
+    ----------
+    law : ParameterLaw
+        The distribution of orders and coefficients, with F_h. Coefficients must be Gaussian, or a mixture of
+        Gaussian scales.
+    hidden_activation : Activation
+        rho_e: relu, erf, tanh, sigmoid or identity.
+    activation : Activation
+        rho_i: the same.
+    basis : "indicator" or "overlapping"
+    normalize, adjacency_channel : bool
+    max_order : int, default=3
+        K: orders above it are left out. `truncation` bounds the error.
+    """
+
+    law: ParameterLaw
+    hidden_activation: Activation = field(default_factory=lambda: get_activation("relu"))
+    activation: Activation = field(default_factory=lambda: get_activation("tanh"))
+    basis: str = "indicator"
+    normalize: bool = True
+    adjacency_channel: bool = True
+    max_order: int = MAX_ORDER
+
+    def __post_init__(self) -> None:
+        checked(self.max_order, "max_order", Int(1))
+        if scales_of(self.law.coefficients) is None:
+            name = type(self.law.coefficients).__name__
+            raise ValueError(f"coefficients must be Gaussian or ScaleMixture for a closed form, got {name}")
+        for role, rho in (("hidden_activation", self.hidden_activation), ("activation", self.activation)):
+            if rho.name not in MOMENTS:
+                names = ", ".join(map(repr, MOMENTS))
+                raise ValueError(f"{role} must be one of {names} for a closed form, got {rho.name!r}")
+        if not self.orders:
+            raise ValueError(f"max_order must reach an order of {self.law.orders!r}, got {self.max_order}")
+
+    @classmethod
+    def of_map(cls, of: FeatureMap, max_order: int = MAX_ORDER) -> ExactMetric:
+        """Return the limit of the metric that a feature map estimates."""
+        return cls(
+            of.target,
+            of.hidden_activation,
+            of.activation,
+            of.basis,
+            of.normalize,
+            of.adjacency_channel,
+            max_order,
+        )
+
+    @property
+    def orders(self) -> list[int]:
+        """The orders k that are used."""
+        return [k for k in range(1, self.max_order + 1) if self.law.orders.probability(k) > 0]
+
+    @property
+    def scales(self) -> dict[float, float]:
+        """The standard deviations of the coefficients, with their probabilities."""
+        return scales_of(self.law.coefficients) or {}
+
+    @property
+    def truncation(self) -> float:
+        """(range of rho_i)^2 P(k > max_order): how much higher orders may add to a squared distance."""
+        rest = max(0.0, 1 - self.law.orders.mass(self.orders))
+        return self.activation.spread**2 * rest if rest > 1e-12 else 0.0
+
+    def kernel(self, X: GraphBatch, Y: GraphBatch | None = None) -> FloatArray:
+        """Return kappa of all pairs, centered such that the null graph has kernel 0 with all graphs."""
+        K, _, _ = self._products(X, Y, with_null=True)
+        return np.asarray(K[:-1, :-1] - K[:-1, -1:] - K[-1:, :-1] + K[-1, -1])
+
+    def squared_distances(self, X: GraphBatch, Y: GraphBatch | None = None) -> FloatArray:
+        """Return d^2 of all pairs, at least 0."""
+        K, own, other = self._products(X, Y)
+        largest = own[:, np.newaxis] + other
+        squares = largest - 2 * K
+        return np.where(squares > ROUNDING * largest, squares, 0.0)
+
+    def lipschitz_bounds(self, X: GraphBatch, Y: GraphBatch | None = None) -> FloatArray:
+        """Return L^2 E[(H - H')^2] >= d_P^2 of all pairs, valid for every number of hidden channels."""
+        slope = LIPSCHITZ.get(self.activation.name, 1.0) ** 2
+        total: FloatArray = np.array(self.truncation)
+        for weight, e, c1, c2 in self.covariances(X, Y):
+            total = total + weight * slope * np.maximum(c1[:, np.newaxis] + c2 - 2 * e, 0)
+        return total
+
+    def types(self, batch: GraphBatch, B: int, with_null: bool = False) -> list[GraphTypes]:
+        """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
+        engine = Engine(
+            self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, np.float64
+        )
+        types = dict(graph_types(engine, batch, B))
+        null = [types for _, types in graph_types(engine, batch.null(), B)] if with_null else []
+        return [*(types[g] for g in range(len(batch))), *null]
+
+    def _products(
+        self, X: GraphBatch, Y: GraphBatch | None, with_null: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return E[rho_i(H) rho_i(H')] of all pairs, and of each graph of X and of Y with itself."""
+        n1, n2 = len(X) + with_null, len(X if Y is None else Y) + with_null
+        K, own, other = np.zeros((n1, n2)), np.zeros(n1), np.zeros(n2)
+        name = self.activation.name
+        for weight, e, c1, c2 in self.covariances(X, Y, with_null):
+            for start in range(0, n1, ROWS):
+                some = slice(start, start + ROWS)
+                K[some] += weight * gaussian_product(name, c1[some, np.newaxis], c2[np.newaxis], e[some])
+            own += weight * gaussian_product(name, c1, c1, c1)
+            other += weight * gaussian_product(name, c2, c2, c2)
+        return K, own, other
+
+    def covariances(
+        self, X: GraphBatch, Y: GraphBatch | None, with_null: bool = False
+    ) -> Iterator[tuple[float, FloatArray, FloatArray, FloatArray]]:
+        """Yield p(k) p(scale), the covariances of H of all pairs, and the variances of both sides."""
+        X, Y = with_same_channels(X, Y)
+        types: dict[int, list[list[GraphTypes]]] = {}
+        for k in self.orders:
+            for scale, p in self.scales.items():
+                sums = [np.array(0.0)] * 3
+                for multiplicity, form in partition_groups(k, self.basis):
+                    if form.slots not in types:
+                        sides = [batch for batch in (X, Y) if batch is not None]
+                        types[form.slots] = [self.types(batch, form.slots, with_null) for batch in sides]
+                    moments = partial(
+                        second_moments,
+                        node_width=len(X.channels().node),
+                        form=form,
+                        moments=MOMENTS[self.hidden_activation.name],
+                        variance=scale**2,
+                        normalize=self.normalize,
+                    )
+                    parts = [moments(*types[form.slots])]
+                    if Y is None:
+                        parts += [np.diagonal(parts[0])] * 2
+                    else:
+                        parts += [np.array([moments([g])[0, 0] for g in side]) for side in types[form.slots]]
+                    factor = multiplicity * self.law.hidden_channels
+                    sums = [total + factor * part for total, part in zip(sums, parts, strict=True)]
+                e, c1, c2 = (scale**2 * (1 + total) for total in sums)
+                yield self.law.orders.probability(k) * p, e, c1, c2
+
+
+def exact_kernel(
+    X: Sequence[Graph] | GraphBatch,
+    Y: Sequence[Graph] | GraphBatch | None = None,
+    *,
+    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None = None,
+    hidden_channels: int = 4,
+    hidden_activation: str = "relu",
+    activation: str = "tanh",
+    basis: str = "indicator",
+    normalize: bool = True,
+    adjacency_channel: bool = True,
+    max_order: int = MAX_ORDER,
+) -> FloatArray:
+    """Compute the kernel of all pairs of graphs without sampling.
+
+    It is exact for infinitely many hidden channels, whose second moments are those of `hidden_channels`. The
+    kernel kappa_P of finitely many hidden channels, which `GRNF` estimates, differs a little.
+
+    Parameters
+    ----------
+    X, Y : sequences of Graph, or GraphBatch
+        Y defaults to X.
+    orders : dict or distribution of `grnf.law`, default={1: 2/3, 2: 1/3}
+        p(k); coefficients are Gaussian, or a `ScaleMixture`.
+    hidden_channels : int, default=4
+        F_h.
+    hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
+        rho_e and rho_i. The closed form of tanh and sigmoid is good to 2e-7.
+    basis, normalize, adjacency_channel
+        As in `grnf.GRNF`.
+    max_order : int, default=3
+        Orders above it are left out, see `truncation_bias` for the error.
+
+    Returns
+    -------
+    array, shape (n1, n2)
+
+    Examples
+    --------
+    >>> path, star = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (0, 2), (0, 3)])
+    >>> exact_kernel([path, star]).round(4)
+    array([[0.1053, 0.1058],
+           [0.1058, 0.1099]])
+    """
+    metric = _metric(orders, hidden_channels, hidden_activation, activation, basis, normalize,
+                     adjacency_channel, max_order)  # fmt: skip
+    return metric.kernel(*_batches(X, Y))
+
+
+def exact_distances(
+    X: Sequence[Graph] | GraphBatch,
+    Y: Sequence[Graph] | GraphBatch | None = None,
+    *,
+    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None = None,
+    hidden_channels: int = 4,
+    hidden_activation: str = "relu",
+    activation: str = "tanh",
+    basis: str = "indicator",
+    normalize: bool = True,
+    adjacency_channel: bool = True,
+    max_order: int = MAX_ORDER,
+) -> FloatArray:
+    """Compute the distance of all pairs of graphs without sampling; parameters as in `exact_kernel`.
+
+    Squares that are zero up to rounding are 0.
+
+    Examples
+    --------
+    >>> hexagon = Graph(6, [(i, (i + 1) % 6) for i in range(6)])
+    >>> triangles = Graph(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
+    >>> for k in (2, 3):
+    ...     print(f"{exact_distances([hexagon], [triangles], orders={k: 1.0})[0, 0]:.4f}")
+    0.0000
+    0.0171
+    """
+    metric = _metric(orders, hidden_channels, hidden_activation, activation, basis, normalize,
+                     adjacency_channel, max_order)  # fmt: skip
+    return np.sqrt(metric.squared_distances(*_batches(X, Y)))
+
+
+def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
+    """Compute the distance of two graphs without sampling; settings as in `exact_kernel`.
+
+    Examples
+    --------
+    >>> path, star = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (0, 2), (0, 3)])
+    >>> print(f"{exact_distance(path, star):.4f}")
+    0.0339
+    """
+    D = exact_distances([g], [h], **settings)  # type: ignore[arg-type]
+    return DistanceEstimate(float(D[0, 0]) ** 2, 0.0, 1, math.inf, exact=True)
+
+
+def _metric(
+    orders: OrderLaw | ParameterLaw | Mapping[int, float] | None,
+    hidden_channels: int,
+    hidden_activation: str,
+    activation: str,
+    basis: str,
+    normalize: bool,
+    adjacency_channel: bool,
+    max_order: int,
+) -> ExactMetric:
+    law = parameter_law({1: 2 / 3, 2: 1 / 3} if orders is None else orders, hidden_channels, "orders")
+    rhos = get_activation(hidden_activation), get_activation(activation)
+    return ExactMetric(law, *rhos, basis, normalize, adjacency_channel, max_order)
+
+
+def with_same_channels(X: GraphBatch, Y: GraphBatch | None) -> tuple[GraphBatch, GraphBatch | None]:
+    """Return both sides with the categories of either."""
+    if Y is None:
+        return X, None
+    keys = X.node_codes.keys, X.edge_codes.keys
+    return X.with_codes_among(Y.node_codes.keys, Y.edge_codes.keys), Y.with_codes_among(*keys)
+
+
+def _batches(
+    X: Sequence[Graph] | GraphBatch, Y: Sequence[Graph] | GraphBatch | None
+) -> tuple[GraphBatch, GraphBatch | None]:
+    first = check_graphs(X)
+    if Y is None:
+        return first, None
+    second = check_graphs(Y, node_width=first.node_width, edge_width=first.edge_width, caller="Y")
+    return first, second
