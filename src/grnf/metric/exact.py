@@ -277,8 +277,8 @@ def exact_kernel(
     --------
     >>> path, star = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (0, 2), (0, 3)])
     >>> exact_kernel([path, star]).round(4)
-    array([[0.1053, 0.1058],
-           [0.1058, 0.1099]])
+    array([[0.2367, 0.2344],
+           [0.2344, 0.2334]])
     """
     metric = _metric(orders, hidden_channels, hidden_activation, activation, basis, normalize,
                      adjacency_channel, max_order)  # fmt: skip
