@@ -38,8 +38,8 @@ PUBLIC = {
         "Distance, kernel, confidence intervals, number of features",
         (
             "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound exact_distance "
-            "exact_distances exact_kernel kernel_estimate kernel_from_distances marginal_distance marginal_kernel pairwise_distances "
-            "pairwise_kernels required_dimension truncation_bias"
+            "exact_distances exact_kernel kernel_estimate kernel_from_distances marginal_distance "
+            "marginal_kernel pairwise_distances pairwise_kernels required_dimension truncation_bias"
         ),
     ),
     "grnf.search": (

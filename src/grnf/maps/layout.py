@@ -262,8 +262,9 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
     terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
+    rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
     moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
-    estimates = (DistanceEstimate(mean, error, count, largest) for mean, error in moments)
+    estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
     return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
 
 

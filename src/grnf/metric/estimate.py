@@ -161,7 +161,9 @@ class DistanceEstimate(_Estimate):
         low, high = self._ends(self.squared, 0.0, self.largest_term, confidence, method)
         if self.upper is not None:
             high = self.upper() if self.exact else max(low, min(high, self.upper()))
-        return max(0.0, math.sqrt(low) - self.rounding), math.sqrt(high) + self.rounding
+        low, high = math.sqrt(low), math.sqrt(high)
+        largest = max(high, math.sqrt(self.largest_term))
+        return max(0.0, low - self.rounding), min(high + self.rounding, largest)
 
 
 @dataclass(frozen=True)
