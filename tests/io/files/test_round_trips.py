@@ -280,7 +280,10 @@ EDGE = np.array([[0, 1]])
         ([RawGraph(2, np.array([[0, 1], [1, 0]]))], "repeated edges"),
         ([RawGraph(2, np.array([[0, 1], [1, 0]]), directed=True)], "would be read as undirected"),
         ([RawGraph(2, EDGE), RawGraph(0, np.empty((0, 2), dtype=np.int64))], "the last graph has no nodes"),
-        ([RawGraph(2, EDGE, {"label1": np.array(["1", "2"], dtype=object)})], "labels of a TU dataset must be label"),
+        (
+            [RawGraph(2, EDGE, {"label1": np.array(["1", "2"], dtype=object)})],
+            "labels of a TU dataset must be label",
+        ),
     ],
 )
 def test_what_a_tu_set_cannot_carry(tmp_path, graphs, message):
