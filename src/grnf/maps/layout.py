@@ -22,6 +22,7 @@ from grnf._utils.running import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
+from grnf.metric.estimate import ROUNDING
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
