@@ -212,7 +212,7 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"delta": 1}, "delta must be a number strictly between 0 and 1, got 1"),
         ({"n_jobs": 0}, "n_jobs must be an integer >= 1, an integer <= -1 or None, got 0"),
         ({"n_jobs": True}, "n_jobs must be .*, got True"),
-        ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB; got"),
+        ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB, got"),
         ({"handle_unknown": "zero"}, "handle_unknown must be 'open', 'error' or 'ignore', got 'zero'"),
         ({"handle_missing": None}, "handle_missing must be 'error' or 'zero', got None"),
         ({"on_error": ["nan"]}, r"on_error must be 'raise' or 'nan', got \['nan'\]"),
