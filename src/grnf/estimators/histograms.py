@@ -24,7 +24,16 @@ from grnf.lifts.base import arcs
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Counts", "LabelSets", "SetsKernel", "WLLabels", "structure_free"]
+__all__ = [
+    "Counts",
+    "LabelColumns",
+    "LabelSets",
+    "SetsKernel",
+    "WLLabels",
+    "label_pairs",
+    "structure_free",
+    "wl_labels",
+]
 
 COARSE_DEPTHS, FINE_DEPTH = (2, 4), 2
 """Rounds of refinement."""
@@ -163,23 +172,25 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
         nodes = _owners(X)[0]
         # every set has this key, so that graphs without nodes are like each other and have a size
         parts = [(everyone, one, 0)]
-        for depth, labels in enumerate(self._labels(X, max(COARSE_DEPTHS), *self.coarse_)):
+        for depth, labels in enumerate(wl_labels(X, max(COARSE_DEPTHS), *self.coarse_)):
             parts.append((nodes, label_pairs(X, labels, depth), int(depth > COARSE_DEPTHS[0])))
         n_kinds = 2 if self.fine_ == self.coarse_ else 3
         if n_kinds == 3:
             parts.append((everyone, one + np.uint64(1), 2))
-            for depth, labels in enumerate(self._labels(X, FINE_DEPTH, *self.fine_)):
+            for depth, labels in enumerate(wl_labels(X, FINE_DEPTH, *self.fine_)):
                 parts.append((nodes, label_pairs(X, labels, depth + 1000), 2))
         owner, keys, levels = zip(*parts, strict=True)
         level = np.repeat(levels, [len(part) for part in keys])
         return LabelSets(np.concatenate(owner), np.concatenate(keys), level, len(X), n_kinds)
 
-    def _labels(self, batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
-        nodes = node.hashes(batch.node_attr, batch.node_codes)
-        edges = edge.hashes(batch.edge_attr, batch.edge_codes)
-        if self.fine_[0].is_empty:
-            nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
-        return refined_labels(batch, depth, nodes, edges)
+
+def wl_labels(batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
+    """Return the labels of all nodes at depths 0 .. `depth`; without node columns they start from degrees."""
+    nodes = node.hashes(batch.node_attr, batch.node_codes)
+    edges = edge.hashes(batch.edge_attr, batch.edge_codes)
+    if node.is_empty:
+        nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
+    return refined_labels(batch, depth, nodes, edges)
 
 
 class LabelColumns(NamedTuple):
