@@ -8,8 +8,7 @@ graphs share: the histogram intersection kernel of WL labels.
 from __future__ import annotations
 
 import base64
-import json
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -17,9 +16,9 @@ from sklearn.base import clone
 from grnf._utils.arrays import principal_axes
 from grnf._utils.hashing import GOLDEN
 from grnf._utils.jit import exact, inlined
-from grnf._utils.random import SEED_RULES
+from grnf._utils.random import draw_seed
 from grnf._utils.rules import Instance, Int, OneOf, Table
-from grnf.collection import Collection, encode, is_fitted
+from grnf.collection import Collection
 from grnf.estimators.histograms import LabelColumns, label_pairs, wl_labels
 from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
@@ -36,6 +35,8 @@ HASHED = 512
 """Length of the fingerprint before it is turned to its principal axes."""
 SHRINKAGE = 1e-2
 """Axes of GRNF whose variance is below this share of the largest count for less."""
+NOISE = 1e-10
+"""Variances below this share of the mean square length are rounding errors."""
 
 
 class WLFingerprint(GraphTransformer):
@@ -68,7 +69,7 @@ class WLFingerprint(GraphTransformer):
     >>> from grnf import WLFingerprint
     >>> meta, para, ethanol = WLFingerprint().fit_transform(["Cc1cccc(C)c1", "Cc1ccc(C)cc1", "CCO"])
     >>> print(f"{meta @ para:.2f} {meta @ ethanol:.2f}")
-    0.69 -0.03
+    0.53 0.16
     """
 
     _rules: ClassVar[Table] = {**GraphTransformer._rules, "n_components": [Int(1)], "depth": [Int(0)]}
@@ -100,7 +101,11 @@ class WLFingerprint(GraphTransformer):
         return self
 
     def _fit(
-        self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any  # noqa: ARG002
+        self,
+        settings: Settings,
+        fitted: Settings,
+        samples: Collection | None,
+        y: Any,  # noqa: ARG002
     ) -> None:
         if samples is None:
             self._columns = [LabelColumns(*map(tuple, columns)) for columns in fitted["columns"]]
@@ -175,3 +180,157 @@ def _add_signs(ptr: IntArray, keys: Keys, out: FloatArray) -> None:
         length = np.sqrt(np.float64(max(square, 1)))
         for column in range(width):
             out[graph, column] = out[graph, column] / length
+
+
+class JointFeatures(GraphTransformer):
+    """Short vectors in which near graphs are alike: a `WLFingerprint` next to whitened GRNF.
+
+    Both parts are turned to their principal axes in the graphs of `fit`, centered, and scaled to a mean
+    square length of 1/2. The vectors of two collections can be compared only if the same fitted object made
+    them. Distances are Euclidean. They are not estimates of d_P.
+
+    Parameters
+    ----------
+    transformer : GRNF, optional
+        Settings of the GRNF part; by default ``GRNF(1024, random_state=0)``.
+    n_components : int, default=192
+        Length of the vectors. Two thirds are axes of the fingerprint, and one third are axes of GRNF.
+    depth : int, default=3
+        Largest depth of the labels of the fingerprint.
+    handle_unknown, handle_missing, on_error
+        As in `GRNF`.
+
+    Attributes
+    ----------
+    encoder_ : grnf.io.AttributeEncoder
+        Which attributes of nodes and edges are used.
+    errors_ : list of (int, str)
+        Row and reason of each bad graph of `fit` or `fit_transform`.
+    n_components_ : int
+
+    Examples
+    --------
+    >>> from grnf import JointFeatures
+    >>> molecules = ["Cc1cccc(C)c1", "Cc1ccc(C)cc1", "CCO", "CCCO", "CC(=O)O"]
+    >>> Z = JointFeatures().fit_transform(molecules)
+    >>> Z.shape, bool(abs(Z[0] - Z[1]).max() > 0.1)
+    ((5, 192), True)
+    """
+
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "transformer": [Instance("a GRNF", GRNF), OneOf(None)],
+        "n_components": [Int(3)],
+        "depth": [Int(0)],
+    }
+
+    def __init__(
+        self,
+        transformer: GRNF | None = None,
+        *,
+        n_components: int = 192,
+        depth: int = 3,
+        handle_unknown: HandleUnknown = "open",
+        handle_missing: HandleMissing = "error",
+        on_error: OnError = "raise",
+    ) -> None:
+        self.transformer = transformer
+        self.n_components = n_components
+        self.depth = depth
+        self.handle_unknown = handle_unknown
+        self.handle_missing = handle_missing
+        self.on_error = on_error
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn which attributes graphs have, and the axes of both parts.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `GRNF.fit`
+            The axes are computed from at most 4,096 of them.
+        y : ignored
+        """
+        self._fit_samples(X, y)
+        return self
+
+    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
+        grnf = GRNF(1024, random_state=0) if settings["transformer"] is None else settings["transformer"]
+        self._parts = [WLFingerprint(HASHED, depth=settings["depth"]), clone(grnf)]
+        for place, part in enumerate(self._parts):
+            seed = draw_seed(getattr(part, "random_state", 0))
+            state = {**fitted, "seed": seed} if samples is not None else fitted["parts"][place]
+            part._fit_encoded(self.encoder_, state, samples, y)
+        if samples is None:
+            self._axes = [PartAxes.of_state(state) for state in fitted["axes"]]
+        else:
+            batch = samples.batch
+            if len(batch) > FIT_GRAPHS:
+                batch = batch.take(np.linspace(0, len(batch) - 1, FIT_GRAPHS).astype(np.int64))
+            n_whitened = min(
+                round((1 - LABEL_SHARE) * settings["n_components"]), self._parts[1].n_components_
+            )
+            n_labels = min(settings["n_components"] - n_whitened, HASHED)
+            self._axes = [
+                PartAxes.of(part._embedder(batch), width, shrinkage)
+                for part, width, shrinkage in zip(
+                    self._parts, (n_labels, n_whitened), (None, SHRINKAGE), strict=True
+                )
+            ]
+        self.n_components_ = sum(own.axes.shape[1] for own in self._axes)
+        self._embedder = self._joined
+
+    def _joined(self, batch: GraphBatch) -> FloatArray:
+        parts = zip(self._parts, self._axes, strict=True)
+        return np.hstack([axes(part._embedder(batch)) for part, axes in parts])
+
+    def _fitted_state(self) -> dict[str, Any]:
+        parts = [part._fitted_state() for part in self._parts]
+        return {**super()._fitted_state(), "parts": parts, "axes": [own.state() for own in self._axes]}
+
+    def _saved_params(self) -> dict[str, Any]:
+        return {**super()._saved_params(), "transformer": self._parts[1]._saved_params()}
+
+
+class PartAxes(NamedTuple):
+    """A map z -> (z - mean) @ axes, in single precision so that a saved one is the same."""
+
+    mean: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def of(cls, Z: FloatArray, width: int, shrinkage: float | None) -> PartAxes:
+        """Return the first principal axes of vectors, scaled to a mean square length of 1/2.
+
+        With `shrinkage`, they have equal variance; those below this share of the largest count for less.
+        """
+        mean, variances, axes = principal_axes(Z)
+        noise = NOISE * float(np.square(Z, dtype=np.float64).sum(axis=1).mean())
+        kept, axes = variances[:width], axes[:, :width]
+        scale = np.ones(len(kept))
+        if shrinkage is not None and kept[0] > noise:
+            scale = 1 / np.sqrt(kept + shrinkage * kept[0])
+        square = float(np.sum(kept * scale**2))
+        if kept.sum() > noise:  # else all graphs are alike, and there is no scale
+            scale = scale / np.sqrt(2 * square)
+        return cls(mean.astype(np.float32), (axes * scale).astype(np.float32))
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        rows = (Z.astype(np.float64) - self.mean) @ self.axes.astype(np.float64)
+        return rows.astype(np.float32)
+
+    def state(self) -> dict[str, Any]:
+        """Return the numbers as JSON can hold them."""
+        content = {
+            name: base64.b64encode(value.astype("<f4").tobytes()).decode()
+            for name, value in self._asdict().items()
+        }
+        return {**content, "shape": list(self.axes.shape)}
+
+    @classmethod
+    def of_state(cls, state: Settings) -> PartAxes:
+        """Return the map of a saved state."""
+        mean, axes = (np.frombuffer(base64.b64decode(state[name]), "<f4") for name in ("mean", "axes"))
+        made = cls(mean.astype(np.float32), axes.astype(np.float32).reshape(state["shape"]))
+        if len(mean) != len(made.axes) or not all(np.isfinite(value).all() for value in made):
+            raise ValueError("the axes do not match the mean, or are not finite")
+        return made
