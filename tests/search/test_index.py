@@ -180,7 +180,7 @@ Z = np.eye(3)
         (lambda: GraphIndex().search(Z), "index is empty"),
         (lambda: GraphIndex().add(np.empty((0, 3))), "X is empty"),
         (lambda: GraphIndex(GRNF(8)).add([]), "X is empty"),
-        (lambda: GraphIndex().add([Graph(2, [])]), "nothing is known that makes vectors"),
+        (lambda: GraphIndex().add(Z).add([Graph(2, [])]), "nothing is known that makes vectors"),
         (lambda: GraphIndex().add(np.array([[1.0, np.nan]])), "X\\[0\\]: the vector holds NaN"),
         (
             lambda: GraphIndex().add(Z).search(np.array([[1.0, np.inf, 0]])),

@@ -316,6 +316,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 )
         return settings
 
+
 class FeatureTransformer(GraphTransformer):
     """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
 
