@@ -1,7 +1,8 @@
-"""Hashed WL labels and joint vectors: what they estimate, where they are defined, and what they tell apart."""
+"""Hashed WL labels and joint vectors: what they estimate, and what they tell apart."""
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_products_estimate_the_share_of_labels_in_common():
     wide = WLFingerprint(2**15, depth=2).fit(graphs)
     batch = wide._batch(graphs)
     keys = np.stack([label_pairs(batch, own, t) for t, own in enumerate(wl_labels(batch, 2, *wide._columns))])
-    sets = [{0, *keys[:, a:b].ravel().tolist()} for a, b in zip(batch.node_ptr, batch.node_ptr[1:])]
+    sets = [{0, *keys[:, a:b].ravel().tolist()} for a, b in pairwise(batch.node_ptr)]
     shared = np.array([[len(a & b) for b in sets] for a in sets], dtype=float)
     size = np.sqrt(np.diagonal(shared))
     Z = wide.transform(graphs)

@@ -282,7 +282,7 @@ def test_what_cannot_be_certified_is_said():
     with pytest.raises(GraphError, match="bounded"):
         GraphIndex(GRNF(8, activation="relu"), keep_graphs=True).add(GRAPHS).search([QUERY], certified=True)
     index = GraphIndex(GRNF(8, random_state=0), space="whitened", keep_graphs=True).add(GRAPHS)
-    with pytest.raises(GraphError, match="space='plain'"):
+    with pytest.raises(GraphError, match="--space d_P"):
         index.search([QUERY], certified=True)
     with pytest.raises(ValueError, match="confidence"):
         certified(0, confidence=2.0)

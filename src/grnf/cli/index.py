@@ -115,8 +115,7 @@ def _joint(features: LikeFeatures) -> Any:
         features.like is None and features.orders is None,
         "--orders and --like need --space d_P or --space whitened",
     )
-    chosen = {"n_components": features.n_components, "random_state": features.seed or 0}
-    return JointFeatures(**{name: value for name, value in chosen.items() if value is not None})
+    return JointFeatures(features.n_components or 192, random_state=features.seed or 0)
 
 
 def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFeatures, run: Run) -> None:

@@ -130,7 +130,7 @@ class WLFingerprint(GraphTransformer):
 
 
 @inlined
-def _mixed(x: int) -> int:
+def _mixed(x: Any) -> Any:
     """Mix the bits of a number, as `grnf._utils.hashing.mix` does for an array."""
     z = x + np.uint64(GOLDEN)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
