@@ -53,6 +53,7 @@ def moments(graphs, k, **settings):
     return e - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", ["indicator", "overlapping"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -74,6 +75,7 @@ def test_second_moments_are_those_of_the_definition(k, directed, basis):
                 assert found[i, j] == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSED)
 def test_second_moments_are_means_over_a_million_draws(name):
     """The definition with sampled theta: no Gaussian integral is involved."""
@@ -224,6 +226,7 @@ def test_quasi_monte_carlo_estimates_the_distance_of_finitely_many_channels(hidd
     np.testing.assert_allclose(pairs.values[0], found.values[0, 1:], rtol=0.1)
 
 
+@pytest.mark.slow
 def test_quasi_monte_carlo_has_a_fraction_of_the_variance():
     """1,024 hidden samples, 24 seeds: errors are as claimed; a tenth of the variance of i.i.d. samples."""
     graphs = GraphBatch.from_graphs(make_sbm(2, random_state=3)[0])
