@@ -117,7 +117,10 @@ def speed():
 
 def exact():
     lines = [
-        "| Gram matrix, one core | exact: seconds | M = 512: seconds | exact: µs per pair | M = 512: µs per pair |",
+        (
+            "| Gram matrix, one core | exact: seconds | M = 512: seconds "
+            "| exact: µs per pair | M = 512: µs per pair |"
+        ),
         "|---|---|---|---|---|",
     ]
     for name, row in rows("exact").items():
