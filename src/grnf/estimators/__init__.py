@@ -5,7 +5,7 @@ from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
 from grnf.estimators.reweighted import ReweightedGRNF
 from grnf.estimators.streams import embed_stream, fit_stream
 from grnf.estimators.transformer import GRNF
-from grnf.estimators.views import FeatureViews
+from grnf.estimators.views import FeatureViews, saved_transformer
 
 __all__ = [
     "GRNF",
@@ -17,4 +17,5 @@ __all__ = [
     "WLFingerprint",
     "embed_stream",
     "fit_stream",
+    "saved_transformer",
 ]

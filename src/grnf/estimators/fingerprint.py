@@ -8,16 +8,16 @@ graphs share: the histogram intersection kernel of WL labels.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from grnf._utils.arrays import principal_axes
 from grnf._utils.hashing import GOLDEN
 from grnf._utils.jit import exact, inlined
-from grnf._utils.random import draw_seed
-from grnf._utils.rules import Instance, Int, OneOf, Table
+from grnf._utils.random import SEED_RULES
+from grnf._utils.rules import Int, OneOf, Table
 from grnf.collection import Collection
 from grnf.estimators.histograms import LabelColumns, label_pairs, wl_labels
 from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
@@ -31,8 +31,8 @@ FIT_GRAPHS = 4096
 """Graphs that the axes of `JointFeatures` are computed from."""
 LABEL_SHARE = 2 / 3
 """Share of the numbers of a joint vector that come from the fingerprint."""
-HASHED = 512
-"""Length of the fingerprint before it is turned to its principal axes."""
+HASHED, FEATURES = 512, 1024
+"""Lengths of the fingerprint and of the vectors of GRNF before they are turned to their principal axes."""
 SHRINKAGE = 1e-2
 """Axes of GRNF whose variance is below this share of the largest count for less."""
 NOISE = 1e-10
@@ -132,7 +132,7 @@ class WLFingerprint(GraphTransformer):
 
 
 @inlined
-def _mixed(x: int) -> int:
+def _mixed(x: Any) -> Any:
     """Mix the bits of a number, as `grnf._utils.hashing.mix` does for an array."""
     z = x + np.uint64(GOLDEN)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -183,20 +183,21 @@ def _add_signs(ptr: IntArray, keys: Keys, out: FloatArray) -> None:
 
 
 class JointFeatures(GraphTransformer):
-    """Short vectors in which near graphs are alike: a `WLFingerprint` next to whitened GRNF.
+    """Vectors in which near means alike: hashed Weisfeiler-Lehman labels next to whitened GRNF.
 
-    Both parts are turned to their principal axes in the graphs of `fit`, centered, and scaled to a mean
-    square length of 1/2. The vectors of two collections can be compared only if the same fitted object made
-    them. Distances are Euclidean. They are not estimates of d_P.
+    Two thirds of the numbers are the first principal axes of a `WLFingerprint`, which compares labeled
+    neighborhoods. One third are the first axes of `GRNF`, divided by their standard deviations, which compare
+    sizes, densities and continuous attributes. Each part has half of the mean square length, which is 1. Mean
+    and axes are those of the graphs of `fit`, so only vectors of the same fitted transformer can be compared.
 
     Parameters
     ----------
-    transformer : GRNF, optional
-        Settings of the GRNF part; by default ``GRNF(1024, random_state=0)``.
     n_components : int, default=192
-        Length of the vectors. Two thirds are axes of the fingerprint, and one third are axes of GRNF.
-    depth : int, default=3
-        Largest depth of the labels of the fingerprint.
+        Length of the vectors.
+    random_state : int, Generator or None
+        Seed of the features of GRNF; the fingerprint has no random part.
+    n_jobs : int, optional
+        Threads, as in `GRNF`.
     handle_unknown, handle_missing, on_error
         As in `GRNF`.
 
@@ -210,127 +211,125 @@ class JointFeatures(GraphTransformer):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from grnf import JointFeatures
-    >>> molecules = ["Cc1cccc(C)c1", "Cc1ccc(C)cc1", "CCO", "CCCO", "CC(=O)O"]
-    >>> Z = JointFeatures().fit_transform(molecules)
-    >>> Z.shape, bool(abs(Z[0] - Z[1]).max() > 0.1)
+    >>> smiles = ["Cc1cccc(C)c1", "Cc1ccc(C)cc1", "CCO", "CCCO", "CC(=O)O"]
+    >>> Z = JointFeatures(random_state=0).fit_transform(smiles)
+    >>> D = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)
+    >>> Z.shape, bool(0 < D[0, 1] < D[0, 2])
     ((5, 192), True)
     """
 
     _rules: ClassVar[Table] = {
         **GraphTransformer._rules,
-        "transformer": [Instance("a GRNF", GRNF), OneOf(None)],
-        "n_components": [Int(3)],
-        "depth": [Int(0)],
+        "n_components": [Int(1)],
+        "random_state": SEED_RULES,
+        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
     }
 
     def __init__(
         self,
-        transformer: GRNF | None = None,
-        *,
         n_components: int = 192,
-        depth: int = 3,
+        *,
+        random_state: Any = None,
+        n_jobs: int | None = None,
         handle_unknown: HandleUnknown = "open",
         handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
     ) -> None:
-        self.transformer = transformer
         self.n_components = n_components
-        self.depth = depth
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.on_error = on_error
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn which attributes graphs have, and the axes of both parts.
+        """Learn which attributes there are, and the axes.
 
         Parameters
         ----------
         X : collection of graphs, as in `GRNF.fit`
-            The axes are computed from at most 4,096 of them.
         y : ignored
         """
         self._fit_samples(X, y)
         return self
 
-    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        grnf = GRNF(1024, random_state=0) if settings["transformer"] is None else settings["transformer"]
-        self._parts = [WLFingerprint(HASHED, depth=settings["depth"]), clone(grnf)]
-        for place, part in enumerate(self._parts):
-            seed = draw_seed(getattr(part, "random_state", 0))
-            state = {**fitted, "seed": seed} if samples is not None else fitted["parts"][place]
-            part._fit_encoded(self.encoder_, state, samples, y)
+    def _fit(
+        self,
+        settings: Settings,
+        fitted: Settings,
+        samples: Collection | None,
+        y: Any,  # noqa: ARG002
+    ) -> None:
+        count = settings["n_components"]
+        n_labels = round(LABEL_SHARE * count)
+        labels = WLFingerprint(HASHED)
+        grnf = GRNF(FEATURES, random_state=fitted["seed"], n_jobs=settings["n_jobs"])
+        self._parts: list[GraphTransformer] = [labels, grnf]
+        for part in self._parts:
+            part._fit_encoded(self.encoder_, {**fitted, "columns": fitted.get("columns")}, samples, None)
         if samples is None:
-            self._axes = [PartAxes.of_state(state) for state in fitted["axes"]]
+            self._axes = [_Axes.from_text(text) for text in fitted["axes"]]
         else:
-            batch = samples.batch
-            if len(batch) > FIT_GRAPHS:
-                batch = batch.take(np.linspace(0, len(batch) - 1, FIT_GRAPHS).astype(np.int64))
-            n_whitened = min(
-                round((1 - LABEL_SHARE) * settings["n_components"]), self._parts[1].n_components_
-            )
-            n_labels = min(settings["n_components"] - n_whitened, HASHED)
+            rows = np.linspace(0, max(len(samples.batch) - 1, 0), min(len(samples.batch), FIT_GRAPHS))
+            some = samples.batch.take(rows.astype(np.int64))
             self._axes = [
-                PartAxes.of(part._embedder(batch), width, shrinkage)
-                for part, width, shrinkage in zip(
-                    self._parts, (n_labels, n_whitened), (None, SHRINKAGE), strict=True
-                )
+                _Axes.fitted(labels._embedder(some), n_labels, whiten=False),
+                _Axes.fitted(grnf._embedder(some), count - n_labels, whiten=True),
             ]
-        self.n_components_ = sum(own.axes.shape[1] for own in self._axes)
-        self._embedder = self._joined
-
-    def _joined(self, batch: GraphBatch) -> FloatArray:
-        parts = zip(self._parts, self._axes, strict=True)
-        return np.hstack([axes(part._embedder(batch)) for part, axes in parts])
+        self.n_components_ = count
+        self._embedder = self._joint
 
     def _fitted_state(self) -> dict[str, Any]:
-        parts = [part._fitted_state() for part in self._parts]
-        return {**super()._fitted_state(), "parts": parts, "axes": [own.state() for own in self._axes]}
+        axes = [axes.to_text() for axes in self._axes]
+        return {**super()._fitted_state(), "columns": self._parts[0]._fitted_state()["columns"], "axes": axes}
 
-    def _saved_params(self) -> dict[str, Any]:
-        return {**super()._saved_params(), "transformer": self._parts[1]._saved_params()}
+    def _joint(self, batch: GraphBatch) -> FloatArray:
+        return np.hstack(
+            [axes(part._embedder(batch)) for part, axes in zip(self._parts, self._axes, strict=True)]
+        )
 
 
-class PartAxes(NamedTuple):
-    """A map z -> (z - mean) @ axes, in single precision so that a saved one is the same."""
+class _Axes(NamedTuple):
+    """z -> (z - mean) A, in single precision; columns of A beyond the width of z are zero."""
 
     mean: FloatArray
-    axes: FloatArray
+    matrix: FloatArray
 
     @classmethod
-    def of(cls, Z: FloatArray, width: int, shrinkage: float | None) -> PartAxes:
-        """Return the first principal axes of vectors, scaled to a mean square length of 1/2.
-
-        With `shrinkage`, they have equal variance; those below this share of the largest count for less.
-        """
+    def fitted(cls, Z: FloatArray, count: int, *, whiten: bool) -> Self:
+        """Fit `count` principal axes to vectors, of equal variance if whitened, of mean square length 1/2."""
+        if not len(Z):
+            Z = np.zeros((1, Z.shape[1]))
         mean, variances, axes = principal_axes(Z)
-        noise = NOISE * float(np.square(Z, dtype=np.float64).sum(axis=1).mean())
-        kept, axes = variances[:width], axes[:, :width]
-        scale = np.ones(len(kept))
-        if shrinkage is not None and kept[0] > noise:
-            scale = 1 / np.sqrt(kept + shrinkage * kept[0])
-        square = float(np.sum(kept * scale**2))
-        if kept.sum() > noise:  # else all graphs are alike, and there is no scale
-            scale = scale / np.sqrt(2 * square)
-        return cls(mean.astype(np.float32), (axes * scale).astype(np.float32))
+        variances, axes = variances[:count], axes[:, :count]
+        if whiten:
+            scale = np.sqrt(variances + SHRINKAGE * variances[:1])
+            scale = np.where(scale > 0, scale, 1.0)
+            variances, axes = variances / scale**2, axes / scale
+        total = variances.sum()
+        if total > 1e-12:  # else all graphs are the same
+            axes = axes * np.sqrt(0.5 / total)
+        matrix = np.zeros((Z.shape[1], count), np.float32)
+        matrix[:, : axes.shape[1]] = axes
+        return cls(mean.astype(np.float32), matrix)
 
     def __call__(self, Z: FloatArray) -> FloatArray:
-        rows = (Z.astype(np.float64) - self.mean) @ self.axes.astype(np.float64)
-        return rows.astype(np.float32)
+        return np.asarray((Z - self.mean) @ self.matrix, dtype=np.float32)
 
-    def state(self) -> dict[str, Any]:
-        """Return the numbers as JSON can hold them."""
-        content = {
-            name: base64.b64encode(value.astype("<f4").tobytes()).decode()
-            for name, value in self._asdict().items()
-        }
-        return {**content, "shape": list(self.axes.shape)}
+    def to_text(self) -> list[str]:
+        """Return the bytes of mean and matrix, in little endian order, as text."""
+        return [base64.b64encode(np.asarray(x, "<f4").tobytes()).decode("ascii") for x in self]
 
     @classmethod
-    def of_state(cls, state: Settings) -> PartAxes:
-        """Return the map of a saved state."""
-        mean, axes = (np.frombuffer(base64.b64decode(state[name]), "<f4") for name in ("mean", "axes"))
-        made = cls(mean.astype(np.float32), axes.astype(np.float32).reshape(state["shape"]))
-        if len(mean) != len(made.axes) or not all(np.isfinite(value).all() for value in made):
-            raise ValueError("the axes do not match the mean, or are not finite")
-        return made
+    def from_text(cls, texts: Sequence[str]) -> Self:
+        """Return what `to_text` made a text of."""
+        mean, matrix = (np.frombuffer(base64.b64decode(text, validate=True), "<f4") for text in texts)
+        if (
+            not len(mean)
+            or len(matrix) % len(mean)
+            or not (np.isfinite(mean).all() and np.isfinite(matrix).all())
+        ):
+            raise ValueError("the axes do not fit together")
+        return cls(mean.astype(np.float32), matrix.astype(np.float32).reshape(len(mean), -1))

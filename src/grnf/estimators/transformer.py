@@ -140,7 +140,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
-        samples = self._embedded(self._fit_samples(X, y))
+        samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._dtype)
         self.errors_ = samples.errors
         return with_index(self, samples)
 
@@ -193,7 +193,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         check_is_fitted(self)
         encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
         samples = encode(X, encoder, self.on_error if on_error is None else on_error)
-        return replace(self._embedded(samples), transformer=self)
+        return replace(samples.embed(self._embedder, self.n_components_, self._dtype), transformer=self)
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
@@ -286,9 +286,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             fitted[name] for name in ("node_width", "edge_width", "seed")
         )
         self._fit(self._settings(), fitted, samples, y)
-
-    def _embedded(self, samples: Collection) -> Collection:
-        return samples.embed(self._embedder, self.n_components_, self._dtype)
 
     @property
     def _dtype(self) -> type[np.floating[Any]]:
