@@ -220,12 +220,12 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
         """
         check_is_fitted(self)
-        kind = type(self).__name__
+        kind, params = type(self).__name__, plain_params(self)
         state = {
             "format": FORMAT,
             "version": VERSION,
             **({} if kind == DEFAULT_KIND else {"kind": kind}),
-            "params": self._saved_params(),
+            "params": {**params, **({"random_state": self.seed_} if "random_state" in params else {})},
             "fitted": self._fitted_state(),
             "encoder": self.encoder_.to_config(),
         }
@@ -244,9 +244,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             fitted = dict(state["fitted"])
             fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
             params = dict(state["params"])
-            if params.get("transformer") is not None:
-                params["transformer"] = GRNF(**_loaded_params(params["transformer"]))
-            params = _loaded_params(params)
+            params |= {law: _law(params[law]) for law in LAWS & params.keys()}
             encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
             if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
                 raise ValueError("the columns of the encoder do not make up the widths")
@@ -297,10 +295,6 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _fitted_state(self) -> dict[str, Any]:
         return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
-
-    def _saved_params(self) -> dict[str, Any]:
-        params = plain_params(self)
-        return {**params, "random_state": self.seed_} if "random_state" in params else params
 
     def _batch(self, graphs: Any) -> GraphBatch:
         check_is_fitted(self)
@@ -527,11 +521,6 @@ def _law(config: Mapping[str, Any] | None) -> OrderLaw | ParameterLaw | None:
     if config.get("law") == "parameters":
         return ParameterLaw.from_config(config)
     return OrderLaw.from_config(config)
-
-
-def _loaded_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `plain_params` returned with distributions as objects."""
-    return {**params, **{law: _law(params[law]) for law in LAWS & params.keys()}}
 
 
 def _plain(value: Any) -> Any:
