@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import sys
 import time
 import warnings
@@ -15,21 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from grnf._utils.files import room_for
+from grnf._utils.files import room_for, try_lock
 from grnf.errors import GrnfWarning
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 __all__ = ["LOCK", "FolderInUseError", "FolderLock"]
 
 LOCK = "lock"
-FAR = 2**30
-"""The byte that is locked on Windows, where a locked byte cannot be read: behind all that is written."""
-HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+SIGNATURE = b'{"pid": '
+CURE = "Remove it, or write to another output"
 TRIES = 1000
 """Times that a folder may vanish between two steps before it counts as a fault and no race."""
 
@@ -105,7 +99,15 @@ class FolderLock:
             if file is None:
                 continue
             try:
-                if not _locked(file.fileno(), self.folder):
+                locked = try_lock(file.fileno())
+                if locked is None:
+                    warnings.warn(
+                        f"the file system of {self.folder} has no locks: make sure that no other run has this "
+                        "output",
+                        GrnfWarning,
+                        stacklevel=4,
+                    )
+                elif not locked:
                     raise FolderInUseError(self._in_use())
                 if self._is_current(file.fileno()):
                     return file
@@ -121,13 +123,39 @@ class FolderLock:
             with suppress(FileExistsError):
                 self.folder.mkdir()
             with suppress(FileNotFoundError):
-                return open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+                self._check_owner(self.folder)
+                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+                file = open(os.open(self.path, flags, 0o666), "r+b", buffering=0)
+                self._check_owner(self.path)
+                return file
+        except FolderInUseError:
+            raise
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise FolderInUseError(f"{self.path} is a symbolic link. {CURE}") from None
             raise OSError(
                 f"cannot write to {self.folder}, where unfinished work is kept: {error.strerror}; "
                 "write to another place"
             ) from None
         return None
+
+    def _check_owner(self, path: Path) -> None:
+        """Refuse a folder or a lock that is a link, that another user owns, or that is not of a run."""
+        about = os.lstat(path)
+        problem = ""
+        if stat.S_ISLNK(about.st_mode):
+            problem = "is a symbolic link"
+        elif hasattr(os, "geteuid") and about.st_uid not in (os.geteuid(), 0):
+            problem = "belongs to another user"
+        elif path == self.path:
+            if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+                problem = "is not a lock of a run"
+            elif any(start := path.read_bytes()[: len(SIGNATURE)]) and start != SIGNATURE:
+                problem = "is not a lock of a run"
+        elif not stat.S_ISDIR(about.st_mode):
+            problem = "is not a folder"
+        if problem:
+            raise FolderInUseError(f"{path} {problem}. {CURE}")
 
     def _is_current(self, descriptor: int) -> bool:
         """Whether the file that was locked still is the one of that name."""
@@ -169,25 +197,3 @@ class FolderLock:
                     return holder
             time.sleep(0.01)
         return None
-
-
-def _locked(descriptor: int, folder: Path) -> bool:
-    """Try to lock an open file; False if another has it locked."""
-    try:
-        if sys.platform == "win32":
-            os.lseek(descriptor, FAR, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in HELD:
-            return False
-        if error.errno not in NO_LOCKS:
-            raise
-        warnings.warn(
-            f"the file system of {folder} has no locks: see to it that no other run has this output",
-            GrnfWarning,
-            stacklevel=2,
-        )
-    return True

@@ -24,18 +24,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.files import room_for, write_array, write_json
+from grnf._utils.files import remove_abandoned, rename, room_for, sync_folder, unfinished, write_array, write_json
 from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf._utils.running import n_workers, run
 from grnf.errors import GraphError
@@ -370,33 +368,22 @@ def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState
             with FolderLock(path):
                 _update(state, path)
                 return load_index(path)
-        aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part"))
-        try:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(aside, 0o777 & ~umask)
+        with unfinished(path, folder=True) as aside:
             for name in WHITENING if isinstance(state.space_map, Whitening) else ():
                 _write_array(aside / f"space-{name}.npy", getattr(state.space_map, name))
             if hasattr(state.transformer, "save"):
                 state.transformer.save(aside / "transformer.json")
             parts = [replace(segment, folder=None) for segment in state.segments.parts]
             _write_changes(replace(state, segments=Segments(parts, state.segments.next_number)), aside, {})
-            _rename(aside, path)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+            try:
+                rename(aside, path)
+            except OSError:
+                if not path.exists():
+                    raise
+                raise FileExistsError(
+                    f"{path} was made by another program meanwhile: add to it, or choose another name"
+                ) from None
     return load_index(path)
-
-
-def _rename(aside: Path, path: Path) -> None:
-    try:
-        aside.rename(path)
-    except OSError:
-        if not path.exists():
-            raise
-        raise FileExistsError(
-            f"{path} was made by another program meanwhile: add to it, or choose another name"
-        ) from None
 
 
 def _update(state: IndexState, path: Path) -> None:
@@ -407,7 +394,13 @@ def _update(state: IndexState, path: Path) -> None:
             f"{path} was changed by another program after it was loaded here: load it again, and repeat the "
             "changes"
         )
-    named = _write_changes(state, path, head["files"])
+    _remove_unnamed(path, head["files"])  # of a run that was killed
+    _remove_unnamed(path, _write_changes(state, path, head["files"]))
+
+
+def _remove_unnamed(path: Path, named: Mapping[str, Any]) -> None:
+    """Remove the files that the head does not name."""
+    remove_abandoned(path / HEAD)
     for file in [*path.glob("alive-*.npy"), *path.glob("segment-*/*")]:
         if file.relative_to(path).as_posix() not in named:
             file.unlink()
@@ -443,6 +436,7 @@ def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> d
         "segments": segments,
         "files": files,
     }
+    sync_folder(path)
     write_json(path / HEAD, {**head, "checksum": _checksum(head)})
     return files
 
@@ -458,16 +452,22 @@ def _write_segment(segment: Segment, folder: Path) -> None:
             for position in range(len(segment)):
                 write_json_lines(file, [segment.graphs[position]])
                 ends.append(file.tell())
+            _flush(file)
         arrays["graphs_ends"] = np.array(ends, dtype=np.int64)
     for name, array in arrays.items():
         _write_array(folder / f"{name}.npy", array)
+    sync_folder(folder)
 
 
 def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
     with open(path, "wb") as file:
         write_array(file, array)
-        file.flush()
-        os.fsync(file.fileno())
+        _flush(file)
+
+
+def _flush(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def load_index(path: Path, verify: bool = False) -> IndexState:
