@@ -122,6 +122,7 @@ def _run_child(root, arguments, kind, n, notes):
             code = end.code or 0
     except BaseException:
         traceback.print_exc(file=stream)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     with disk.open(notes, "w") as file:
         json.dump([stream.getvalue(), disk.log], file)
     os._exit(code)
@@ -181,7 +182,7 @@ class Enumeration:
         return f"these differ: {different}"
 
 
-def warm_up():
+def warm_up(names):
     """Load what the commands need, so that new processes start quickly."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "work").mkdir()
@@ -189,7 +190,7 @@ def warm_up():
         here = os.getcwd()
         os.chdir(Path(folder) / "work")
         streams = sys.stdout, sys.stderr
-        for name, case in CASES.items():
+        for name, case in ((name, CASES[name]) for name in names):
             for arguments in (*case.before, case.arguments):
                 sys.argv, sys.stdout, sys.stderr = ["grnf", *arguments], io.StringIO(), io.StringIO()
                 try:
@@ -223,8 +224,8 @@ def run_from_shell():
     parser.add_argument("--n", type=int)
     parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
-    warm_up()
     names, kinds = options.names or list(CASES), [options.kind] if options.kind else KINDS
+    warm_up(names)
     if options.n is not None:
         with tempfile.TemporaryDirectory() as folder:
             faults = Enumeration(CASES[names[0]], folder)

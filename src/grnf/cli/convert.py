@@ -61,6 +61,8 @@ def convert(
     check_format(to, output, "--to")
     if output != "-":
         check_free(output, force)
+    from grnf.io.files.reading import guess_format
+
     bad: list[dict[str, Any]] = []
     with reading.open(source, run) as graphs, aside(output) as made:
         with progress("writing", run.quiet) as advance:
@@ -72,7 +74,7 @@ def convert(
         with progress("checking", run.quiet) as advance:
             before = _good(graphs, reading.on_error, [], advance)
             after: Any = io.read_graphs(made, format=to)
-            reorder = io.FORMATS[to or io.guess_format(made)].reorder
+            reorder = io.FORMATS[to or guess_format(made)].reorder
             lost = count_losses(before, after, reorder, output)
         if lost and strict:
             raise GraphError(f"{output} cannot hold {_listed(lost)}")

@@ -48,7 +48,7 @@ __all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
 AXES = 16
 """Length of a sketch: 15 principal axes and the residual, 64 bytes per row."""
 
-FORMAT, VERSION = "grnf-index", 3
+FORMAT, VERSION = "grnf-index", 4
 HEAD = "index.json"
 LARGE = ("rows.npy", "graphs.jsonl")
 """Files that are checked against their checksums only on request."""
@@ -357,6 +357,8 @@ class IndexState:
     segments: Segments
     transformer: Any
     checksum: str = ""
+    sources: tuple[str, ...] = ()
+    """Checksums of the inputs that `grnf index` added."""
 
 
 def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState:
@@ -434,6 +436,7 @@ def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> d
         "settings": state.settings,
         "next_number": state.segments.next_number,
         "segments": segments,
+        "sources": list(state.sources),
         "files": files,
     }
     sync_folder(path)
@@ -495,7 +498,7 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
         segments = Segments(parts, int(head["next_number"]))
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
         raise GraphError(f"the index is damaged: {error!r}", where=str(path)) from None
-    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head))
+    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head), tuple(head["sources"]))
 
 
 def _read_head(path: Path) -> dict[str, Any]:
