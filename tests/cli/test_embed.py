@@ -240,9 +240,9 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
     graphs = read_tu(tu).graphs
     np.testing.assert_allclose(read_vectors(output).Z, grnf.fit_transform(graphs), rtol=1e-6, atol=1e-8)
     (tmp_path / "pairs.csv").write_text("0,1\n")
-    found = call("distances", output, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1, "--json")
+    found = call("distances", output, "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9, "--json")
     z1, z2 = read_vectors(output).Z[:2]
-    low, high = distance(z1, z2, heads=4).interval(0.1)
+    low, high = distance(z1, z2, heads=4).interval(0.9)
     (record,) = json.loads(found.stdout)
     assert (record["low"], record["high"]) == pytest.approx((low, high), abs=1e-6)
     refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5, "--force")

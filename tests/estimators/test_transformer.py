@@ -166,7 +166,7 @@ def test_save_and_load(settings, tmp_path):
                     "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
                 }
             ),
-            "is damaged: unknown law",
+            "is damaged: unknown order distribution",
         ),
         (" " * 32_000_001, "too large"),
     ],
@@ -191,7 +191,7 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"orders": ParameterLaw({1: 1.0}, hidden_channels=3)}, "orders is a law with 3 hidden channels"),
         (
             {"hidden_activation": "swish"},
-            "hidden_activation must be 'identity', .* 'erf'; got 'swish'",
+            "hidden_activation must be 'identity', .* 'erf' or a grnf.Activation; got 'swish'",
         ),
         ({"activation": None}, "activation must be .*; got None"),
         ({"basis": "maron"}, "basis must be 'indicator' or 'overlapping'; got 'maron'"),
@@ -209,7 +209,7 @@ def test_load_refuses_what_is_not_a_saved_transformer(text, message, tmp_path):
         ({"normalize": 2}, "normalize must be True or False; got 2"),
         ({"center": "False"}, "center must be True or False; got 'False'"),
         ({"eps": 0}, "eps must be a positive number or None; got 0"),
-        ({"delta": 1}, "delta must be a number strictly between 0 and 1 or None; got 1"),
+        ({"delta": 1}, "delta must be a number strictly between 0 and 1; got 1"),
         ({"n_jobs": 0}, "n_jobs must be an integer >= 1, an integer <= -1 or None; got 0"),
         ({"n_jobs": True}, "n_jobs must be .*; got True"),
         ({"max_memory": "1KB"}, "max_memory must be a number of bytes or like '500MB', at least 1 MB; got"),

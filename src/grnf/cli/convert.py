@@ -55,6 +55,7 @@ def convert(
     """
     from grnf import io
     from grnf.io.files.file import aside, deliver
+    from grnf.io.files.reading import guess_format
     from grnf.io.losses import count_losses
 
     to = "tu" if to is None and output.endswith("/") else to

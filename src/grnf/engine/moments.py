@@ -84,7 +84,9 @@ class GraphTypes(NamedTuple):
     orbits: FloatArray
 
 
-def graph_types(engine: Engine, batch: GraphBatch, B: int) -> Iterator[tuple[int, GraphTypes]]:
+def graph_types(
+    engine: Engine, batch: GraphBatch, B: int, max_types: int = MOST_TYPES
+) -> Iterator[tuple[int, GraphTypes]]:
     """Yield the types of tuples of B nodes of each graph of a batch, with the position of the graph."""
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)
@@ -95,13 +97,13 @@ def graph_types(engine: Engine, batch: GraphBatch, B: int) -> Iterator[tuple[int
             _, classes, beside, of = engine._classes(s, near, twins=True)
             first = 0
             while B > 1 and first < len(piece.members):
-                most = np.full(len(piece.members), MOST_TYPES)
+                most = np.full(len(piece.members), max_types)
                 lists = list_types(of, s.sizes, B, most, False, first, MOST_TYPES)
                 for item in range(len(lists.done)):
                     g = first + item
                     if not lists.done[item]:
                         raise OrderTooLargeError(
-                            f"graph {piece.members[g]} has more than {MOST_TYPES:,} types of tuples of {B} "
+                            f"graph {piece.members[g]} has more than {max_types:,} types of tuples of {B} "
                             "nodes, too many for a closed form. Use lower orders, or an estimate"
                         )
                     own = slice(lists.ptr[item], lists.ptr[item + 1])

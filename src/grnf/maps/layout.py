@@ -228,7 +228,6 @@ def intervals(
 ) -> Nearest:
     """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
     n, k = near.shape
-    delta = 1 - confidence
     rows = near.astype(np.uint32)
     if precision is None:
         return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
@@ -240,10 +239,10 @@ def intervals(
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
             if method == "bernstein":
-                ends[start : start + len(some)] = _bernstein(Z, some, precision, delta)
+                ends[start : start + len(some)] = _bernstein(Z, some, precision, confidence)
             else:
                 ends[start : start + len(some)] = [
-                    distance(Z[i], Z[j], **precision).interval(delta, method) for i, j in some.tolist()
+                    distance(Z[i], Z[j], **precision).interval(confidence, method) for i, j in some.tolist()
                 ]
             advance(len(some))
     low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
@@ -260,12 +259,13 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
     return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
 
 
-def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:
+def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
     terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
+    rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
     moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
-    estimates = (DistanceEstimate(mean, error, count, largest) for mean, error in moments)
-    return np.array([estimate.interval(delta, "bernstein") for estimate in estimates]).reshape(-1, 2)
+    estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
+    return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
 
 
 def _errors(terms: FloatArray) -> FloatArray:

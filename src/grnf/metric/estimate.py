@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.stats import t
 
 from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import Activation, get_activation
@@ -56,8 +56,9 @@ class _Estimate:
     ) -> tuple[float, float]:
         """Return an interval for the mean of terms between `low` and `high`."""
         delta = 1 - checked(confidence, "confidence", Real(1))
-        if method is None:
-            method = "bernstein" if self.terms is None else "betting"
+        if method is None and self.terms is None:
+            method = "bernstein" if math.isfinite(high) else "clt"
+        method = method or "betting"
         if self.exact:
             return mean, mean
         if method != "betting" or not math.isfinite(high):
@@ -73,7 +74,7 @@ class _Estimate:
         """Return how far a mean of independent terms in a range of this length may be off, both sides."""
         n = self.n_components
         if method == "clt":
-            return float(norm.ppf(1 - delta / 2)) * self.standard_error
+            return float(t.ppf(1 - delta / 2, n - 1)) * self.standard_error if n > 1 else math.inf
         if not math.isfinite(length):
             raise ValueError(
                 "no bound of the terms is known (unbounded activation or importance weights), which "
@@ -158,9 +159,11 @@ class DistanceEstimate(_Estimate):
         """
         checked(method, "method", OneOf("betting", "bernstein", "clt", None))
         low, high = self._ends(self.squared, 0.0, self.largest_term, confidence, method)
-        if self.upper is not None and not self.exact:
-            high = max(low, min(high, self.upper()))
-        return max(0.0, math.sqrt(low) - self.rounding), math.sqrt(high) + self.rounding
+        if self.upper is not None:
+            high = self.upper() if self.exact else max(low, min(high, self.upper()))
+        low, high = math.sqrt(low), math.sqrt(high)
+        largest = max(high, math.sqrt(self.largest_term))
+        return max(0.0, low - self.rounding), min(high + self.rounding, largest)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class QuasiEstimate(NamedTuple):
 
     values: FloatArray
     standard_errors: FloatArray
+    n_replicates: int
 
 
 class _Axes(NamedTuple):
@@ -144,7 +145,7 @@ def _estimate(
         null = estimates[:, :-1, -1:], estimates[:, -1:, :-1], estimates[:, -1:, -1:]
         estimates = estimates[:, :-1, :-1] - null[0] - null[1] + null[2]
     values, errors = estimates.mean(axis=0), estimates.std(axis=0, ddof=1) / math.sqrt(R)
-    return QuasiEstimate(np.maximum(values, 0) if quantity == "distance" else values, errors)
+    return QuasiEstimate(np.maximum(values, 0) if quantity == "distance" else values, errors, R)
 
 
 def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:

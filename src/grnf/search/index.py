@@ -372,7 +372,7 @@ class GraphIndex:
             distances.append(far)
             if level is not None:
                 estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions)
-                ends = [estimate.interval(1 - level) for estimate in estimates]
+                ends = [estimate.interval(level) for estimate in estimates]
                 intervals.append(np.array(ends).reshape(-1, 2))
         return Hits(queries.ids, ids, rows, distances, None if level is None else intervals)
 
