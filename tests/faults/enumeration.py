@@ -24,6 +24,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+for library in ("OPENBLAS", "OMP", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"  # threads do not survive a fork
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 

@@ -26,7 +26,7 @@ from grnf._utils.rules import Bool, Instance, Int, Rule
 from grnf.errors import GraphError
 
 __all__ = [
-    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "Equal", "Optional", "damaged",
+    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional", "damaged",
     "parse_json", "read_arrays", "validate", "validate_arrays",
 ]  # fmt: skip
 
@@ -47,14 +47,13 @@ class Number(Rule):
         return float(value)
 
 
-class Equal(Rule):
-    """One value only."""
+class FileName(Rule):
+    """The name of a file in the same folder."""
 
-    def __init__(self, value: Any) -> None:
-        self.value, self.words = value, repr(value)
+    words = "the name of a file in the same folder"
 
-    def take(self, value: Any) -> Any:
-        if type(value) is not type(self.value) or value != self.value:
+    def take(self, value: Any) -> str:
+        if not isinstance(value, str) or value in ("", ".", "..") or any(c in value for c in "/\\\0"):
             raise ValueError
         return value
 
@@ -147,7 +146,7 @@ def validate_arrays(
             raise damaged(f"{name} must be finite numbers, got NaN or infinity", where)
 
 
-def read_arrays(path: str | os.PathLike[str], what: str, cure: str) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
+def read_arrays(path: str | os.PathLike[str], what: str) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
     """Read an .npz file of plain arrays; return the JSON in its array `head`, and the other arrays."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -156,5 +155,5 @@ def read_arrays(path: str | os.PathLike[str], what: str, cure: str) -> tuple[Any
     except FileNotFoundError:
         raise GraphError("the file does not exist", where=str(path)) from None
     except DAMAGE as error:
-        raise GraphError(f"not {what}, or damaged: {error}", where=str(path), cure=cure) from None
+        raise GraphError(f"not {what}, or damaged: {error}", where=str(path)) from None
     return parse_json(text, path), arrays

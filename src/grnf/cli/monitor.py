@@ -102,7 +102,7 @@ def monitor(
     level.check()
     watch = _MonitorRun(reference, stream, state, level, out, reading, features, run)
     with run.threads(), ExitStack() as stack:
-        for path in {str(state) if state is not None else "-", out.output} - {"-"}:
+        for path in sorted({str(state or "-"), out.output} - {"-"}):
             from grnf._utils.locks import FolderLock
 
             lock = FolderLock(Path(path).with_name(f"{Path(path).name}.lock"))

@@ -36,11 +36,13 @@ import numpy.typing as npt
 from grnf._utils.files import remove_abandoned, rename, room_for, sync_folder, unfinished, write_array, write_json
 from grnf._utils.locks import FolderInUseError, FolderLock
 from grnf._utils.running import n_workers, run
+from grnf._utils.rules import Int, OneOf, Real
+from grnf._utils.saved import BOOL, COUNT, NUMBER, OBJECT, TEXT, TEXTS, FileName, parse_json, validate
 from grnf.errors import GraphError
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.raw import RawGraph
 from grnf.search.scan import Sketcher, blocks_of, boxes_of, nearest, tree_order, within
-from grnf.search.whitening import BLOCK, SpaceMap, Whitening, unchanged
+from grnf.search.whitening import BLOCK, SPACES, SpaceMap, Whitening, unchanged
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
@@ -58,6 +60,17 @@ IDS = ("text", "ends", "hashes", "positions")
 SKETCHER = ("center", "axes")
 WHITENING = ("mean", "variances", "axes")
 """Arrays of a segment, of its names, of its sketches, and of the map of a whitened index."""
+
+SCHEMA = {
+    "settings": {
+        "space": OneOf(*SPACES), "shrinkage": Real(), "n_components": Int(1), "keep_graphs": BOOL,
+    },
+    "next_number": COUNT,
+    "segments": [{"folder": FileName(), "alive": FileName(), "norm": NUMBER}],
+    "sources": TEXTS,
+    "files": OBJECT,
+}  # fmt: skip
+"""The schema of the head."""
 
 Neighbors = tuple[IntArray, FloatArray]
 """Positions, counted over all segments, and distances."""
@@ -505,10 +518,7 @@ def _read_head(path: Path) -> dict[str, Any]:
     cure = "Build an index with grnf index or GraphIndex.save"
     if not (path / HEAD).is_file():
         raise GraphError(f"not an index: there is no file {HEAD}", where=str(path), cure=cure)
-    try:
-        head = json.loads((path / HEAD).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise GraphError(f"invalid JSON: {error}", where=str(path / HEAD)) from None
+    head = parse_json((path / HEAD).read_bytes(), path / HEAD)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         reason = f"not an index: the 'format' in {HEAD} is not {FORMAT!r}"
         raise GraphError(reason, where=str(path), cure=cure)
@@ -517,6 +527,9 @@ def _read_head(path: Path) -> dict[str, Any]:
         raise GraphError(reason, where=str(path), cure="Build the index again")
     if head.pop("checksum", None) != _checksum(head):
         raise GraphError("the file is damaged: its checksum does not match", where=str(path / HEAD))
+    validate(head, SCHEMA, path / HEAD)
+    for name, about in head["files"].items():
+        validate(about, {"bytes": COUNT, "sha256": TEXT}, path / HEAD, f"files.{name}")
     return head
 
 
