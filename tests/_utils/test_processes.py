@@ -135,7 +135,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(module.fcntl, "flock", refuse)
+    monkeypatch.setattr("grnf._utils.files.fcntl.flock", refuse)
     with pytest.warns(GrnfWarning, match="has no locks"):
         FolderLock(tmp_path / "z.npy.parts").release()
 

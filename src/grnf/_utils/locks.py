@@ -123,11 +123,16 @@ class FolderLock:
             with suppress(FileExistsError):
                 self.folder.mkdir()
             with suppress(FileNotFoundError):
-                self._check_owner(self.folder)
+                _check_owner(self.folder, os.lstat(self.folder))
                 flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
                 file = open(os.open(self.path, flags, 0o666), "r+b", buffering=0)
-                self._check_owner(self.path)
-                return file
+                try:
+                    _check_owner(self.path, os.fstat(file.fileno()), file.read(len(SIGNATURE)))
+                    file.seek(0)
+                    return file
+                except BaseException:
+                    file.close()
+                    raise
         except FolderInUseError:
             raise
         except OSError as error:
@@ -138,24 +143,6 @@ class FolderLock:
                 "write to another place"
             ) from None
         return None
-
-    def _check_owner(self, path: Path) -> None:
-        """Refuse a folder or a lock that is a link, that another user owns, or that is not of a run."""
-        about = os.lstat(path)
-        problem = ""
-        if stat.S_ISLNK(about.st_mode):
-            problem = "is a symbolic link"
-        elif hasattr(os, "geteuid") and about.st_uid not in (os.geteuid(), 0):
-            problem = "belongs to another user"
-        elif path == self.path:
-            if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-                problem = "is not a lock of a run"
-            elif any(start := path.read_bytes()[: len(SIGNATURE)]) and start != SIGNATURE:
-                problem = "is not a lock of a run"
-        elif not stat.S_ISDIR(about.st_mode):
-            problem = "is not a folder"
-        if problem:
-            raise FolderInUseError(f"{path} {problem}. {CURE}")
 
     def _is_current(self, descriptor: int) -> bool:
         """Whether the file that was locked still is the one of that name."""
@@ -197,3 +184,18 @@ class FolderLock:
                     return holder
             time.sleep(0.01)
         return None
+
+
+def _check_owner(path: Path, about: os.stat_result, start: bytes | None = None) -> None:
+    """Refuse a folder that is a link or of another user, and a file that does not start as a lock does."""
+    problem = ""
+    if stat.S_ISLNK(about.st_mode):
+        problem = "is a symbolic link"
+    elif hasattr(os, "geteuid") and about.st_uid not in (os.geteuid(), 0):
+        problem = "belongs to another user"
+    elif start is not None:
+        is_ours = start == SIGNATURE or not any(start)  # zeros after a loss of power
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or not is_ours:
+            problem = "is not a lock of a run"
+    if problem:
+        raise FolderInUseError(f"{path} {problem}. {CURE}")

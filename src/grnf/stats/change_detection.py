@@ -68,7 +68,7 @@ LEARNED = ("mean", "axes", "deviations", "known", "units")
 
 STATE = {
     "parameters": {
-        "alpha": Real(1), "mean_time": Optional(Real()), "n_axes": Int(1), "n_neighbors": Int(1),
+        "alpha": Real(1), "mean_time": Optional(Real()), "n_axes": Int(1), "n_neighbors": Int(1, 2**20),
         "on_error": OneOf("raise", "skip"),
     },
     "seed": Int(0), "width": Int(1), "count": COUNT, "n_seen": COUNT, "evidence": Optional(NUMBER),
