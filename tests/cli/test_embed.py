@@ -136,7 +136,7 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
     [
         (["-o", "z.txt"], "must end in one of .parquet"),
         (["-o", "z.npy", "-m", "many"], "an integer or auto"),
-        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto'; got 0"),
+        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto', got 0"),
         (["-o", "z.npy", "-m", "auto"], "needs --eps"),
         (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
         (["-o", "z.npy", "--orders", "two"], "order:probability"),

@@ -68,8 +68,8 @@ def test_unbounded_terms_need_the_normal_interval():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: distance([1.0], [1.0, 2.0]), "one length; got 1 and 2"),
-        (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of one graph"),
+        (lambda: distance([1.0], [1.0, 2.0]), "equal lengths, got 1 and 2"),
+        (lambda: distance(np.ones((2, 2)), np.ones((2, 2))), r"z1 must be the vector of a single graph"),
         (lambda: distance([np.nan], [1.0]), "z1 holds NaN"),
         (
             lambda: distance([1.0], [1.0]).interval(method="t"),
@@ -94,7 +94,7 @@ def test_heads_are_averaged_before_errors_are_estimated():
     assert estimate.squared == pytest.approx(np.sum(z**2))
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
     assert estimate.n_components == 4
-    with pytest.raises(ValueError, match="heads must divide the length 12 of the vectors; got 5"):
+    with pytest.raises(ValueError, match="heads must divide the length 12 of the vectors, got 5"):
         distance(np.zeros(12), z, heads=5)
 
 
@@ -122,13 +122,13 @@ def test_kernel_heads_and_bad_arguments():
     estimate = kernel_estimate(*z, heads=3)
     assert (estimate.value, estimate.n_components) == (pytest.approx(terms.mean()), 4)
     assert estimate.standard_error == pytest.approx(terms.std(ddof=1) / 2)
-    with pytest.raises(ValueError, match="'bernstein', 'hoeffding', 'clt' or None; got 't'"):
+    with pytest.raises(ValueError, match="'bernstein', 'hoeffding', 'clt' or None, got 't'"):
         estimate.interval(method="t")
     unbounded = kernel_estimate(*z, activation="identity")
     for method in ("betting", "bernstein", "hoeffding"):
         with pytest.raises(ValueError, match=f"which the {method} interval needs: use method='clt'"):
             unbounded.interval(method=method)
-    assert "95 % interval" in f"{unbounded}"
+    assert "±" in f"{unbounded}"
 
 
 def capitals(x, m, delta):
@@ -256,9 +256,9 @@ def test_truncation_bias():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: required_dimension(0, 0.1), "eps must be a positive number; got 0"),
-        (lambda: required_dimension("a", 0.1), "eps must be a positive number; got 'a'"),
-        (lambda: required_dimension(0.1, 1), "delta must be a number strictly between 0 and 1; got 1"),
+        (lambda: required_dimension(0, 0.1), "eps must be a positive number, got 0"),
+        (lambda: required_dimension("a", 0.1), "eps must be a positive number, got 'a'"),
+        (lambda: required_dimension(0.1, 1), "delta must be a number strictly between 0 and 1, got 1"),
         (
             lambda: required_dimension(0.1, 0.1, bound="markov"),
             "bound must be 'hoeffding', 'chebyshev' or",
@@ -266,8 +266,8 @@ def test_truncation_bias():
         (lambda: required_dimension(0.1, 0.1, quantity="angle"), "quantity must be 'distance' or 'kernel'"),
         (lambda: required_dimension(0.1, 0.1, activation="relu"), "'relu' is unbounded"),
         (lambda: required_dimension(0.1, 0.1, variance=1.0), "Hoeffding's bound knows no variance"),
-        (lambda: required_dimension(0.1, 0.1, n_graphs=1), "n_graphs must be an integer >= 2; got 1"),
-        (lambda: error_bound(0, 0.1), "n_components must be an integer >= 1; got 0"),
+        (lambda: required_dimension(0.1, 0.1, n_graphs=1), "n_graphs must be an integer >= 2, got 1"),
+        (lambda: error_bound(0, 0.1), "n_components must be an integer >= 1, got 0"),
         (lambda: error_bound(1.5, 0.1), "n_components must be an integer"),
     ],
 )

@@ -167,5 +167,5 @@ def test_importance_weights_of_the_hidden_draw_alone(graphs):
 
 def test_sums_of_different_transformers_are_refused(graphs):
     one, two = (GRNF(M, random_state=0).fit(graphs).hidden_sums(graphs) for M in (8, 16))
-    with pytest.raises(ValueError, match="hidden sums of one transformer"):
+    with pytest.raises(ValueError, match="hidden sums of the same transformer"):
         marginal_kernel(one, two)

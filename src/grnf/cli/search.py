@@ -36,8 +36,8 @@ def search(
         float | None,
         Option(
             metavar="P",
-            help="Return the true nearest neighbors under d_P with probability P, for example 0.95. Unresolved "
-            'neighbors are marked "tied".',
+            help="Return the true nearest neighbors under d_P with probability P, for example 0.95. "
+            'Unresolved neighbors are marked "tied".',
         ),
     ] = None,
     out: Output,

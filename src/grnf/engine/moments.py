@@ -55,7 +55,7 @@ A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 = ARCSINE
 
 
 class GraphTypes(NamedTuple):
-    """The types of the tuples of B nodes of one graph.
+    """The types of the tuples of B nodes of a graph.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def partition_groups(k: int, basis: str) -> list[tuple[int, Coordinates]]:
     """Return the partitions of k indices as groups with the same second moments: (how many, coordinates)."""
     groups: dict[tuple[int, bytes, bytes], list[Coordinates]] = {}
     for pi in set_partitions(k):
-        found = coordinates(pi, basis)
-        groups.setdefault((found.slots, found.node.tobytes(), found.edge.tobytes()), []).append(found)
+        own = coordinates(pi, basis)
+        groups.setdefault((own.slots, own.node.tobytes(), own.edge.tobytes()), []).append(own)
     return [(len(same), same[0]) for same in groups.values()]
 
 
@@ -369,7 +369,7 @@ class Moments:
 
 
 class Sides(NamedTuple):
-    """The graphs of one side of a block, as the kernels take them; see `_Side`."""
+    """The graphs on a side of a block in the form of the kernels, see `_Side`."""
 
     atom_ptr: IntArray
     type_ptr: IntArray
@@ -500,7 +500,7 @@ def _half_products(gram: FloatArray, one: Sides, g: int, two: Sides, h: int, hal
 def _sum_row(
     kind: int, e: FloatArray, own: FloatArray, factors: FloatArray, weights: FloatArray, mixture: FloatArray
 ) -> float:
-    """Return sum_i w_i E[rho rho'] of one type with many, given their inner products e_i."""
+    """Return sum_i w_i E[rho rho'] of a type with many others, given their inner products e_i."""
     total = 0.0
     if kind == LINEAR:
         for i in range(len(e)):

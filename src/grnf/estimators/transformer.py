@@ -788,7 +788,7 @@ class GRNF(GraphTransformer):
         heads = self._map.heads
         start, stop = checked(start, "start", Int(0)), checked(stop, "stop", Int(1))
         if start % heads or stop % heads or stop <= start:
-            raise ValueError(f"start < stop must be multiples of heads={heads}; got {start} and {stop}")
+            raise ValueError(f"start < stop must be multiples of heads={heads}, got {start} and {stop}")
         chosen = np.arange(start // heads, stop // heads)
         some = replace(self._map, n_components=stop - start, chosen=chosen)
         Z = Embedder(some, self._embedder.schedule)(self._batch(X))
@@ -797,7 +797,7 @@ class GRNF(GraphTransformer):
     def hidden_sums(self, X: Any) -> HiddenSums:
         """Return the sums U that theta_H multiplies, for every graph and hidden sample.
 
-        They need about as much memory as 5 float64 vectors per graph; see also `hidden_sums_chunks`.
+        They need about the memory of 5 float64 vectors per graph; see also `hidden_sums_chunks`.
 
         Parameters
         ----------

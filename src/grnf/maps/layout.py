@@ -22,6 +22,7 @@ from grnf._utils.running import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
+from grnf.metric.estimate import ROUNDING
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
@@ -71,8 +72,8 @@ def choose_layout(name: str, n: int) -> Layout:
         "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors",
         "pca": f"the first two principal axes of the vectors{why}",
     }
-    wanted = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
-    return Layout(name, words[name], max(0, min(max(wanted, NEIGHBORS), n - 1)))
+    needed = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
+    return Layout(name, words[name], max(0, min(max(needed, NEIGHBORS), n - 1)))
 
 
 def _perplexity(n: int) -> float:
@@ -315,13 +316,13 @@ def marked_nodes(
 
 
 def _without_each(
-    transformer: Any, graphs: Sequence[RawGraph], wanted: list[int]
+    transformer: Any, graphs: Sequence[RawGraph], numbers: list[int]
 ) -> Iterator[tuple[list[int], list[FloatArray]]]:
     """Yield some graphs, with the vectors of each graph without each of its nodes."""
-    sizes = [graphs[g].n_nodes for g in wanted]
+    sizes = [graphs[g].n_nodes for g in numbers]
     blocks = offsets(sizes)[:-1] // PAIRS
     for block in np.unique(blocks):
-        members = [wanted[at] for at in np.flatnonzero(blocks == block)]
+        members = [numbers[at] for at in np.flatnonzero(blocks == block)]
         smaller = [without_node(graphs[g], v) for g in members for v in range(graphs[g].n_nodes)]
         cuts = np.cumsum([graphs[g].n_nodes for g in members])[:-1]
         yield members, np.split(np.asarray(transformer.transform(smaller)), cuts)

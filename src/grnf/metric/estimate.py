@@ -235,10 +235,10 @@ def distance(
     activation : str, default="tanh"
         The outer activation rho_i of that transformer; its range bounds the terms.
     largest_term : float, optional
-        A bound of each term (psi1 - psi2)^2 p / p-bar, in place of the one from the activation: that one
+        A bound of each term (psi1 - psi2)^2 p / p-bar, instead of that of the activation: that one
         holds for the plain map and the bounded-order map, not for other importance weights.
     heads : int, default=1
-        R, the heads per hidden draw of that transformer. The features of one hidden draw depend on each
+        R, the heads per hidden draw of that transformer. The features of the same hidden draw depend on each
         other, so error bars come from their means: M / R independent terms.
     exact : bool, default=False
         Whether the vectors are those of a distribution on these features alone (`ReweightedGRNF`): no
@@ -297,9 +297,9 @@ def kernel_estimate(
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
-        raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
+        raise ValueError(f"z1 and z2 must have equal lengths, got {len(x)} and {len(y)}")
     if len(x) % checked(heads, "heads", Int(1)):
-        raise ValueError(f"heads must divide the length {len(x)} of the vectors; got {heads}")
+        raise ValueError(f"heads must divide the length {len(x)} of the vectors, got {heads}")
     return x, y
 
 
@@ -329,7 +329,7 @@ def _vector(z: npt.ArrayLike, name: str) -> FloatArray:
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must be the vector of one graph, shape (M,); got shape {array.shape}")
+        raise ValueError(f"{name} must be the vector of a single graph, shape (M,), got shape {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity")
     return array

@@ -11,7 +11,7 @@ estimated from few points by four devices:
 - U . U, U' . U' and U . U' have known means, so they are control variates. Their coefficients are fitted on
   the other replicates.
 
-Points of one sequence depend on each other, so standard errors come from independent scramblings.
+Points of the same sequence depend on each other, so standard errors come from independent scramblings.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def quasi_distances(
     Parameters
     ----------
     metric : ExactMetric
-        The settings; basis "indicator" and coefficients of one scale.
+        The settings; basis "indicator" and coefficients with a single scale.
     X, Y : GraphBatch
         Y defaults to X.
     n_hidden : int, default=1024
@@ -207,7 +207,7 @@ def _dealt(pools: list[FloatArray], F_h: int, generator: np.random.Generator) ->
 
 
 class _Sums:
-    """Sums over the points of one replicate: of terms, control variates, and their products, pair by pair."""
+    """Sums over the points of a replicate: of terms, control variates, and their products, pair by pair."""
 
     def __init__(self, n_pairs: int) -> None:
         self.count = 0

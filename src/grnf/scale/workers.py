@@ -199,7 +199,7 @@ def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
         True starts a cluster on this machine and stops it at the end; or the address of a scheduler; or a
         client, which is left open.
     n_workers : int
-        Processes of a cluster on this machine, of one thread each.
+        Processes of a cluster on this machine, with a thread each.
     """
     try:
         dask: Any = import_module("dask")
