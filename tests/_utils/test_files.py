@@ -59,7 +59,7 @@ def test_a_link_is_followed_by_the_library_and_refused_as_an_output(tmp_path):
         file.write("new")
     assert link.is_symlink()
     assert real.read_text() == "new"
-    with pytest.raises(FileExistsError, match="is a symbolic link: write to .*real/z.txt"):
+    with pytest.raises(FileExistsError, match=r"is a symbolic link: write to .*real/z.txt"):
         check_free(link, force=True)
 
 
@@ -69,7 +69,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(tmp_path):
     folder = tmp_path / "z.npy.parts"
     folder.mkdir()
     (folder / "lock").symlink_to(precious)
-    with pytest.raises(FolderInUseError, match="lock is a symbolic link. Remove it"):
+    with pytest.raises(FolderInUseError, match=r"lock is a symbolic link\. Remove it"):
         FolderLock(folder)
     (folder / "lock").unlink()
     os.link(precious, folder / "lock")

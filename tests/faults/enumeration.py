@@ -1,14 +1,14 @@
 """Every file operation of every command that writes, failing once: `make faults`.
 
-    python tests/faults/enumeration.py                                all, stored in benchmarks/results/faults.json
+    python tests/faults/enumeration.py                                all; counts in benchmarks/results
     python tests/faults/enumeration.py embed-npy --kind kill --n 17   one, with what it printed
 
 For each command the operations are counted. Then for every n and kind of fault (see faulty_disk.py) a new
 process runs the command, and these are checked:
 
 - an error ends with a nonzero exit code or with the complete output, and without a traceback;
-- the command, repeated with the options that resume it, ends well and leaves the very bytes that a run without
-  a fault leaves: nothing is lost, no temporary file stays, and no other file is touched.
+- the command, repeated with the options that resume it, ends well and leaves the same bytes as a run without
+  a fault: nothing is lost, no temporary file stays, and no other file is touched.
 """
 
 import argparse
@@ -43,7 +43,7 @@ INDEX = ["index", "in.g6", "-o", "x.index", "--keep-graphs", *SMALL]
 
 @dataclass(frozen=True)
 class Case:
-    """A command that writes: its arguments, those that are added when it is repeated, and commands before it."""
+    """A command that writes: its arguments, those added when it is repeated, and commands before it."""
 
     arguments: list
     again: tuple = ()

@@ -1,8 +1,8 @@
 """A disk that fails: file operations below a folder are counted, and the n-th one fails or ends the process.
 
-Operations are calls of `open` for writing, and of write, truncate, fsync, rename, unlink, mkdir and rmdir. They
-are replaced in `os`, `io` and `builtins`, so that no writer in Python can bypass them. What pyarrow writes to a
-file that it opens itself counts as the opening of that file.
+Operations are calls of `open` for writing, and of write, truncate, fsync, rename, unlink, mkdir and rmdir.
+They are replaced in `os`, `io` and `builtins`, so that no writer in Python can bypass them. What pyarrow
+writes to a file that it opens itself counts as the opening of that file.
 """
 
 import builtins
@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 KINDS = ("ENOSPC", "EIO", "kill", "lost data", "lost names")
-"""The operation fails with an error. Or the process ends there, with half of a write done. Or the computer loses
-power there: the contents of files that were not flushed are lost, or these and the names in folders that were
-not flushed."""
+"""The operation fails with an error. Or the process ends there, with half of a write done. Or the computer
+loses power there: the contents of files that were not flushed are lost, or these and the names in folders
+that were not flushed."""
 DEAD = 137
 
 
@@ -45,16 +45,16 @@ class FaultyDisk:
         os.unlink = os.remove = self._unlink
         os.mkdir, os.rmdir = self._mkdir, self._rmdir
         builtins.open = io.open = self._open
-        import pyarrow
+        import pyarrow as pa
 
-        arrow_file = pyarrow.OSFile
+        arrow_file = pa.OSFile
 
         def opened(path, mode="r", **options):
             if mode != "r" and self._inside(path):
                 self.step("open", path)
             return arrow_file(path, mode, **options)
 
-        pyarrow.OSFile = opened
+        pa.OSFile = opened
 
     def step(self, operation, path, half=None):
         """Count an operation, before it is done; `half` does a part of it."""
@@ -100,7 +100,7 @@ class FaultyDisk:
 
     def _kept(self, path):
         """Return another name for a file, so that it can come back."""
-        copy = tempfile.mktemp(dir=self.backup)  # noqa: S306 nobody else writes there
+        copy = tempfile.mktemp(dir=self.backup)
         os.link(path, copy)
         return copy
 
@@ -152,7 +152,8 @@ class FaultyDisk:
     def _rename(self, source, target, **options):
         before, after = self._inside(source, options), self._inside(target, options)
         if after is None:
-            return self.real["replace"](source, target, **options)
+            self.real["replace"](source, target, **options)
+            return
         self.step("rename", after)
         kept = self._kept(after) if os.path.isfile(after) else None
         self.real["replace"](before, after)
@@ -167,7 +168,8 @@ class FaultyDisk:
     def _unlink(self, path, **options):
         inside = self._inside(path, options)
         if inside is None or not os.path.lexists(inside):
-            return self.real["unlink"](path, **options)
+            self.real["unlink"](path, **options)
+            return
         self.step("unlink", inside)
         kept = self._kept(inside)
         self.real["unlink"](inside)
@@ -176,7 +178,8 @@ class FaultyDisk:
     def _mkdir(self, path, mode=0o777, **options):
         inside = self._inside(path, options)
         if inside is None or os.path.exists(inside):
-            return self.real["mkdir"](path, mode, **options)
+            self.real["mkdir"](path, mode, **options)
+            return
         self.step("mkdir", inside)
         self.real["mkdir"](inside, mode)
         self._changed(inside, lambda: os.path.exists(inside) and self.real_rmtree(inside))
@@ -184,7 +187,8 @@ class FaultyDisk:
     def _rmdir(self, path, **options):
         inside = self._inside(path, options)
         if inside is None or not os.path.isdir(inside) or os.listdir(inside):
-            return self.real["rmdir"](path, **options)
+            self.real["rmdir"](path, **options)
+            return
         self.step("rmdir", inside)
         self.real["rmdir"](inside)
         self._changed(inside, lambda: self.real["mkdir"](inside))

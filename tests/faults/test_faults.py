@@ -12,7 +12,9 @@ require("pyarrow")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [["embed-npy", "embed-shards"], ["index-append", "index-remove", "monitor"]])
+@pytest.mark.parametrize(
+    "names", [["embed-npy", "embed-shards"], ["index-append", "index-remove", "monitor"]]
+)
 def test_a_sample_of_faults(names):
     script = Path(__file__).with_name("enumeration.py")
     command = [sys.executable, str(script), *names, "--step", "23"]

@@ -1,6 +1,6 @@
 """Writing files so that a crash leaves the old or the new one, never half of one; what is a pipe.
 
-A file is written under another name, .NAME.RANDOM.part, flushed to the disk and renamed, and then the folder is
+A file is written under another name, .NAME.RANDOM.part, flushed to the disk and renamed. Then the folder is
 flushed, so that the name survives a loss of power. The writer holds a lock on the unfinished file, which the
 system frees when the process ends. So the next writer of NAME removes unfinished files that nobody writes.
 """
@@ -257,7 +257,9 @@ def write_array(file: IO[bytes], array: Any) -> None:
 def check_free(path: str | os.PathLike[str], force: bool) -> None:
     """Refuse to replace an existing file without `force`, and a link, a folder, a pipe or a device at all."""
     if Path(path).is_symlink():
-        raise FileExistsError(f"{path} is a symbolic link: write to {os.path.realpath(path)}, to which it points")
+        raise FileExistsError(
+            f"{path} is a symbolic link: write to {os.path.realpath(path)}, to which it points"
+        )
     if is_pipe(path):
         raise FileExistsError(
             f"{path} is not a file; to write to another program, write to - (standard output)"

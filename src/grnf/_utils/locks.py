@@ -102,8 +102,8 @@ class FolderLock:
                 locked = try_lock(file.fileno())
                 if locked is None:
                     warnings.warn(
-                        f"the file system of {self.folder} has no locks: make sure that no other run has this "
-                        "output",
+                        f"the file system of {self.folder} has no locks: make sure that no other run writes "
+                        "to this output",
                         GrnfWarning,
                         stacklevel=4,
                     )
@@ -125,7 +125,7 @@ class FolderLock:
             with suppress(FileNotFoundError):
                 _check_owner(self.folder, os.lstat(self.folder))
                 flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-                file = open(os.open(self.path, flags, 0o666), "r+b", buffering=0)
+                file = os.fdopen(os.open(self.path, flags, 0o666), "r+b", buffering=0)
                 try:
                     _check_owner(self.path, os.fstat(file.fileno()), file.read(len(SIGNATURE)))
                     file.seek(0)

@@ -103,7 +103,9 @@ def index(
         removed = before - len(made)
         digest = _digest(source or [])
         if digest is not None and digest in made.sources_:
-            run.note(f"grnf: {output} holds the graphs of {', '.join(source or [])} already: nothing is added")
+            run.note(
+                f"grnf: {output} holds the graphs of {', '.join(source or [])} already: nothing is added"
+            )
         elif source:
             _fill(made, source, reading, features, run)
             made.sources_ = (*made.sources_, *([] if digest is None else [digest]))

@@ -312,7 +312,9 @@ class GraphIndex:
             "n_components": self.n_components_,
             "keep_graphs": self.keep_graphs,
         }
-        state = IndexState(settings, self._space_map, self._segments, self.transformer, self._checksum, self.sources_)
+        state = IndexState(
+            settings, self._space_map, self._segments, self.transformer, self._checksum, self.sources_
+        )
         saved = save_index(state, Path(path), self._path)
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 

@@ -33,11 +33,30 @@ from typing import IO, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.files import remove_abandoned, rename, room_for, sync_folder, unfinished, write_array, write_json
+from grnf._utils.files import (
+    remove_abandoned,
+    rename,
+    room_for,
+    sync_folder,
+    unfinished,
+    write_array,
+    write_json,
+)
 from grnf._utils.locks import FolderInUseError, FolderLock
-from grnf._utils.running import n_workers, run
 from grnf._utils.rules import Int, OneOf, Real
-from grnf._utils.saved import BOOL, COUNT, NUMBER, OBJECT, TEXT, TEXTS, FileName, parse_json, validate
+from grnf._utils.running import n_workers, run
+from grnf._utils.saved import (
+    BOOL,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    FileName,
+    damaged,
+    parse_json,
+    validate,
+)
 from grnf.errors import GraphError
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.raw import RawGraph
@@ -136,7 +155,11 @@ class GraphLines:
         start = int(self.ends[position - 1]) if position else 0
         with open(self.path, "rb") as file:
             file.seek(start)
-            return graph_of_line(file.read(int(self.ends[position]) - start))
+            try:
+                return graph_of_line(file.read(int(self.ends[position]) - start))
+            except GraphError as error:
+                cure = "The index is damaged: check it with grnf index --verify"
+                raise GraphError(error.reason, where=f"{self.path}, line {position + 1}", cure=cure) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -508,10 +531,17 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
             fitted = {name: _mapped(path / f"space-{name}.npy") for name in WHITENING}
             space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
         parts = [_read_segment(path, about) for about in head["segments"]]
-        segments = Segments(parts, int(head["next_number"]))
+        segments = Segments(parts, head["next_number"])
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
-        raise GraphError(f"the index is damaged: {error!r}", where=str(path)) from None
-    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head), tuple(head["sources"]))
+        raise damaged(f"{error!r}", path) from None
+    width = settings["n_components"]
+    for part in parts:
+        if part.rows.shape[1:] != (width,):
+            reason = f"settings.n_components must be the width of the rows, {part.rows.shape[1]}, got {width}"
+            raise damaged(reason, path / HEAD)
+    return IndexState(
+        settings, space_map, segments, _read_transformer(path), _checksum(head), tuple(head["sources"])
+    )
 
 
 def _read_head(path: Path) -> dict[str, Any]:
@@ -528,6 +558,8 @@ def _read_head(path: Path) -> dict[str, Any]:
     if head.pop("checksum", None) != _checksum(head):
         raise GraphError("the file is damaged: its checksum does not match", where=str(path / HEAD))
     validate(head, SCHEMA, path / HEAD)
+    if not head["segments"]:
+        raise damaged("segments must have an entry, got []", path / HEAD)
     for name, about in head["files"].items():
         validate(about, {"bytes": COUNT, "sha256": TEXT}, path / HEAD, f"files.{name}")
     return head
@@ -568,8 +600,10 @@ def _read_transformer(path: Path) -> Any:
     from grnf.estimators import GRNF, FeatureViews
     from grnf.estimators.views import FORMAT as VIEWS
 
-    saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
-    return (FeatureViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+    file = path / "transformer.json"
+    saved = parse_json(file.read_bytes(), file)
+    validate(saved, {"format": TEXT}, file)
+    return (FeatureViews if saved["format"] == VIEWS else GRNF).load(file)
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:

@@ -41,7 +41,17 @@ from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf._utils.saved import (
-    COUNT, NUMBER, OBJECT, TEXT, TEXTS, Array, Optional, damaged, read_arrays, validate, validate_arrays,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    Array,
+    Optional,
+    damaged,
+    read_arrays,
+    validate,
+    validate_arrays,
 )  # fmt: skip
 from grnf.collection import vectors_of
 from grnf.errors import GraphError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import warnings
 import zipfile
@@ -15,7 +14,7 @@ import numpy as np
 
 from grnf._utils.files import is_pipe
 from grnf._utils.rules import Int
-from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, parse_json, validate
+from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, damaged, parse_json, validate
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import Vectors
 from grnf.io.vectors.formats import FORMATS, vector_format
@@ -36,7 +35,9 @@ ROWS_CHECKED = 1024
 
 SHARDS = {
     "vectors": {"n_graphs": COUNT, "n_components": Int(1)},
-    "shards": [{"shard": COUNT, "file": FileName(), "rows": COUNT, "bytes": COUNT, "sha256": TEXT, "bad": [OBJECT]}],
+    "shards": [
+        {"shard": COUNT, "file": FileName(), "rows": COUNT, "bytes": COUNT, "sha256": TEXT, "bad": [OBJECT]}
+    ],
     "set_aside": [{"shard": COUNT, "reason": TEXT}],
     "run": OBJECT,
     "transformer": OBJECT,
@@ -172,7 +173,8 @@ def describe_vectors(path: str | os.PathLike[str]) -> dict[str, Any]:
     }
     settings = side_file(path)
     if settings.exists():
-        made = json.loads(settings.read_text(encoding="utf-8"))
+        made = parse_json(settings.read_bytes(), settings)
+        validate(made, {"transformer?": {"params?": OBJECT}}, settings)
         report["input"] = made.get("input")
         report["settings"] = made.get("transformer", {}).get("params")
     return report
@@ -187,6 +189,10 @@ def _read_shards(folder: Path) -> Vectors:
     for (n_rows, _), path in zip(sizes, shard_files(folder), strict=True):
         shard = read_vectors(path)
         Z = np.empty((sum(rows for rows, _ in sizes), shard.Z.shape[1]), shard.Z.dtype) if Z is None else Z
+        if shard.Z.shape != (n_rows, Z.shape[1]):
+            expected = (n_rows, Z.shape[1])
+            reason = f"the vectors of {path.name} must have shape {expected}, got {shard.Z.shape}"
+            raise damaged(reason, folder / MANIFEST)
         Z[len(ids) : len(ids) + n_rows] = shard.Z
         ids += shard.ids
         y += [None] * n_rows if shard.y is None else shard.y
