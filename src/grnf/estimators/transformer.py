@@ -87,7 +87,7 @@ ENCODER = {
 SCHEMA = {
     "params": OBJECT,
     "fitted": {
-        "node_width": COUNT, "edge_width": COUNT, "seed": COUNT, "kept_orders?": [Int(1)], "chosen?": [COUNT],
+        "node_width": COUNT, "edge_width": COUNT, "seed": Int(0), "kept_orders?": [Int(1)], "chosen?": [COUNT],
         "weights?": [NUMBER], "radius?": NUMBER, "dropped?": NUMBER,
     },
     "encoder": ENCODER,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 import grnf.lifts as all_lifts
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Int, OneOf
-from grnf._utils.saved import COUNT, OBJECT, damaged, validate
+from grnf._utils.saved import OBJECT, damaged, validate
 from grnf.collection import Collection, encode, fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
@@ -32,7 +32,7 @@ __all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
 FORMAT, VERSION = "grnf-views", 2
 SCHEMA = {
     "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "encoder": ENCODER, "views": OBJECT,
-    "params": {"n_components": Int(1), "random_state": COUNT},
+    "params": {"n_components": Int(1), "random_state": Int(0)},
 }  # fmt: skip
 """The schema of saved views. Each step checks its own."""
 SAVED_STEPS: dict[str, Any] = {

@@ -22,9 +22,11 @@ from grnf._utils.random import draw_seed
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf._utils.saved import (
     ANY,
+    NUMBER,
     TEXT,
     TEXTS,
     Array,
+    Optional,
     damaged,
     read_arrays,
     validate,
@@ -182,8 +184,11 @@ class GraphMap:
         n = len(head["ids"])
         sizes = {kind: int(arrays[f"n_{kind}"].sum()) for kind in ("nodes", "edges") if f"n_{kind}" in arrays}
         validate_arrays(arrays, ARRAYS, path, n=n, **sizes)
-        if any(len(column["values"]) != n for column in head["columns"]):
-            raise damaged(f"columns must have {n} values each", path)
+        for column in head["columns"]:
+            if len(column["values"]) != n:
+                raise damaged(f"the column {column['name']!r} must have {n} values", path)
+            if column["kind"] == "number":
+                validate(column["values"], [Optional(NUMBER)], path, column["name"])
         empty = np.zeros((n, 0))
         return cls(
             title=head["title"],
