@@ -87,8 +87,8 @@ ENCODER = {
 SCHEMA = {
     "params": OBJECT,
     "fitted": {
-        "node_width": COUNT, "edge_width": COUNT, "seed": Int(0), "kept_orders?": [Int(1)], "chosen?": [COUNT],
-        "weights?": [NUMBER], "radius?": NUMBER, "dropped?": NUMBER,
+        "node_width": COUNT, "edge_width": COUNT, "seed": Int(0), "kept_orders?": [Int(1)],
+        "chosen?": [COUNT], "weights?": [NUMBER], "radius?": NUMBER, "dropped?": NUMBER,
     },
     "encoder": ENCODER,
 }  # fmt: skip
