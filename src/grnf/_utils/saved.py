@@ -76,7 +76,7 @@ TEXTS = [TEXT]
 
 def damaged(reason: str, where: str | os.PathLike[str]) -> GraphError:
     """Return the error of a file that is not as it was saved."""
-    return GraphError(reason, where=os.fspath(where), cure=CURE)
+    return GraphError(reason.partition("\n")[0], where=os.fspath(where), cure=CURE)
 
 
 def parse_json(text: str | bytes, where: str | os.PathLike[str]) -> Any:
