@@ -17,7 +17,9 @@ import grnf.lifts as all_lifts
 from grnf._utils.random import draw_seed
 from grnf.collection import Collection, encode, fit_encode
 from grnf.errors import GraphError
+from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
+from grnf.estimators.reweighted import ReweightedGRNF
 from grnf.estimators.transformer import GRNF, Saved, parsed, with_index
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
@@ -25,7 +27,7 @@ from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
 from grnf.lifts.base import bare_batch
 from grnf.typing import FloatArray
 
-__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
+__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views", "saved_transformer"]
 
 FORMAT, VERSION = "grnf-views", 2
 SAVED_STEPS: dict[str, Any] = {
@@ -237,6 +239,16 @@ def _rows(name: str, rows: Any, batch: GraphBatch) -> FloatArray:
     if Z.ndim != 2 or len(Z) != len(batch):
         raise GraphError(f"view {name!r} must return one row per graph, got shape {Z.shape} for {len(batch)}")
     return Z
+
+
+def saved_transformer(text: str, name: str = "the text") -> Any:
+    """Return the transformer or the views that `to_json` made a text of."""
+    state = parsed(text, name)
+    kind = "FeatureViews" if state.get("format") == FORMAT else state.get("kind", "GRNF")
+    for known in (GRNF, ReweightedGRNF, JointFeatures, WLFingerprint, FeatureViews):
+        if kind == known.__name__:
+            return known.from_json(text)
+    raise ValueError(f"{name} holds {kind!r:.60}, which this release does not know")
 
 
 def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:

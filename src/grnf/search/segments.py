@@ -549,11 +549,10 @@ def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
 def _read_transformer(path: Path) -> Any:
     if not (path / "transformer.json").exists():
         return None
-    from grnf.estimators import GRNF, FeatureViews
-    from grnf.estimators.views import FORMAT as VIEWS
+    from grnf.estimators import saved_transformer
 
-    saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
-    return (FeatureViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+    file = path / "transformer.json"
+    return saved_transformer(file.read_text(encoding="utf-8"), str(file))
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:
