@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,9 @@ def index(
     delete: Annotated[
         Path | None, Option(help="File with one id per line: remove these graphs from the index.")
     ] = None,
+    verify: Annotated[
+        bool, Option("--verify", help="Check all files of an existing index against their checksums.")
+    ] = False,
     keep_graphs: Annotated[
         bool, Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
     ] = False,
@@ -72,7 +76,8 @@ def index(
             "Missing --output: name the index folder, for example --output molecules.index."
         )
     require(
-        bool(source) or delete is not None, "give graphs or vectors to index, or a file of ids to --delete"
+        bool(source) or delete is not None or verify,
+        "give graphs or vectors to index, a file of ids to --delete, or --verify",
     )
     is_new = bool(source) and not append
     settings = keep_graphs or space != "joint" or features != LikeFeatures()
@@ -91,20 +96,42 @@ def index(
                 keep_graphs=keep_graphs,
             )
         else:
-            made = GraphIndex.load(output)
+            made = GraphIndex.load(output, verify=verify)
         before = len(made)
         if delete is not None:
-            made.remove([line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()])
+            names = [line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()]
+            absent = [name for name in names if name not in made]
+            if absent:
+                run.note(f"grnf: {len(absent)} ids are not in the index, the first is {absent[0]!r}")
+            made.remove([name for name in names if name in made])
         removed = before - len(made)
-        if source:
+        digest = _digest(source or [])
+        if digest is not None and digest in made.sources_:
+            run.note(
+                f"grnf: {output} holds the graphs of {', '.join(source or [])} already: nothing is added"
+            )
+        elif source:
             _fill(made, source, reading, features, run)
-        made.save(output)
+            made.sources_ = (*made.sources_, *([] if digest is None else [digest]))
+        if source or delete is not None:
+            made.save(output)
     added = len(made) - before + removed
     if run.as_json:
         summary = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
         typer.echo(json.dumps(summary))
     elif not run.quiet:
         typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
+
+
+def _digest(sources: list[str]) -> str | None:
+    """Return the checksum of files, by which a repeated command is recognized; None for anything else."""
+    digest = hashlib.sha256()
+    for name in sources:
+        if not Path(name).is_file():
+            return None
+        with open(name, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest() if sources else None
 
 
 def _joint(features: LikeFeatures) -> Any:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+from numba.core.errors import NumbaError
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
+from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, damaged, parse_json, validate
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
@@ -79,6 +81,23 @@ LARGEST = 32_000_000
 """Characters of a saved transformer."""
 Settings: TypeAlias = Mapping[str, Any]
 
+COLUMNS = [{"name": TEXT, "width?": Int(0, 2**20), "categories?": Instance("a list", list)}]
+ENCODER = {
+    "handle_unknown": HANDLE_UNKNOWN, "handle_missing": HANDLE_MISSING, "node": COLUMNS, "edge": COLUMNS,
+    "keys?": [[Int(0, 2**64 - 1)]],
+}  # fmt: skip
+SCHEMA = {
+    "params": OBJECT,
+    "fitted": {
+        "node_width": COUNT, "edge_width": COUNT, "seed": Int(0), "kept_orders?": [Int(1)],
+        "chosen?": [COUNT], "weights?": [NUMBER], "radius?": NUMBER, "dropped?": NUMBER, "axes?": [TEXTS],
+    },
+    "encoder": ENCODER,
+}  # fmt: skip
+"""The schema of a saved transformer. The rules of its parameters check `params`."""
+UNUSABLE = (AttributeError, IndexError, KeyError, NumbaError, OverflowError, TypeError, ValueError)
+"""What values of the right types that do not fit together raise."""
+
 
 class Saved:
     """Objects with `to_json`, and with `_of_text`, which makes such an object from that text."""
@@ -112,7 +131,7 @@ class Saved:
             try:
                 text = file.read(LARGEST + 1)
             except UnicodeDecodeError as error:
-                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+                raise damaged(f"invalid JSON: {error}", path) from None
         return cls._of_text(text, os.fspath(path), **policies)
 
     @classmethod
@@ -240,10 +259,9 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @classmethod
     def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
         state = _saved_state(text, cls.__name__, name)
+        validate(state, SCHEMA, name)
         try:
-            fitted = dict(state["fitted"])
-            fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
-            params = dict(state["params"])
+            fitted, params = state["fitted"], dict(state["params"])
             params |= {law: _law(params[law]) for law in LAWS & params.keys()}
             encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
             if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
@@ -251,8 +269,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             own = {name: getattr(encoder, name) for name in POLICIES if name in params}
             loaded = cls(**{**params, **own})
             loaded._fit_encoded(encoder, fitted, None, None)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{name} is damaged: {error}") from None
+        except UNUSABLE as error:
+            raise damaged(str(error), name) from None
         return loaded
 
     def __sklearn_tags__(self) -> Any:
@@ -491,10 +509,7 @@ def parsed(text: str, name: str) -> Any:
     """Return the content of JSON, or raise a ValueError if it is too large or invalid."""
     if len(text) > LARGEST:
         raise ValueError(f"{name} is too large for a saved transformer")
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not JSON: {error}") from None
+    return parse_json(text, name)
 
 
 def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:

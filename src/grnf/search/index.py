@@ -104,6 +104,8 @@ class GraphIndex:
     ----------
     n_components_ : int
         Length of the vectors; 0 while the index is empty.
+    sources_ : tuple of str
+        Checksums of the inputs that `grnf index` added, so that a repeated command adds nothing twice.
 
     Examples
     --------
@@ -135,6 +137,7 @@ class GraphIndex:
         self._segments = Segments()
         self._path: Path | None = None
         self._checksum = ""
+        self.sources_: tuple[str, ...] = ()
 
     def add(self, X: Any, ids: Sequence[str] | None = None) -> Self:
         """Add graphs, or vectors.
@@ -174,6 +177,7 @@ class GraphIndex:
         if isinstance(ids, str):
             raise GraphError(f"ids must be a list of str, got {ids!r}")
         self._segments.remove(list(ids))
+        self.sources_ = ()
         return self
 
     def compact(self) -> Self:
@@ -312,7 +316,9 @@ class GraphIndex:
             "n_components": self.n_components_,
             "keep_graphs": self.keep_graphs,
         }
-        state = IndexState(settings, self._space_map, self._segments, self.transformer, self._checksum)
+        state = IndexState(
+            settings, self._space_map, self._segments, self.transformer, self._checksum, self.sources_
+        )
         saved = save_index(state, Path(path), self._path)
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 
@@ -342,6 +348,7 @@ class GraphIndex:
         index = cls(state.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
         index.n_components_, index._space_map, index._segments = width, state.space_map, state.segments
         index._path, index._checksum = Path(path).resolve(), state.checksum
+        index.sources_ = state.sources
         return index
 
     def _queries(
