@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import typer
 from typer import Option
@@ -21,9 +21,6 @@ from grnf.cli.options import (
     check_suffix,
     require,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["map"]
 

@@ -11,7 +11,7 @@ more than 255 atoms.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -40,6 +40,8 @@ BONDS, RINGS = 0x0B, 0x42
 """Bytes before the list of bonds and that of rings."""
 SP3, SINGLE = 4, 1
 """Hybridization and type of bond that are not written."""
+MOST_ITERATIONS = 1_250_000
+"""Steps of the labels of Cahn, Ingold and Prelog in one molecule, as RDKit recommends: about a second."""
 CHANGED_BY_STANDARDIZE = frozenset(".+-")
 """Characters of which a SMILES has at least one if `standardized` can change its molecule."""
 UNUSUAL = (
@@ -110,13 +112,20 @@ def batch_from_molecules(mols: Sequence[Any], *, standardize: bool = False, ster
 
 def standardized(mol: Any) -> Any:
     """Return the largest organic fragment of a molecule, neutralized; its name stays."""
-    from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
-
     with quiet_rdkit(), _valid_molecule():
-        parent = Uncharger().uncharge(LargestFragmentChooser(preferOrganic=True).choose(mol))
+        chooser, uncharger = _standardizers()
+        parent = uncharger.uncharge(chooser.choose(mol))
         if mol.HasProp("_Name"):
             parent.SetProp("_Name", mol.GetProp("_Name"))
         return parent
+
+
+@cache
+def _standardizers() -> tuple[Any, Any]:
+    """Return what `standardized` uses. RDKit reads its tables when these are built, so it is done once."""
+    from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
+
+    return LargestFragmentChooser(preferOrganic=True), Uncharger()
 
 
 def canonical_smiles(mol: Any) -> tuple[str, str, str]:
@@ -161,11 +170,14 @@ def _with_hydrogen_atoms(batch: RawBatch) -> list[int]:
 
 def _with_stereo(batch: RawBatch, mols: Sequence[Any]) -> RawBatch:
     """Add the labels of Cahn, Ingold and Prelog and the isotopes to the columns of molecules."""
+    from rdkit.Chem import Mol
     from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
 
     chirality, isotope, stereo = [], [], []
-    for mol in mols:
-        AssignCIPLabels(mol)
+    for original in mols:
+        mol = Mol(original)
+        with suppress(RuntimeError):  # of a molecule with too many symmetries; centers found so far stay
+            AssignCIPLabels(mol, maxRecursiveIterations=MOST_ITERATIONS)
         atoms = list(mol.GetAtoms())
         chirality += [_label(atom) for atom in atoms]
         isotope += [str(atom.GetIsotope() or "none") for atom in atoms]
