@@ -115,6 +115,18 @@ def speed():
     return lines
 
 
+def exact():
+    lines = [
+        "| Gram matrix, one core | exact: seconds | M = 512: seconds | exact: µs per pair | M = 512: µs per pair |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows("exact").items():
+        cells = [f"{row['seconds'][key]:.2f}" for key in ("exact", "vectors")]
+        cells += [f"{row['microseconds_per_pair'][key]:.2f}" for key in ("exact", "vectors")]
+        lines.append(f"| {name} ({row['graphs']:,} graphs) | {' | '.join(cells)} |")
+    return lines
+
+
 def before_and_after():
     lines = ["| before and after, taking turns in one run | ms before | ms after | after / before |"]
     lines.append("|---|---|---|---|")
@@ -209,6 +221,7 @@ def copies():
 
 PLACES = {
     "benchmarks": speed,
+    "exact-speed": exact,
     "before-after": before_and_after,
     "intervals": intervals,
     "search": search,

@@ -29,6 +29,7 @@ def who(number):
     return os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_results_come_in_order(n_jobs):
     assert list(in_processes(slow_square, range(9), n_jobs)) == [n * n for n in range(9)]
@@ -85,6 +86,7 @@ print(worked, refused)
 """
 
 
+@pytest.mark.slow
 def test_many_processes_and_a_folder_that_comes_and_goes(tmp_path, monkeypatch):
     folder = tmp_path / "z.npy.parts"
     command = [sys.executable, "-c", WORK, str(folder)]
@@ -161,6 +163,7 @@ def vectors(n_jobs):
     return GRNF(4, random_state=0, n_jobs=n_jobs).fit_transform([GRAPH]).tolist(), n_workers(n_jobs)
 
 
+@pytest.mark.slow
 def test_threads_inside_a_process_pool_without_a_warning():
     """A pool's processes are daemons, in which joblib starts no processes and warns of it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
