@@ -49,8 +49,6 @@ def bench_exact(components=512):
             "orders": {str(k): p for k, p in orders.items()},
             "repeats": repeats,
             "seconds": seconds,
-            "microseconds_per_pair": {
-                key: 1e6 * value / (n * (n + 1) / 2) for key, value in seconds.items()
-            },
+            "microseconds_per_pair": {key: 1e6 * value / (n * (n + 1) / 2) for key, value in seconds.items()},
         }
     return rows

@@ -100,15 +100,15 @@ def test_many_processes_and_a_folder_that_comes_and_goes(tmp_path, monkeypatch):
 def test_a_file_that_was_removed_before_it_was_locked_is_no_lock(tmp_path, monkeypatch):
     folder = tmp_path / "z.npy.parts"
     first = FolderLock(folder)
-    locked, removed = module._locked, []
+    try_lock, removed = module.try_lock, []
 
-    def remove_and_lock(descriptor, place):
+    def remove_and_lock(descriptor):
         if not removed:
             removed.append(descriptor)
             first.remove_folder()  # the holder ends between our opening of the file and our lock of it
-        return locked(descriptor, place)
+        return try_lock(descriptor)
 
-    monkeypatch.setattr(module, "_locked", remove_and_lock)
+    monkeypatch.setattr(module, "try_lock", remove_and_lock)
     with FolderLock(folder):
         monkeypatch.undo()
         with pytest.raises(FolderInUseError):
@@ -137,7 +137,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(module.fcntl, "flock", refuse)
+    monkeypatch.setattr("grnf._utils.files.fcntl.flock", refuse)
     with pytest.warns(GrnfWarning, match="has no locks"):
         FolderLock(tmp_path / "z.npy.parts").release()
 

@@ -255,3 +255,12 @@ def test_too_many_types_are_an_error():
     graph = Graph(100, [(0, 1)], generator.normal(size=(100, 1)))
     with pytest.raises(ValueError, match="too many for a closed form"):
         exact_distance(graph, graph, orders={3: 1.0})
+
+
+def test_blocks_that_are_not_kept_are_computed_again(monkeypatch):
+    """Many categories make blocks large, so that fewer of them are kept: values stay the same."""
+    graphs = all_graphs(5)
+    expected = exact_kernel(graphs)
+    monkeypatch.setattr("grnf.engine.moments.GRAM_ENTRIES", 400)
+    monkeypatch.setattr("grnf.engine.moments.KEPT_ENTRIES", 1)
+    np.testing.assert_allclose(exact_kernel(graphs), expected, rtol=1e-12)
