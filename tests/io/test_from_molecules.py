@@ -35,7 +35,6 @@ def test_a_molecule_is_its_smiles():
     assert raw.edges.tolist() == again.edges.tolist()
     for name, column in raw.node_columns.items():
         assert column.tolist() == again.node_columns[name].tolist()
-    assert to_raw(Chem.AddHs(mol)).n_nodes == 9
     assert to_raw(np.str_("[Na+].[Cl-]")).n_nodes == 2
 
 
