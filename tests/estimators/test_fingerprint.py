@@ -132,4 +132,4 @@ def test_as_fast_as_512_features():
             transformer.transform(graphs)
             own = times.setdefault(type(transformer).__name__, [])
             own.append(time.process_time() - start)
-    assert min(times["WLFingerprint"]) < 1.5 * min(times["GRNF"])
+    assert min(times["WLFingerprint"]) < min(times["GRNF"])
