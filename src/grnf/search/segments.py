@@ -409,8 +409,10 @@ def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState
         with unfinished(path, folder=True) as aside:
             for name in WHITENING if isinstance(state.space_map, Whitening) else ():
                 _write_array(aside / f"space-{name}.npy", getattr(state.space_map, name))
-            if hasattr(state.transformer, "save"):
-                state.transformer.save(aside / "transformer.json")
+            if hasattr(state.transformer, "to_json"):
+                with open(aside / "transformer.json", "wb") as file:
+                    file.write(state.transformer.to_json().encode())
+                    _flush(file)
             parts = [replace(segment, folder=None) for segment in state.segments.parts]
             _write_changes(replace(state, segments=Segments(parts, state.segments.next_number)), aside, {})
             try:
