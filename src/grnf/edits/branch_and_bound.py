@@ -1,0 +1,453 @@
+"""Bounds and exact search for the cheapest correspondence of two graphs, compiled.
+
+Lower bound: each node brings half of its edges, and the cheapest assignment of nodes with their edges costs at
+most as much as any correspondence (branch bound: Riesen and Bunke 2009; Blumenthal and Gamper 2018). In the
+search, edges to nodes that are mapped already count in full (Chang, Feng, Lin, Qin and Zhang 2020). Upper
+bound: assignment, then moves and exchanges of single nodes against the true cost, with restarts.
+
+Gains are those of `grnf.edits.edit_problem`. A matrix of gains that are at most 0 is padded by zeros to a
+square, so a node that is matched to padding is deleted or inserted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from grnf._utils.jit import compiled, inner
+from grnf.edits.edit_problem import DenseProblem
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["Search", "branch_gains", "improve"]
+
+TINY = 1e-9
+
+
+@inner
+def assign(cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray) -> Any:
+    """Solve the square assignment problem by shortest augmenting paths; return the total.
+
+    Potentials u, v (from index 1) satisfy u[i + 1] + v[j + 1] <= cost[i, j].
+    """
+    way = np.empty(size + 1, np.int64)
+    used = np.empty(size + 1, np.bool_)
+    for j in range(size + 1):
+        u[j] = v[j] = 0.0
+        row_of[j] = 0
+    for i in range(1, size + 1):
+        row_of[0] = i
+        j0 = 0
+        for j in range(size + 1):
+            work[j], used[j] = np.inf, False
+        while True:
+            used[j0] = True
+            i0, delta, j1 = row_of[j0], np.inf, 0
+            for j in range(1, size + 1):
+                if not used[j]:
+                    reduced = cost[i0 - 1, j - 1] - u[i0] - v[j]
+                    if reduced < work[j]:
+                        work[j], way[j] = reduced, j0
+                    if work[j] < delta:
+                        delta, j1 = work[j], j
+            for j in range(size + 1):
+                if used[j]:
+                    u[row_of[j]] += delta
+                    v[j] -= delta
+                else:
+                    work[j] -= delta
+            j0 = j1
+            if row_of[j0] == 0:
+                break
+        while j0:
+            row_of[j0] = row_of[way[j0]]
+            j0 = way[j0]
+    return -v[0]
+
+
+@inner
+def star_gain(
+    i: int, x: int, free1: Any, free2: Any, first: Any, second: Any, near1: Any, near2: Any,
+    edge_gain: FloatArray, uniform: FloatArray, scratch: Any,
+) -> Any:
+    """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
+    cost, u, v, row_of, work, count = scratch
+    a = b = 0
+    if uniform[0] > 0:  # gains are uniform[1] for equal codes and uniform[2] for others
+        common = 0
+        for at in range(near1[i, 0]):
+            j = near1[i, at + 1]
+            if free1[j]:
+                count[first[i, j]] += 1
+                a += 1
+        for at in range(near2[x, 0]):
+            y = near2[x, at + 1]
+            if free2[y]:
+                b += 1
+                if count[second[x, y]] > 0:
+                    count[second[x, y]] -= 1
+                    common += 1
+        for at in range(near1[i, 0]):
+            count[first[i, near1[i, at + 1]]] = 0
+        return uniform[1] * common + uniform[2] * (min(a, b) - common)
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        if free1[j]:
+            b = 0
+            for to in range(near2[x, 0]):
+                y = near2[x, to + 1]
+                if free2[y]:
+                    cost[a, b] = edge_gain[first[i, j], second[x, y]]
+                    b += 1
+            a += 1
+    if a == 0 or b == 0:
+        return 0.0
+    if a == 1 or b == 1:
+        best = 0.0
+        for row in range(a):
+            for column in range(b):
+                best = min(best, cost[row, column])
+        return best
+    size = max(a, b)
+    for row in range(size):
+        for column in range(size):
+            if row >= a or column >= b:
+                cost[row, column] = 0.0
+    return assign(cost, size, u, v, row_of, work)
+
+
+@inner
+def scratch_of(near1: Any, near2: Any, n_codes: int) -> Any:
+    """Return the arrays that `star_gain` works with."""
+    size = max(near1.shape[1], near2.shape[1]) + 1
+    return (
+        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
+        np.empty(size + 1), np.zeros(n_codes, np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def branch_gains(
+    node_gain: FloatArray, first: Any, second: Any, near1: Any, near2: Any, edge_gain: Any, uniform: Any
+) -> FloatArray:
+    """Return the gains of matching single nodes with half of their edges."""
+    n, m = node_gain.shape
+    free1, free2 = np.ones(n, np.bool_), np.ones(m, np.bool_)
+    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
+    gains = np.empty((n, m))
+    for i in range(n):
+        for x in range(m):
+            star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
+            gains[i, x] = node_gain[i, x] + 0.5 * star
+    return gains
+
+
+@inner
+def gain_at(i: int, x: int, images: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any) -> Any:
+    """Return the gain of i as x, next to all other mapped nodes."""
+    if x < 0:
+        return 0.0
+    gain = node_gain[i, x]
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        y = images[j]
+        if y >= 0:
+            gain += edge_gain[first[i, j], second[x, y]]
+    return gain
+
+
+@inner
+def gain_of_move(
+    i: int, y: int, images: IntArray, owner: IntArray, node_gain: Any, first: Any, second: Any, near1: Any,
+    edge_gain: Any,
+) -> Any:
+    """Return what the cost changes if i gets the image y (-1: none), in exchange for its own; and do it."""
+    x = images[i]
+    j = owner[y] if y >= 0 else -1
+    before = gain_at(i, x, images, node_gain, first, second, near1, edge_gain)
+    if j >= 0:
+        images[i] = -1
+        before += gain_at(j, y, images, node_gain, first, second, near1, edge_gain)
+        images[j] = -1
+        after = gain_at(j, x, images, node_gain, first, second, near1, edge_gain)
+        images[j] = x
+    else:
+        after = 0.0
+    images[i] = y
+    after += gain_at(i, y, images, node_gain, first, second, near1, edge_gain)
+    if x >= 0:
+        owner[x] = j
+    if y >= 0:
+        owner[y] = i
+    return after - before
+
+
+@compiled
+def improve(
+    images: IntArray, restarts: int, node_gain: FloatArray, first: Any, second: Any, near1: Any,
+    edge_gain: FloatArray, floor: float,
+) -> Any:
+    """Improve a correspondence by moves and exchanges of nodes, with restarts; return the change of the cost.
+
+    A restart exchanges the images of three random nodes, and is taken back if the result is worse. The
+    search ends if the change reaches `floor`.
+    """
+    n, m = node_gain.shape
+    owner = np.full(m, -1)
+    for i in range(n):
+        if images[i] >= 0:
+            owner[images[i]] = i
+    total, best_total = 0.0, 0.0
+    best = images.copy()
+    state = np.uint64(88172645463325252)
+    for trial in range(restarts + 1):
+        if trial > 0:
+            for _ in range(3):
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                i = np.int64(state >> np.uint64(33)) % n
+                y = np.int64((state >> np.uint64(7)) & np.uint64(0xFFFFFF)) % m
+                if images[i] != y:
+                    total += gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+        changed = True
+        while changed:
+            changed = False
+            for i in range(n):
+                for y in range(-1, m):
+                    x = images[i]
+                    if y == x:
+                        continue
+                    change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+                    if change < -TINY:
+                        total += change
+                        changed = True
+                    else:
+                        j = owner[x] if x >= 0 else -1
+                        images[i] = x
+                        if x >= 0:
+                            owner[x] = i
+                        if y >= 0:
+                            owner[y] = j
+                        if j >= 0:
+                            images[j] = y
+        if total <= best_total:
+            best_total = total
+            best[:] = images
+            if total <= floor + TINY:
+                break
+        else:
+            images[:] = best
+            total = best_total
+            owner[:] = -1
+            for i in range(n):
+                if images[i] >= 0:
+                    owner[images[i]] = i
+    images[:] = best
+    return best_total
+
+
+@inner
+def expand(
+    d: int, state: Any, problem: Any, scratch: Any, big: Any, total: float, best: float, step: float
+) -> None:
+    """List the images of the node at depth d that may lead to a better correspondence, best bound first."""
+    order, place, free2, cross, fixed, children, bounds, count, pointer = state
+    node_gain, first, second, near1, near2, edge_gain, uniform, twins = problem
+    cost, u, v, row_of, work, columns, free1 = big
+    n, m = node_gain.shape
+    width = 0
+    for x in range(m):
+        if free2[x]:
+            columns[width] = x
+            width += 1
+    height = n - d
+    for i in range(n):
+        free1[i] = place[i] >= d
+    size = max(height, width)
+    for a in range(size):
+        for b in range(size):
+            cost[a, b] = 0.0
+            if a < height and b < width:
+                i, x = order[d + a], columns[b]
+                star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
+                gain = node_gain[i, x] + cross[d, i, x] + 0.5 * star
+                cost[a, b] = min(gain, 0.0)
+                if a == 0:
+                    bounds[d, b] = gain
+    base = total + fixed[d] + assign(cost, size, u, v, row_of, work)
+    made = 0
+    pointer[d] = count[d] = 0
+    if base >= best - step + TINY:
+        return
+    smallest = np.inf
+    for b in range(size):
+        smallest = min(smallest, -v[b + 1])
+    limit = best - step + TINY
+    for b in range(width + 1):
+        if b < width:
+            x = columns[b]
+            bound = base + max(bounds[d, b] - u[1] - v[b + 1], 0.0)
+            twin = False
+            for c in range(b):
+                twin = twin or twins[columns[c]] == twins[x]
+            if twin:
+                continue
+        else:
+            x, bound = -1, base + max(smallest - u[1], 0.0)
+        if bound >= limit:
+            continue
+        at = made
+        while at > 0 and bounds[d, at - 1] > bound:
+            bounds[d, at] = bounds[d, at - 1]
+            children[d, at] = children[d, at - 1]
+            at -= 1
+        bounds[d, at], children[d, at] = bound, x
+        made += 1
+    count[d] = made
+
+
+@compiled
+def search(
+    depth: int, nodes: int, state: Any, problem: Any, images: IntArray, best_images: IntArray,
+    total: float, best: float, step: float,
+) -> Any:
+    """Search depth first for at most some nodes of the tree; return the depth (-1: finished) and the best cost."""
+    order, place, free2, cross, fixed, children, bounds, count, pointer = state
+    node_gain, first, second, near1, near2, edge_gain, uniform, twins = problem
+    n, m = node_gain.shape
+    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
+    size = max(n, m) + 1
+    big = (
+        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
+        np.empty(size + 1), np.empty(size, np.int64), np.empty(n, np.bool_),
+    )  # fmt: skip
+    d = depth
+    if d == -2:  # not begun
+        d = 0
+        expand(0, state, problem, scratch, big, total, best, step)
+    visited = 0
+    while d >= 0 and visited < nodes:
+        i = order[d]
+        if images[i] >= 0:
+            free2[images[i]] = True
+            images[i] = -1
+        if pointer[d] >= count[d] or bounds[d, pointer[d]] >= best - step + TINY:
+            d -= 1
+            continue
+        x = children[d, pointer[d]]
+        pointer[d] += 1
+        visited += 1
+        images[i] = x
+        fixed[d + 1] = fixed[d]
+        if x >= 0:
+            free2[x] = False
+            fixed[d + 1] += node_gain[i, x] + cross[d, i, x]
+        if d + 1 == n:
+            if total + fixed[n] < best - TINY:
+                best = total + fixed[n]
+                best_images[:] = images
+            continue
+        for a in range(d + 1, n):
+            j = order[a]
+            p = first[j, i]
+            for y in range(m):
+                cross[d + 1, j, y] = cross[d, j, y]
+                if x >= 0 and p > 0 and free2[y]:
+                    cross[d + 1, j, y] += edge_gain[p, second[y, x]]
+        d += 1
+        images[order[d]] = -1
+        expand(d, state, problem, scratch, big, total, best, step)
+    return d, best
+
+
+def neighbor_lists(codes: IntArray) -> IntArray:
+    """Return the number of neighbors of each node, followed by the neighbors."""
+    degrees = np.count_nonzero(codes, axis=1)
+    lists = np.zeros((len(codes), 1 + int(degrees.max(initial=0))), np.int64)
+    lists[:, 0] = degrees
+    rows, columns = np.nonzero(codes)
+    lists[rows, 1 + np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees)] = columns
+    return lists
+
+
+def uniform_gains(gain: FloatArray) -> FloatArray:
+    """Return (1, a, b) if gains are a for equal codes and b >= a for others, else zeros."""
+    inside = gain[1:, 1:]
+    if not inside.size or inside.shape[0] != inside.shape[1]:
+        return np.zeros(3)
+    equal = inside[0, 0]
+    other = inside[0, 1] if len(inside) > 1 else equal
+    expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
+    return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
+
+
+class Search:
+    """Exact search for the cheapest correspondence, which can be interrupted."""
+
+    def __init__(self, problem: DenseProblem, mapping: IntArray, cost: float) -> None:
+        n, m = problem.node_gain.shape
+        self.total, self.best, self.depth = problem.total, cost, -2
+        self.step = problem.step or 2 * TINY
+        self.mapping, self.images = mapping.astype(np.int64), np.full(n, -1)
+        near1, near2 = neighbor_lists(problem.first), neighbor_lists(problem.second)
+        order = _order(problem.first)
+        place = np.empty(n, np.int64)
+        place[order] = np.arange(n)
+        self.state = (
+            order, place, np.ones(m, np.bool_), np.zeros((n + 1, n, m)), np.zeros(n + 1),
+            np.zeros((n + 1, m + 1), np.int64), np.zeros((n + 1, m + 1)), np.zeros(n + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+        )  # fmt: skip
+        self.problem = (
+            problem.node_gain, problem.first, problem.second, near1, near2, problem.edge_gain,
+            uniform_gains(problem.edge_gain), _twins(problem),
+        )  # fmt: skip
+
+    def run(self, nodes: int) -> bool:
+        """Visit nodes of the tree; return whether the search is finished."""
+        self.depth, self.best = search(
+            self.depth, nodes, self.state, self.problem, self.images, self.mapping, self.total, self.best, self.step
+        )
+        return bool(self.depth < 0)
+
+    @property
+    def lower_bound(self) -> float:
+        """A lower bound of the cost of all correspondences, by the branches that were not visited."""
+        bounds, count, pointer = self.state[6:]
+        waiting = [
+            float(bounds[d, pointer[d] : count[d]].min(initial=np.inf)) for d in range(max(self.depth + 1, 0))
+        ]
+        return min([self.best, *waiting])
+
+
+def _order(codes: IntArray) -> IntArray:
+    """Return nodes by the number of neighbors that come earlier, then by degree."""
+    connected = codes > 0
+    degrees, earlier = connected.sum(axis=1), np.zeros(len(codes), np.int64)
+    order: list[int] = []
+    left = np.ones(len(codes), bool)
+    for _ in range(len(codes)):
+        score = np.where(left, earlier * (len(codes) + 1) + degrees, -1)
+        order.append(int(np.argmax(score)))
+        left[order[-1]] = False
+        earlier += connected[order[-1]]
+    return np.array(order, np.int64)
+
+
+def _twins(problem: DenseProblem) -> IntArray:
+    """Return a number for each node of h, equal for nodes that can be exchanged without any effect."""
+    codes, gains = problem.second, problem.node_gain
+    m = len(codes)
+    label = np.arange(m)
+    for x in range(m):
+        for y in range(x):
+            if label[y] == y and np.array_equal(gains[:, x], gains[:, y]) and codes[x, y] == codes[y, x]:
+                others = np.ones(m, bool)
+                others[[x, y]] = False
+                if np.array_equal(codes[x, others], codes[y, others]) and np.array_equal(
+                    codes[others, x], codes[others, y]
+                ):
+                    label[x] = y
+                    break
+    return label

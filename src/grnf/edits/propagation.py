@@ -1,0 +1,129 @@
+"""A correspondence of large graphs without a matrix: from Weisfeiler-Lehman labels to neighbors of matched nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import heappop, heappush
+
+import numpy as np
+
+from grnf._utils.hashing import hash_pairs, mix
+from grnf.edits.edit_problem import CodedGraph, EditProblem
+from grnf.typing import IntArray, Keys
+
+__all__ = ["histogram_bound", "propagated_mapping"]
+
+ROUNDS = 4
+"""Rounds of Weisfeiler-Lehman labels."""
+
+MOST_CANDIDATES = 50
+"""Neighbors of a matched node up to which their pairs are candidates; of more, the first ones."""
+
+
+def propagated_mapping(problem: EditProblem) -> IntArray:
+    """Match nodes with equal labels, and neighbors of matched nodes before others.
+
+    Pairs are matched in the order of their matched neighbors, then of the rounds after which their labels
+    are still equal. A pair without matched neighbors is matched if its labels are rare: from the finest labels
+    to the coarsest, smallest groups first.
+    """
+    g, h = problem.g, problem.h
+    labels = _labels(g, problem.directed), _labels(h, problem.directed)
+    rounds = [labels[0][:, depth].tolist() for depth in range(ROUNDS + 1)]
+    others = [labels[1][:, depth].tolist() for depth in range(ROUNDS + 1)]
+    near1, near2 = _neighbors(g, problem.directed), _neighbors(h, problem.directed)
+    mapping, taken = [-1] * g.n_nodes, [False] * h.n_nodes
+    votes: dict[tuple[int, int], int] = defaultdict(int)
+    heap: list[tuple[int, int, int, int]] = []
+
+    def agreement(i: int, x: int) -> int:
+        depth = 0
+        while depth <= ROUNDS and rounds[depth][i] == others[depth][x]:
+            depth += 1
+        return depth
+
+    def match(i: int, x: int) -> None:
+        mapping[i], taken[x] = x, True
+        for kind, ends in near1[i].items():
+            free = [y for y in near2[x].get(kind, ())[:MOST_CANDIDATES] if not taken[y]]
+            for j in ends[:MOST_CANDIDATES]:
+                if mapping[j] < 0:
+                    for y in free:
+                        votes[j, y] += 1
+                        heappush(heap, (-votes[j, y], -agreement(j, y), j, y))
+
+    def propagate() -> None:
+        while heap:
+            count, _, i, x = heappop(heap)
+            if mapping[i] < 0 and not taken[x] and -count == votes[i, x]:
+                match(i, x)
+
+    for depth in range(ROUNDS, -1, -1):
+        groups: dict[int, list[int]] = defaultdict(list)
+        for x, label in enumerate(others[depth]):
+            if not taken[x]:
+                groups[label].append(x)
+        members: dict[int, list[int]] = defaultdict(list)
+        for i, label in enumerate(rounds[depth]):
+            if mapping[i] < 0 and label in groups:
+                members[label].append(i)
+        for label in sorted(members, key=lambda label: len(members[label]) * len(groups[label])):
+            waiting = iter(groups[label])
+            for i in members[label]:
+                if mapping[i] < 0:
+                    x = next((x for x in waiting if not taken[x]), None)
+                    if x is None:
+                        break
+                    match(i, x)
+                    propagate()
+    left = iter([x for x in range(h.n_nodes) if not taken[x]])
+    for i in range(g.n_nodes):
+        if mapping[i] < 0:
+            mapping[i] = next(left, -1)
+    return np.array(mapping, np.int64)
+
+
+def _ends(graph: CodedGraph, directed: bool) -> tuple[IntArray, IntArray, IntArray]:
+    """Return both ends of each pair, from each of them, with a kind: the bundle and the direction."""
+    i, j = graph.pairs.T
+    return np.append(i, j), np.append(j, i), np.append(2 * graph.bundles, 2 * graph.bundles + directed)
+
+
+def _labels(graph: CodedGraph, directed: bool) -> Keys:
+    """Return the label of each node after each round, shape (n_nodes, ROUNDS + 1)."""
+    source, target, kind = _ends(graph, directed)
+    labels = [mix(graph.nodes.astype(np.uint64))]
+    for _ in range(ROUNDS):
+        sums = np.zeros(graph.n_nodes, np.uint64)
+        np.add.at(sums, source, hash_pairs(kind.astype(np.uint64), labels[-1][target]))
+        labels.append(hash_pairs(labels[-1], sums))
+    return np.stack(labels, axis=1)
+
+
+def _neighbors(graph: CodedGraph, directed: bool) -> list[dict[int, list[int]]]:
+    near: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(graph.n_nodes)]
+    for i, j, kind in zip(*(part.tolist() for part in _ends(graph, directed)), strict=True):
+        if i != j:
+            near[i][kind].append(j)
+    return near
+
+
+def histogram_bound(problem: EditProblem) -> float:
+    """Return a lower bound by the numbers of nodes, and of edges, that have each label."""
+    bound = 0.0
+    edges = [[code for codes in side.edges for code in codes] for side in (problem.g, problem.h)]
+    items = (
+        (problem.nodes, problem.g.nodes, problem.h.nodes),
+        (problem.edges, np.array(edges[0], np.int64), np.array(edges[1], np.int64)),
+    )
+    for costs, one, other in items:
+        deletion = float(costs.of_one(costs.deletion, np.unique(one)).min(initial=np.inf))
+        insertion = float(costs.of_one(costs.insertion, np.unique(other)).min(initial=np.inf))
+        surplus = len(one) - len(other)
+        if surplus:
+            bound += surplus * deletion if surplus > 0 else -surplus * insertion
+        if not callable(costs.substitution):
+            counts = [np.bincount(codes, minlength=len(costs.labels) or 1) for codes in (one, other)]
+            changed = min(len(one), len(other)) - int(np.minimum(*counts).sum())
+            bound += changed * min(costs.substitution, deletion + insertion)
+    return bound
