@@ -31,7 +31,7 @@ def main():
         for part in terms[: M * repetitions].reshape(repetitions, M):
             estimate = distance(np.zeros(M), np.sqrt(part / M))
             for method in METHODS:
-                low, high = estimate.squared_interval(0.05, method)
+                low, high = estimate.squared_interval(0.95, method)
                 held[method] += low <= truth <= high
                 length[method] += (high - low) / repetitions
         found[M] = {

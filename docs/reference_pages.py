@@ -16,8 +16,8 @@ PUBLIC = {
     "grnf.io": (
         "Readers of files, converters of objects and tables",
         (
-            "BadGraph FORMATS Format RawGraph graphs_from_tables read_blocks read_graphs read_tu to_raw "
-            "write_graphs"
+            "BadGraph FORMATS Format RawGraph graphs_from_tables read_blocks read_graphs read_tu "
+            "register_format to_raw write_graphs"
         ),
     ),
     "grnf.lifts": (
@@ -37,9 +37,9 @@ PUBLIC = {
     "grnf.metric": (
         "Distance, kernel, confidence intervals, number of features",
         (
-            "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound kernel_estimate "
-            "kernel_from_distances marginal_distance marginal_kernel pairwise_distances "
-            "pairwise_kernels required_dimension truncation_bias"
+            "DistanceEstimate KernelEstimate distance distances_from_kernel error_bound exact_distance "
+            "exact_distances exact_kernel kernel_estimate kernel_from_distances marginal_distance "
+            "marginal_kernel pairwise_distances pairwise_kernels required_dimension truncation_bias"
         ),
     ),
     "grnf.search": (
@@ -49,13 +49,13 @@ PUBLIC = {
     "grnf.stats": (
         "Two-sample tests, change detection, outlier detection",
         (
-            "ChangeDetector Evaluation GRNFOutlierDetector GraphDescriptor KSampleResult "
-            "TwoSampleResult change_points evaluate k_sample_test two_sample_test"
+            "ChangeDetector ChangePoint Evaluation GRNFOutlierDetector GraphDescriptor OutlierReport "
+            "PermutationTestResult change_points evaluate k_sample_test two_sample_test"
         ),
     ),
     "grnf.scale": (
         "Large datasets, clusters",
-        "BlockEmbedder embed embed_block",
+        "BlockEmbedder embed",
     ),
     "grnf.maps": (
         "Interactive maps",

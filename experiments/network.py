@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf.datasets.folds import Fold
+from grnf.datasets.benchmarks import Fold
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["NetworkSettings", "Trained", "train_networks"]

@@ -13,8 +13,7 @@ from experiments.authors import ORDERS, WithoutEdgeTerms, first_version_features
 from experiments.study import Study
 from grnf import GRNF
 from grnf.datasets import load_folds, load_tu, make_delaunay, make_sbm
-from grnf.datasets.folds import Fold
-from grnf.datasets.tu import TUDataset
+from grnf.datasets.benchmarks import Fold, TUDataset
 from grnf.engine import Schedule
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch

@@ -99,7 +99,7 @@ def _empirical(
         estimate = DistanceEstimate(float(picked.mean()), error, M, largest_term=4.0)
         estimates[repetition] = estimate.squared
         for method in held:
-            low, high = estimate.squared_interval(DELTA, method)
+            low, high = estimate.squared_interval(1 - DELTA, method)
             held[method] += low <= truth <= high
             length[method] += (high - low) / repetitions
     pairs = np.abs(np.subtract.outer(estimates, estimates))[np.triu_indices(repetitions, k=1)]

@@ -54,7 +54,7 @@ def test_bad_samples_are_left_out_by_embed_alone():
     np.testing.assert_array_equal(found.vectors, grnf.transform([BAD[0], BAD[2], BAD[4]]))
     found = grnf.embed([None] * 25, on_error="skip")
     assert (found.vectors.shape, len(found.errors)) == ((0, 8), 25)
-    with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan'; got 'skip'"):
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan', got 'skip'"):
         GRNF(8, on_error="skip").fit(MOLECULES)
 
 
@@ -66,7 +66,7 @@ def test_policies_of_one_call():
     assert grnf.embed(samples, on_error="nan").vectors.shape == (3, 4)
     assert grnf.embed(samples, on_error="skip").vectors.shape == (2, 4)
     assert (grnf.on_error, grnf.errors_) == ("raise", [])
-    with pytest.raises(ValueError, match="on_error must be 'raise', 'nan' or 'skip'; got 'drop'"):
+    with pytest.raises(ValueError, match="on_error must be 'raise', 'nan' or 'skip', got 'drop'"):
         grnf.embed(samples, on_error="drop")
 
 

@@ -267,7 +267,7 @@ def collect(X: Any, *, name: str = "", ids: Sequence[str] | None = None, start: 
     Parameters
     ----------
     X : collection of graphs of any kind, `Collection`, or vectors
-        Vectors are a floating-point array of one or two dimensions, or a list of lists of numbers.
+        Vectors are a floating-point array with one or two dimensions, or a list of lists of numbers.
     name : str
         What errors call it, unless it is a `Collection` with a name.
     ids : sequence of str, optional

@@ -49,11 +49,11 @@ def test_what_rules_refuse_and_say(rule, words, values):
     for value in values:
         with pytest.raises(ValueError) as refused:  # noqa: PT011 the text is compared below
             checked(value, "x", rule)
-        assert str(refused.value) == f"x must be {words}; got {value!r}"
+        assert str(refused.value) == f"x must be {words}, got {value!r}"
 
 
 def test_one_of_several_rules_a_remedy_and_the_kind_of_error():
     rules = (Int(1), OneOf("auto"), "Take 1")
     assert checked("auto", "n", *rules) == "auto"
-    with pytest.raises(GraphError, match=r"^Map: n must be an integer >= 1 or 'auto'; got 0\. Take 1$"):
+    with pytest.raises(GraphError, match=r"^Map: n must be an integer >= 1 or 'auto', got 0\. Take 1$"):
         checked(0, "n", *rules, owner="Map", error=GraphError)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,20 +93,24 @@ def test_nearest(call, place):
 def test_pairs_with_intervals(call, place, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("0,1\n3, 3\n")
-    result = call("distances", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call("distances", place / "one.npy", "--pairs", pairs, "--confidence", 0.95, "--json")
     assert result.returncode == 0, result.stderr
     first, second = json.loads(result.stdout)
     graphs = read_tu(place / "ONE").graphs
     estimate = GRNF(16, random_state=0).fit(graphs).distance(graphs[0], graphs[1])
     assert first["distance"] == pytest.approx(estimate.value, abs=1e-7)
-    assert (first["low"], first["high"]) == pytest.approx(estimate.interval(0.05), abs=1e-7)
+    assert (first["low"], first["high"]) == pytest.approx(
+        replace(estimate, upper=None).interval(0.95), abs=1e-5
+    )
     assert (second["distance"], second["method"]) == (0, "betting")
-    result = call("distances", "--kernel", place / "one.npy", "--pairs", pairs, "--interval", 0.05, "--json")
+    result = call(
+        "distances", "--kernel", place / "one.npy", "--pairs", pairs, "--confidence", 0.95, "--json"
+    )
     assert result.returncode == 0, result.stderr
     first = json.loads(result.stdout)[0]
     similarity = GRNF(16, random_state=0).fit(graphs).kernel(graphs[0], graphs[1])
     assert first["kernel"] == pytest.approx(similarity.value, abs=1e-7)
-    assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.05), abs=1e-6)
+    assert (first["low"], first["high"]) == pytest.approx(similarity.interval(0.95), abs=1e-6)
     header, rows = table(call("distances", "--kernel", place / "one.npy", "--pairs", pairs).stdout)
     assert header == ["graph_1", "graph_2", "kernel"]
     assert float(rows[1][2]) == pytest.approx(pairwise_kernels(vectors(place))[3, 3])
@@ -137,8 +142,8 @@ def test_ids_that_are_not_unique(call_lines, tmp_path):
     ("arguments", "message"),
     [
         (["one.npy", "-m", "8"], "whose settings are fixed"),
-        (["one.npy", "--interval", "0.1"], "needs --pairs"),
-        (["one.npy", "--pairs", "p.csv", "--interval", "2"], "between 0 and 1"),
+        (["one.npy", "--confidence", "0.9"], "needs --pairs"),
+        (["one.npy", "--pairs", "p.csv", "--confidence", "2"], "between 0 and 1"),
         (["one.npy", "--pairs", "p.csv", "--nearest", "2"], "not both"),
         (["one.npy", "--nearest", "2", "-o", "d.npy"], "must end in .csv"),
         (["one.npy", "-o", "d.txt"], "must end in .npy or .csv"),
@@ -164,7 +169,7 @@ def test_vectors_of_different_transformers(call, place, tmp_path):
     result = call("distances", place / "one.npy", other)
     assert "length 16" in result.stderr
     (tmp_path / "pairs.csv").write_text("0,1\n")
-    result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1)
+    result = call("distances", other, "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9)
     assert "other.npy.json is missing" in result.stderr
     result = call("distances", other, place / "TWO")
     assert "Pass it with --like" in result.stderr

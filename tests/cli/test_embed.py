@@ -136,7 +136,7 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
     [
         (["-o", "z.txt"], "must end in one of .parquet"),
         (["-o", "z.npy", "-m", "many"], "an integer or auto"),
-        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto'; got 0"),
+        (["-o", "z.npy", "-m", "0"], "must be an integer >= 1 or 'auto', got 0"),
         (["-o", "z.npy", "-m", "auto"], "needs --eps"),
         (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
         (["-o", "z.npy", "--orders", "two"], "order:probability"),
@@ -240,9 +240,9 @@ def test_heads_and_stratified_orders_and_their_intervals(call, tu, tmp_path):
     graphs = read_tu(tu).graphs
     np.testing.assert_allclose(read_vectors(output).Z, grnf.fit_transform(graphs), rtol=1e-6, atol=1e-8)
     (tmp_path / "pairs.csv").write_text("0,1\n")
-    found = call("distances", output, "--pairs", tmp_path / "pairs.csv", "--interval", 0.1, "--json")
+    found = call("distances", output, "--pairs", tmp_path / "pairs.csv", "--confidence", 0.9, "--json")
     z1, z2 = read_vectors(output).Z[:2]
-    low, high = distance(z1, z2, heads=4).interval(0.1)
+    low, high = distance(z1, z2, heads=4).interval(0.9)
     (record,) = json.loads(found.stdout)
     assert (record["low"], record["high"]) == pytest.approx((low, high), abs=1e-6)
     refused = call("embed", tu, "-o", output, "-m", 64, "--heads", 5, "--force")

@@ -186,7 +186,7 @@ def test_the_library_reads_pipes_too(fifo, graphs, tmp_path, suffix):
     data = data_of(tmp_path / f"graphs.{suffix}", graphs, lossy=True)
     found = list(read_graphs(fifo(f"pipe.{suffix}", data)))
     assert [len(graph.edges) for graph in found] == [len(graph.edges) for graph in graphs]
-    with pytest.raises(ValueError, match="name its format by format="):
+    with pytest.raises(ValueError, match="Name its format by format="):
         read_graphs(fifo("pipe", data))
     (tmp_path / "pipe").open("rb").close()
     named = {"json": "json", "csv": "edge-table"}.get(suffix)

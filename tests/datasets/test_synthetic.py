@@ -46,7 +46,7 @@ def test_every_graph_is_drawn_afresh_and_the_seed_decides(make):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="n_graphs must be an integer >= 1; got 0"):
+    with pytest.raises(ValueError, match="n_graphs must be an integer >= 1, got 0"):
         make_sbm(0)
-    with pytest.raises(ValueError, match=r"n_nodes must be an integer >= 4; got 3. A triangulation"):
+    with pytest.raises(ValueError, match=r"n_nodes must be an integer >= 4, got 3. A triangulation"):
         make_delaunay(2, n_nodes=3)

@@ -136,7 +136,7 @@ def test_bad_samples(sbm):
     with pytest.warns(GrnfWarning):
         named = GRNFClassifier(on_error="nan", **SMALL).fit(bad, np.array(["x", "y"])[labels])
     assert named.predict(bad)[-1] is None
-    with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan'; got 'skip'"):
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan', got 'skip'"):
         GRNFClassifier(on_error="skip").fit(graphs, y)
 
 
@@ -232,7 +232,7 @@ def test_constructors_pass_the_check_of_scikit_learn(kind):
 @pytest.mark.parametrize("lifts", ["foo", 3, {}, {"a": "foo"}, {"a": 3}, [Degree(), "foo"], [Ridge()]])
 def test_wrong_lifts(sbm, lifts):
     wrong = {3: "3", "foo": "'foo'"}.get(lifts if isinstance(lifts, str | int) else None, "")
-    with pytest.raises(ValueError, match=f"lifts must be 'auto', None, .*; got {wrong}"):
+    with pytest.raises(ValueError, match=f"lifts must be 'auto', None, .*, got {wrong}"):
         GRNFClassifier(lifts=lifts, **SMALL).fit(*sbm)
 
 

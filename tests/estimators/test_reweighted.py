@@ -166,7 +166,7 @@ def test_works_in_grid_search_and_with_bad_samples():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_candidates": 4}, "n_candidates must be at least n_components; got 4 candidates, 8 to keep"),
+        ({"n_candidates": 4}, "n_candidates must be at least n_components, got 4 candidates, 8 to keep"),
         ({"n_candidates": 0.5}, "n_candidates must be an integer"),
         ({"radius": -1}, "radius must be a positive number"),
         ({"task": "x"}, "task must be"),

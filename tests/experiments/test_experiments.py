@@ -31,7 +31,7 @@ from experiments import (
 )
 from grnf import Graph, GraphBatch, GRNFClassifier
 from grnf.datasets import make_sbm
-from grnf.datasets.folds import Fold
+from grnf.datasets.benchmarks import Fold
 from optional import require
 
 VOID = {"meta", "img", "br"}

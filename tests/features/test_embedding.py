@@ -161,7 +161,7 @@ def test_intervals_cover(terms, delta):
     for stretch in stretches:
         estimate = distance(np.zeros(M), np.sqrt(stretch / M))
         for method in covered:
-            low, high = estimate.squared_interval(delta, method)
+            low, high = estimate.squared_interval(1 - delta, method)
             covered[method] += low <= truth <= high
     share = {method: count / len(stretches) for method, count in covered.items()}
     assert min(share["betting"], share["bernstein"]) >= 1 - delta
@@ -178,7 +178,7 @@ def test_kernel_intervals_cover(pair, delta):
     for x, y in zip(z1.reshape(-1, M), z2.reshape(-1, M), strict=True):
         estimate = kernel_estimate(x, y)
         for method in covered:
-            low, high = estimate.interval(delta, method)
+            low, high = estimate.interval(1 - delta, method)
             covered[method] += low <= truth <= high
     share = {method: count / (n // M) for method, count in covered.items()}
     assert min(share["betting"], share["bernstein"], share["hoeffding"]) >= 1 - delta
@@ -261,7 +261,12 @@ def test_metric_axioms_and_positive_semi_definite_kernel():
             True,
             "Theorem 1",
         ),
-        ({"orders": ShiftedPoisson(0.5)}, False, "relu is not squashing"),
+        ({"orders": ShiftedPoisson(0.5)}, True, "a difference of its shifts"),
+        (
+            {"orders": ShiftedPoisson(0.5), "hidden_activation": "identity"},
+            False,
+            "neither squashing nor relu",
+        ),
         ({"hidden_activation": "ramp"}, False, "does not reach every order"),
         (
             {
@@ -270,12 +275,12 @@ def test_metric_axioms_and_positive_semi_definite_kernel():
                 "hidden_activation": "ramp",
             },
             False,
-            "the proposal law",
+            "the proposal distribution",
         ),
         (
             {"orders": ShiftedPoisson(0.5), "hidden_activation": "ramp", "adjacency_channel": False},
             False,
-            "attributes are 0 is no edge",
+            "attributes are 0 does not count",
         ),
     ],
 )

@@ -156,7 +156,7 @@ def test_intervals_with_heads_cover_and_those_that_ignore_them_do_not(terms):
             ("clt", R, "clt"),
             ("ignorant", 1, "clt"),
         ):
-            low, high = distance(np.zeros(M), z, heads=heads).squared_interval(0.1, method)
+            low, high = distance(np.zeros(M), z, heads=heads).squared_interval(0.9, method)
             covered[name] += low <= truth <= high
     share = {name: count / len(stretches) for name, count in covered.items()}
     assert share["bernstein"] >= 0.9

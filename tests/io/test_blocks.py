@@ -77,9 +77,10 @@ def test_networkx_with_odd_values():
     nx.set_node_attributes(mixed[0], 1.0, "kind")
     nx.set_node_attributes(mixed[1], "text", "kind")
     assert_same(to_batch(mixed), [to_raw(graph) for graph in mixed])
-    grnf = GRNF(4, random_state=0, on_error="skip")
-    with pytest.warns(UserWarning, match="1 of 2 samples are left out"):
-        assert len(grnf.fit_transform(mixed)) == 1
+    grnf = GRNF(4, random_state=0, on_error="nan")
+    assert np.isnan(grnf.fit_transform(mixed)).all(axis=1).tolist() == [False, True]
+    kept = grnf.embed(mixed, on_error="skip")
+    assert (len(kept.vectors), [row for row, _ in kept.errors]) == (1, [1])
     bad = [nx.path_graph(2), nx.path_graph(2)]
     bad[1].nodes[0]["list"] = [[1], {}]
     with pytest.raises(GraphError, match="the node column 'list' holds") as caught:

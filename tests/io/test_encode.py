@@ -162,7 +162,7 @@ def test_columns_that_change_their_kind_are_refused():
         ),
         ("symbol", np.arange(3), "'symbol' holds numbers; it held categories in fit"),
         ("pos", np.ones((3, 3)), "'pos' has width 3; it had 2 in fit"),
-        ("pos", np.ones((2, 2)), r"'pos' must have one entry per node, 3; got shape \(2, 2\)"),
+        ("pos", np.ones((2, 2)), r"'pos' must have one entry per node, 3, got shape \(2, 2\)"),
         ("charge", np.array([1, -np.inf, 0]), "'charge' is infinite in row 1; attributes must be finite"),
     ):
         with pytest.raises(GraphError, match=message):
@@ -202,9 +202,9 @@ def test_categories_that_json_cannot_hold():
 
 
 def test_bad_policies():
-    with pytest.raises(ValueError, match="handle_unknown must be 'open', 'error' or 'ignore'; got 'zero'"):
+    with pytest.raises(ValueError, match="handle_unknown must be 'open', 'error' or 'ignore', got 'zero'"):
         AttributeEncoder(handle_unknown="zero")
-    with pytest.raises(ValueError, match="handle_missing must be 'error' or 'zero'; got None"):
+    with pytest.raises(ValueError, match="handle_missing must be 'error' or 'zero', got None"):
         AttributeEncoder(handle_missing=None)
     assert repr(AttributeEncoder()) == "AttributeEncoder(handle_unknown='error', handle_missing='error')"
 

@@ -81,7 +81,7 @@ def test_tuples():
     [
         (
             np.zeros((2, 3)),
-            r"must be square, shape \(n, n\); got shape \(2, 3\); an edge_index goes into a tuple",
+            r"must be square, shape \(n, n\), got shape \(2, 3\); an edge_index goes into a tuple",
         ),
         (np.zeros(3), r"must be square"),
         (np.array([[0, np.nan], [np.nan, 0]]), r"entry \[0, 1\] of the adjacency matrix is nan.*use 0"),
@@ -89,7 +89,7 @@ def test_tuples():
         (np.array([["a", "b"], ["c", "d"]]), "must hold real numbers"),
         (np.array([[1j]]), "must hold real numbers"),
         (sp.csr_array(np.array([[1j]])), "must hold real numbers"),
-        ((), r"a tuple must be \(edge_index, x, edge_attr\); got 0 entries"),
+        ((), r"a tuple must be \(edge_index, x, edge_attr\), got 0 entries"),
         ((np.array([[0, 1], [1, 2], [2, 0]]),), r"got \(3, 2\); transpose it"),
         ((np.array([[0.0], [1.0]]),), "edge_index must hold integers"),
         ((np.array([[0], [1]]), np.ones((2, 2, 2))), r"x must have one row per node.*got shape \(2, 2, 2\)"),
@@ -98,7 +98,7 @@ def test_tuples():
             r"edge_attr must have one row per arc, shape \(1, width\)",
         ),
         ((np.array([[0], [1]]), [["C"], ["O"]]), "x must hold real numbers"),
-        ((np.array([[0], [1]]), [[1], [1, 2]]), "x must be an array of numbers, rows of one length"),
+        ((np.array([[0], [1]]), [[1], [1, 2]]), "x must be an array of numbers with rows of equal length"),
     ],
 )
 def test_bad_arrays(graph, message):

@@ -71,14 +71,14 @@ def test_subclasses_and_views_are_graphs():
 def test_values_that_are_no_attribute_are_named(value):
     graph = nx.path_graph(2)
     graph.nodes[1]["pos"] = value
-    with pytest.raises(GraphError, match=r"the node column 'pos' holds .* for node 1; it must hold numbers"):
+    with pytest.raises(GraphError, match=r"the node column 'pos' holds .* for node 1, it must hold numbers"):
         to_raw(graph)
 
 
 def test_vectors_of_several_lengths_are_refused():
     graph = nx.path_graph(2)
     graph.nodes[0]["x"], graph.nodes[1]["x"] = [1, 2], [1, 2, 3]
-    with pytest.raises(GraphError, match=r"the node column 'x' holds \[1, 2\] .* vectors of one length"):
+    with pytest.raises(GraphError, match=r"the node column 'x' holds \[1, 2\] .* vectors of equal length"):
         to_raw(graph)
 
 

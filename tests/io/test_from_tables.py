@@ -86,7 +86,7 @@ def test_a_dataframe_of_one_graph(frame):
         list(iter_raw([(edges, frame({"node": ["b"]}))]))
     with pytest.raises(GraphError, match=r"X\[0\]: nodes, row 1: node 'b' is listed twice"):
         list(iter_raw([(edges, frame({"node": ["b", "b"]}))]))
-    with pytest.raises(GraphError, match=r"of one graph go into a list: \[edges\]"):
+    with pytest.raises(GraphError, match=r"of a single graph go into a list: \[edges\]"):
         list(iter_raw(edges))
 
 
@@ -96,7 +96,7 @@ def test_bad_tables(frame):
         GraphError, match="edges has no column 'src'; its columns are graph_id, source, target"
     ):
         graphs_from_tables(good, source="src")
-    with pytest.raises(GraphError, match="nodes must be a dataframe; got list"):
+    with pytest.raises(GraphError, match="nodes must be a dataframe, got list"):
         graphs_from_tables(good, [1])
     with pytest.raises(GraphError, match="nodes, row 1: node 0 of graph 1 is listed twice"):
         graphs_from_tables(good, frame({"graph_id": [1, 1], "node": [0, 0]}))

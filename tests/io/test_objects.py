@@ -58,7 +58,7 @@ def test_collections(collection):
         (nx.Graph(), r"got an object of type networkx.classes.graph.Graph: pass \[graph\]"),
         (sp.eye_array(2), r"pass \[graph\]"),
         ("CCO", r"got an object of type str: pass \[graph\]"),
-        (None, "X must be a collection of graphs; got an object of type NoneType"),
+        (None, "X must be a collection of graphs, got an object of type NoneType"),
         ({1: cycle(3)}, "got an object of type dict"),
         ({cycle(3)}, "got an object of type set"),
         (b"CCO", "got an object of type bytes"),

@@ -72,9 +72,9 @@ def test_config_round_trip(law):
     ("make", "message"),
     [
         (lambda: Categorical({}), "must be a dict"),
-        (lambda: Categorical({0: 1.0}), "an order of the law must be an integer >= 1; got 0"),
-        (lambda: Categorical({1.5: 1.0}), "must be an integer >= 1; got 1.5"),
-        (lambda: Categorical({True: 1.0}), "must be an integer >= 1; got True"),
+        (lambda: Categorical({0: 1.0}), "an order of the law must be an integer >= 1, got 0"),
+        (lambda: Categorical({1.5: 1.0}), "must be an integer >= 1, got 1.5"),
+        (lambda: Categorical({True: 1.0}), "must be an integer >= 1, got True"),
         (lambda: Categorical({1: 0.5}), "sum to 1; .* sums to 0.5"),
         (lambda: Categorical({1: -0.5, 2: 1.5}), ">= 0"),
         (lambda: Categorical({1: np.nan}), "must be finite"),

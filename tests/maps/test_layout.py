@@ -107,7 +107,7 @@ def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
     found = intervals(Z, *NEAR, precision_of(T), 0.9)
     for i in range(len(Z)):
         for j, other in enumerate(NEAR[0][i]):
-            low, high = distance(Z[i], Z[other], **T._precision()).interval(0.1, method)
+            low, high = distance(Z[i], Z[other], **T._precision()).interval(0.9, method)
             assert (found.low[i, j], found.high[i, j]) == pytest.approx((low, high), abs=1e-9)
     assert "every number of features" in found.words
 

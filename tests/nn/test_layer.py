@@ -38,29 +38,9 @@ def test_same_numbers_as_the_transformer(widths, basis, normalize):
     graphs = some_graphs(*widths)
     found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
-    settings = {"orders": ORDERS, "basis": basis, "normalize": normalize}
-    found, expected = both(graphs, *widths, **settings, dtype="float32")
-    assert (np.abs(found - expected) <= single_precision_bound(graphs, **settings)).all()
-
-
-def single_precision_bound(graphs, n_features=12, **settings):
-    """Bound the difference of two vectors in single precision, entry by entry.
-
-    Kernels add up to 64 terms in single precision, then in double precision. All terms of relu are >= 0, so
-    the error of theta_0 + theta_H . U is at most 64 eps (|theta_0| + |theta_H| . U). Where tanh is flat, less
-    of it remains.
-    """
-    more = {"activation": "identity", "center": False, "dtype": "float64", "random_state": 1}
-    grnf = GRNF(n_features, **settings, **more).fit(graphs)
-    sums = np.sqrt(n_features) * np.vstack([grnf.transform(graphs), grnf.null_vector()])
-    size, U = np.empty_like(sums), grnf.hidden_sums(graphs)
-    for group, drawn in zip(U.groups, grnf._map.draw(grnf.encoder_.channels(True).all).groups, strict=True):
-        heads = np.abs(drawn.invariant).reshape(len(drawn.features), -1)
-        hidden = np.concatenate([group.sums, group.null[np.newaxis]])
-        size[:, group.features] = np.abs(drawn.invariant_bias) + (heads * hidden).sum(axis=2)
-    error = 64 * np.finfo(np.float32).eps * size
-    bound = (np.tanh(sums + error) - np.tanh(sums - error)) / np.sqrt(n_features)
-    return bound[:-1] + bound[-1]
+    found, expected = both(graphs, *widths, orders=ORDERS, basis=basis, normalize=normalize, dtype="float32")
+    # rounding grows with the sums, which are larger by up to n^3 without normalization
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if normalize else 5e-5)
 
 
 @pytest.mark.parametrize("hidden_activation", list(ACTIVATIONS))

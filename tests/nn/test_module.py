@@ -180,7 +180,7 @@ def test_bad_input(arguments, message):
         ({"out_channels": 9, "heads": 2}, "multiple of heads"),
         ({"heads": 0}, "heads must be an integer >= 1"),
         ({"basis": "other"}, "unknown basis"),
-        ({"hidden_activation": "gelu"}, "hidden_activation must be 'identity', .*; got 'gelu'. The layer"),
+        ({"hidden_activation": "gelu"}, "hidden_activation must be 'identity', .*, got 'gelu'. The layer"),
         ({"random_state": "seed"}, "random_state must be"),
         ({"dtype": torch.long}, "floating type"),
     ],

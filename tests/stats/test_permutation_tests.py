@@ -319,7 +319,7 @@ def test_vectors_that_do_not_fit():
         ({"n_resamples": 0}, "n_resamples must be an integer >= 1"),
         ({"axes": (0,)}, "axes must be an integer >= 1"),
         ({"views": 3}, "views must be 'auto', a transformer"),
-        ({"views": {}}, "views must be 'auto', .*; got {}"),
+        ({"views": {}}, "views must be 'auto', .*, got {}"),
     ],
 )
 def test_wrong_parameters(options, message):

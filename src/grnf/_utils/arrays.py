@@ -29,8 +29,8 @@ def ragged_indices(ptr: IntArray, index: IntArray) -> IntArray:
 def positions_of(indices: npt.ArrayLike, count: int) -> IntArray:
     """Return which of `count` items are selected by numbers (negative ones from the end) or by a mask."""
     index = np.asarray(indices)
-    found: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
-    return found
+    positions: IntArray = np.arange(count)[index if index.size else index.astype(np.int64)]
+    return positions
 
 
 SAMPLE = 32_768

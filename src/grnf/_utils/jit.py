@@ -85,10 +85,10 @@ def _cache_folder(sources: Path) -> Path | None:
 
 
 def _cache_parents(sources: Path) -> Iterator[Path]:
-    """Yield where compiled kernels may go: as numba was told, with the package, at home, a private folder."""
-    told = numba.config.CACHE_DIR  # type: ignore[attr-defined, unused-ignore]
-    if told:
-        yield Path(told)
+    """Yield folders for compiled kernels: as configured for numba, in the package, at home, private."""
+    configured = numba.config.CACHE_DIR  # type: ignore[attr-defined, unused-ignore]
+    if configured:
+        yield Path(configured)
     yield sources / "__pycache__"
     with suppress(RuntimeError):  # there may be no home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grnf"

@@ -36,11 +36,11 @@ def in_processes(
 
 
 def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> Iterator[Result]:
-    wanted = True
+    active = True
 
     def calls() -> Iterator[object]:
         for task in tasks:
-            if not wanted:  # joblib asks for the next task in a thread of its own
+            if not active:  # joblib asks for the next task in a thread of its own
                 return
             yield delayed(work)(task)
 
@@ -51,6 +51,6 @@ def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int |
     except GeneratorExit:
         # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
         # the processes, which the next reader takes over; joblib warns of results that nobody asks for.
-        wanted = False
+        active = False
         collections.deque(results, maxlen=0)
         raise

@@ -2,7 +2,7 @@
 
 >>> checked(True, "heads", Int(1), OneOf("auto"), "More heads cost next to nothing", owner="GRNF")
 Traceback (most recent call last):
-ValueError: GRNF: heads must be an integer >= 1 or 'auto'; got True. More heads cost next to nothing
+ValueError: GRNF: heads must be an integer >= 1 or 'auto', got True. More heads cost next to nothing
 """
 
 from __future__ import annotations
@@ -145,13 +145,13 @@ def checked(
                 return rule.take(value)
         except (TypeError, ValueError):
             continue
-    wanted = _either([rule.words for rule in rules if not isinstance(rule, str)])
+    requirement = _either([rule.words for rule in rules if not isinstance(rule, str)])
     remedy = "".join(f". {text}" for text in rules if isinstance(text, str))
-    raise error(f"{owner and owner + ': '}{name} must be {wanted}; got {value!r}{remedy}")
+    raise error(f"{owner and owner + ': '}{name} must be {requirement}, got {value!r}{remedy}")
 
 
 def checked_parameters(estimator: Any, table: Table) -> dict[str, Any]:
-    """Return the parameters of an estimator in Python's own types, each as the table of rules wants it."""
+    """Return the parameters of an estimator in Python's own types, each checked by its rule."""
     owner, given = type(estimator).__name__, estimator.get_params(deep=False)
     return {name: checked(given[name], name, *rules, owner=owner) for name, rules in table.items()}
 

@@ -49,7 +49,7 @@ def slot_statistics(n: int) -> list[tuple[str, int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class SlotMap:
-    """The linear map from theta_F to the coefficients of the slot form, on the tuples of one partition.
+    """The linear map from theta_F to the coefficients of the slot form, on the tuples of a partition.
 
     Parameters
     ----------

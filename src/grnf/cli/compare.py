@@ -77,7 +77,7 @@ def compare(
             grnf.fit(graphs)
         result = grnf.difference(*graphs)
     bounded = result.distance.largest_term < float("inf")
-    low, high = result.distance.interval(delta, None if bounded else "clt")
+    low, high = result.distance.interval(1 - delta, None if bounded else "clt")
     if picture is not None:
         from grnf.maps.drawings import draw_difference
 

@@ -55,6 +55,7 @@ def convert(
     """
     from grnf import io
     from grnf.io.files.file import aside, deliver
+    from grnf.io.files.reading import guess_format
     from grnf.io.losses import count_losses
 
     to = "tu" if to is None and output.endswith("/") else to
@@ -72,7 +73,7 @@ def convert(
         with progress("checking", run.quiet) as advance:
             before = _good(graphs, reading.on_error, [], advance)
             after: Any = io.read_graphs(made, format=to)
-            reorder = io.FORMATS[to or io.guess_format(made)].reorder
+            reorder = io.FORMATS[to or guess_format(made)].reorder
             lost = count_losses(before, after, reorder, output)
         if lost and strict:
             raise GraphError(f"{output} cannot hold {_listed(lost)}")

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,9 +58,13 @@ def distances(
     pairs: Annotated[
         Path | None, Option(help="CSV file with two columns of ids: compute only these pairs.")
     ] = None,
-    interval: Annotated[
+    exact: Annotated[
+        bool,
+        Option("--exact", help="Compute distances of infinitely many hidden channels, without sampling."),
+    ] = False,
+    confidence: Annotated[
         float | None,
-        Option(metavar="DELTA", help="With --pairs: add intervals with error probability DELTA."),
+        Option(metavar="P", help="With --pairs: add intervals that contain the value with probability P."),
     ] = None,
     nearest: Annotated[
         int | None, Option(min=1, metavar="K", help="Write only the K nearest of each graph.")
@@ -77,25 +81,30 @@ def distances(
     --format vectors if the file name does not show that a file holds vectors. With --kernel, the result is a
     Gram matrix for SVC(kernel="precomputed"), and the nearest graphs have the largest values.
 
+    With --exact, nothing is sampled: the distance is that of infinitely many hidden channels, which is close
+    to d_P. The whole matrix is held in memory.
+
     Examples:
       grnf distances MUTAG.zip --output distances.npy
       grnf distances train.parquet test.smi --nearest 5 --output nearest.csv
     """
     require(pairs is None or nearest is None, "give --pairs or --nearest, not both")
-    require(interval is None or pairs is not None, "--interval needs --pairs")
-    check_probability("--interval", interval)
+    require(confidence is None or pairs is not None, "--confidence needs --pairs")
+    require(not exact or pairs is None, "--exact cannot be combined with --pairs")
+    check_probability("--confidence", confidence)
     is_table = pairs is not None or nearest is not None
     (Output(out.output, out.force) if is_table else out).check()
+    names = [source] if other is None else [source, other]
+    name = "kernel" if kernel else "distance"
     with run.threads():
-        collections = reading.vectors([source] if other is None else [source, other], features, run)
-    if kernel:
+        collections = reading.collections(names, run) if exact else reading.vectors(names, features, run)
+    if kernel and not exact:
         collections = [_centered(collection) for collection in collections]
     first, second = collections[0], collections[-1]
-    name = "kernel" if kernel else "distance"
-    rows = _rows(first, second, name, run)
+    rows = _exact_rows(collections, name, features) if exact else _rows(first, second, name, run)
     if pairs is not None:
-        columns = ["graph_1", "graph_2", name, *([] if interval is None else ["low", "high", "method"])]
-        out.write(columns, _pairs(pairs, first, second, name, interval), run.as_json)
+        columns = ["graph_1", "graph_2", name, *([] if confidence is None else ["low", "high", "method"])]
+        out.write(columns, _pairs(pairs, first, second, name, confidence), run.as_json)
     elif nearest is not None:
         records = _nearest(rows, first, second, name, nearest)
         out.write(["graph_id", "rank", "neighbor", name], records, run.as_json)
@@ -127,6 +136,17 @@ def _rows(first: Collection, second: Collection, name: str, run: Run) -> Iterato
             rows = between(first.vectors[start : start + step], second.vectors)
             yield start, rows
             advance(len(rows))
+
+
+def _exact_rows(
+    collections: Sequence[Collection], name: str, features: LikeFeatures
+) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the whole matrix of exact values."""
+    graphs = [list(collection.graphs or []) for collection in collections]
+    if not all(graphs):
+        raise GraphError("--exact needs graphs, not vectors", where=collections[0].name)
+    grnf = features.transformer().fit([graph for some in graphs for graph in some])
+    yield 0, (grnf.pairwise_kernels if name == "kernel" else grnf.pairwise_distances)(*graphs, exact=True)
 
 
 def _write_array(output: str, rows: Iterator[tuple[int, FloatArray]], shape: tuple[int, int]) -> None:
@@ -182,13 +202,13 @@ def _nearest(
 
 
 def _pairs(
-    path: Path, first: Collection, second: Collection, name: str, delta: float | None
+    path: Path, first: Collection, second: Collection, name: str, confidence: float | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of the pairs in a file, with intervals that fail with probability `delta`."""
+    """Yield the values of the pairs in a file, with intervals of this confidence."""
     from grnf import metric
 
     precision = {}
-    if delta is not None:
+    if confidence is not None:
         if first.transformer is None:
             raise GraphError(
                 f"the settings of these vectors are not known, since the file "
@@ -201,14 +221,16 @@ def _pairs(
     sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
     for line, ids in _read_pairs(path):
         x, y = (
-            side.vectors[_row(rows, graph_id, side.name, f"{path}, line {line}")].astype(float)
+            side.vectors[
+                _row(rows, graph_id, side.name, f"{path}, line {line}")
+            ]  # the type tells the rounding
             for graph_id, (side, rows) in zip(ids, sides, strict=True)
         )
         value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None
         record = {"graph_1": ids[0], "graph_2": ids[1], name: None if value is None else value.value}
-        if delta is not None:
+        if confidence is not None:
             method = "betting" if math.isfinite(precision["largest_term"]) else "clt"
-            low, high = (None, None) if value is None else value.interval(delta, method)
+            low, high = (None, None) if value is None else value.interval(confidence, method)
             record |= {"low": low, "high": high, "method": None if value is None else method}
         yield record
 

@@ -361,5 +361,5 @@ def _parse_proposal(text: str, target: Any) -> Any:
     try:
         orders = [int(k) for k in text.split(",")]
     except ValueError:
-        raise ValueError(f"expected a distribution, or orders such as 1,2, got {text!r}") from None
+        raise ValueError(f"expected a distribution, or orders (example: 1,2), got {text!r}") from None
     return as_order_law(target).restricted_to(orders)

@@ -30,14 +30,14 @@ def search(
     ] = False,
     confidence: Annotated[
         float | None,
-        Option(metavar="P", help="Add intervals that contain d_P with probability P each, such as 0.95."),
+        Option(metavar="P", help="Add intervals that contain d_P with probability P each, for example 0.95."),
     ] = None,
     certified: Annotated[
         float | None,
         Option(
             metavar="P",
-            help="Return the true nearest neighbors under d_P with probability P, such as 0.95. Unresolved "
-            'neighbors are marked "tied".',
+            help="Return the true nearest neighbors under d_P with probability P, for example 0.95. "
+            'Unresolved neighbors are marked "tied".',
         ),
     ] = None,
     out: Output,

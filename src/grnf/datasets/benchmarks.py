@@ -259,8 +259,8 @@ def _folds(content: Any, n_graphs: int, where: str) -> list[Fold]:
         raise GraphError(f"{where}: must be a list of {{test, model_selection}} ({error!r})") from None
     everything = np.arange(n_graphs)
     for number, fold in enumerate(folds, start=1):
-        found = np.sort(np.concatenate([fold.train, fold.validation, fold.test]))
-        if not np.array_equal(found, everything):
+        members = np.sort(np.concatenate([fold.train, fold.validation, fold.test]))
+        if not np.array_equal(members, everything):
             raise GraphError(f"{where}: fold {number} does not split the graphs 0 .. {n_graphs - 1} in three")
     if not np.array_equal(np.sort(np.concatenate([fold.test for fold in folds])), everything):
         raise GraphError(f"{where}: the test parts of the folds are not disjoint")

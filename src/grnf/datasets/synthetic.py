@@ -117,7 +117,7 @@ CHUNK = 2**13
 def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
     """Make all graphs (simple, undirected) of so many nodes, one of each kind.
 
-    Each comes from a graph of one node less by a new node with any neighbors; of a connected graph some node
+    Each comes from a graph with a node less by a new node with any neighbors; of a connected graph some node
     can be removed without disconnecting it.
 
     Examples
@@ -140,8 +140,8 @@ def all_graphs(n_nodes: int, *, connected: bool = False) -> list[Graph]:
     ]
     for start in range(0, len(grown), CHUNK):
         graphs = [Graph(n_nodes, edges) for edges in grown[start : start + CHUNK]]
-        for graph, found in zip(graphs, certificates(GraphBatch.from_graphs(graphs)), strict=True):
-            kept.setdefault(found.form, graph)
+        for graph, certificate in zip(graphs, certificates(GraphBatch.from_graphs(graphs)), strict=True):
+            kept.setdefault(certificate.form, graph)
     return list(kept.values())
 
 

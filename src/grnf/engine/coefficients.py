@@ -69,7 +69,8 @@ def channels(
 ) -> Channels:
     """Bring drawn parameters, gathered by order, into the form that the kernels read.
 
-    Channels of one order and partition are consecutive; channel f m_k + m is hidden channel f of feature m.
+    Channels of the same order and partition are consecutive. Channel f m_k + m is hidden channel f of
+    feature m.
     """
     parts: dict[int, list[tuple[OrderDraw, int, int]]] = {}
     column = 0

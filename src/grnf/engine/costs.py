@@ -41,7 +41,7 @@ EDGE_STEP = 0.8
 """Cost of a step along edges, relative to a step of the walk."""
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
-"""Rough rates of one thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
+"""Rough rates of a thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
 one graph and channel, however few terms they have."""
 
 SORTED_NODE = 45
@@ -93,7 +93,7 @@ def _squares(degrees: IntArray, node_ptr: IntArray) -> FloatArray:
 def sorted_triples_cost(n: FloatArray, edges: IntArray) -> FloatArray:
     """Return the cost of the sorted path of U_3 in terms of the vectorized kernel.
 
-    One step of a merge costs about as much as 12 such terms, a correction as much as 3.
+    A step of a merge costs about 12 such terms, a correction 3.
     """
     return 24.0 * n**2 + 36.0 * edges * n
 

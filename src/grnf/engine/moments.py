@@ -55,7 +55,7 @@ A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 = ARCSINE
 
 
 class GraphTypes(NamedTuple):
-    """The types of the tuples of B nodes of one graph.
+    """The types of the tuples of B nodes of a graph.
 
     Parameters
     ----------
@@ -84,7 +84,9 @@ class GraphTypes(NamedTuple):
     orbits: FloatArray
 
 
-def graph_types(engine: Engine, batch: GraphBatch, B: int) -> Iterator[tuple[int, GraphTypes]]:
+def graph_types(
+    engine: Engine, batch: GraphBatch, B: int, max_types: int = MOST_TYPES
+) -> Iterator[tuple[int, GraphTypes]]:
     """Yield the types of tuples of B nodes of each graph of a batch, with the position of the graph."""
     for directed in (False, True):
         (members,) = np.nonzero(batch.directed == directed)
@@ -95,13 +97,13 @@ def graph_types(engine: Engine, batch: GraphBatch, B: int) -> Iterator[tuple[int
             _, classes, beside, of = engine._classes(s, near, twins=True)
             first = 0
             while B > 1 and first < len(piece.members):
-                most = np.full(len(piece.members), MOST_TYPES)
+                most = np.full(len(piece.members), max_types)
                 lists = list_types(of, s.sizes, B, most, False, first, MOST_TYPES)
                 for item in range(len(lists.done)):
                     g = first + item
                     if not lists.done[item]:
                         raise OrderTooLargeError(
-                            f"graph {piece.members[g]} has more than {MOST_TYPES:,} types of tuples of {B} "
+                            f"graph {piece.members[g]} has more than {max_types:,} types of tuples of {B} "
                             "nodes, too many for a closed form. Use lower orders, or an estimate"
                         )
                     own = slice(lists.ptr[item], lists.ptr[item + 1])
@@ -199,8 +201,8 @@ def partition_groups(k: int, basis: str) -> list[tuple[int, Coordinates]]:
     """Return the partitions of k indices as groups with the same second moments: (how many, coordinates)."""
     groups: dict[tuple[int, bytes, bytes], list[Coordinates]] = {}
     for pi in set_partitions(k):
-        found = coordinates(pi, basis)
-        groups.setdefault((found.slots, found.node.tobytes(), found.edge.tobytes()), []).append(found)
+        own = coordinates(pi, basis)
+        groups.setdefault((own.slots, own.node.tobytes(), own.edge.tobytes()), []).append(own)
     return [(len(same), same[0]) for same in groups.values()]
 
 
@@ -367,7 +369,7 @@ class Moments:
 
 
 class Sides(NamedTuple):
-    """The graphs of one side of a block, as the kernels take them; see `_Side`."""
+    """The graphs on a side of a block in the form of the kernels, see `_Side`."""
 
     atom_ptr: IntArray
     type_ptr: IntArray
@@ -498,7 +500,7 @@ def _half_products(gram: FloatArray, one: Sides, g: int, two: Sides, h: int, hal
 def _sum_row(
     kind: int, e: FloatArray, own: FloatArray, factors: FloatArray, weights: FloatArray, mixture: FloatArray
 ) -> float:
-    """Return sum_i w_i E[rho rho'] of one type with many, given their inner products e_i."""
+    """Return sum_i w_i E[rho rho'] of a type with many others, given their inner products e_i."""
     total = 0.0
     if kind == LINEAR:
         for i in range(len(e)):

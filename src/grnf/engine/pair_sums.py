@@ -121,7 +121,7 @@ def add_node_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of one size are consecutive.
+    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of equal size are consecutive.
 
     `sums` is scratch.
     """
@@ -240,7 +240,7 @@ def _add_pair_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of one size are consecutive.
+    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of equal size are consecutive.
 
     `sums` is scratch.
     """
@@ -584,7 +584,7 @@ def sorted_pair_sum_gradients(
     d_out: FloatArray,
     out: Gradients,
 ) -> None:
-    """Add the derivatives of u^2 U_2 of one graph, given those of all features, d_out[graph]."""
+    """Add the derivatives of u^2 U_2 of a graph, given those of all features, d_out[graph]."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     for start in range(0, len(c.bias), tile):
         tape = start_tape(s, near, c, scale[graph], graph, start, min(start + tile, len(c.bias)), d_out)

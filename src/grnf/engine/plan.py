@@ -103,7 +103,7 @@ class Engine(NamedTuple):
     def piece_sums(self, batch: GraphBatch, piece: Piece, channels_of: ChannelsOf) -> FloatArray:
         """Return the sums before rho_i of the graphs of a piece: shape (n_members, M), float64.
 
-        Column i belongs to the feature channels.columns[i]: those of one order are consecutive.
+        Column i belongs to the feature channels.columns[i]: those of the same order are consecutive.
         """
         s = statistics(self._graphs(batch, piece), piece.directed)
         if piece.directed:
@@ -181,7 +181,7 @@ class Engine(NamedTuple):
 
     @property
     def _bits(self) -> Any:
-        """What tells the kernels to group equal nodes: an array of one entry; of none, if they are not to."""
+        """Array of length 1 if the kernels group equal nodes, else of length 0."""
         return np.empty(1 if self.group else 0, np.uint32 if self.dtype == np.float32 else np.uint64)
 
     def _graphs(self, batch: GraphBatch, piece: Piece) -> Source:

@@ -1,4 +1,4 @@
-"""The projection of one graph: what each node adds in each slot, and each edge between slots; and back.
+"""The projection of a graph: what each node adds in each slot, and each edge between slots; and back.
 
 t(v_1 .. v_B) = sum_p nodes[p, v_p] + sum_{p < q} edges[pq, value of the edge between v_p and v_q], for a tile
 of hidden channels. What all tuples share rides on slot 1. The sums of every B begin here; their derivatives
@@ -45,7 +45,7 @@ class Gradients(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """One tile of one graph on its way back: rows, the sum U, its derivative, and those of the rows."""
+    """A tile of a graph on its way back: rows, the sum U, its derivative, and those of the rows."""
 
     nodes: FloatArray
     edges: FloatArray
@@ -65,7 +65,7 @@ def terms(
 
 @inner
 def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
-    """Return the coefficients of a tile for graphs of one size."""
+    """Return the coefficients of a tile for graphs of equal size."""
     dtype, width = c.bias.dtype, stop - start
     result = Matrices(
         np.empty((c.nodes.shape[1], c.nodes.shape[2], width), dtype),
@@ -84,7 +84,7 @@ def matrices(c: Coefficients, u: float, start: int, stop: int) -> Matrices:
 
 @inner
 def projection_of(s: Statistics, near: Neighbors, m: Matrices, g: int) -> tuple[FloatArray, FloatArray]:
-    """Return the rows of one graph."""
+    """Return the rows of a graph."""
     dtype, width = m.bias.dtype, len(m.bias)
     first, n = s.node_ptr[g], s.node_ptr[g + 1] - s.node_ptr[g]
     n_values = near.value_ptr[g + 1] - near.value_ptr[g]

@@ -45,7 +45,7 @@ ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, kept i
 
 @inner
 def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int) -> FloatArray:
-    """Return c_0 + c_1 u + c_2 u^2 of one slot on channels start .. stop - 1, shape (rows, channels).
+    """Return c_0 + c_1 u + c_2 u^2 of a slot on channels start .. stop - 1, shape (rows, channels).
 
     `coefficient` has shape (3, slots, rows, H).
     """
@@ -56,7 +56,7 @@ def evaluate(coefficient: FloatArray, slot: int, u: float, start: int, stop: int
 
 @inlined
 def set_evaluated(coefficient: FloatArray, slot: int, u: float, start: int, out: FloatArray) -> None:
-    """Do the same into an array that is there, on as many channels as it has."""
+    """Do the same into an existing array, on as many channels as it has."""
     v = out.dtype.type(u)
     for r in range(len(out)):
         for h in range(out.shape[1]):

@@ -142,7 +142,7 @@ class Schedule:
     def by_categories(self, batch: GraphBatch) -> list[IntArray] | None:
         """Cut a batch with very many categories into parts with few of them each; None if there is one.
 
-        The graphs of a part are of one size where possible: coefficients depend on it, and are made once for
+        The graphs of a part have equal size if possible: coefficients depend on it, and are made once for
         each size of a part.
         """
         if len(batch.node_codes.keys) + len(batch.edge_codes.keys) <= MOST_CATEGORIES:

@@ -37,7 +37,7 @@ MOVES_PER_EDGE = 16
 
 
 class Statistics(NamedTuple):
-    """Arrays of one batch of graphs that are all directed or all undirected.
+    """Arrays of a batch of graphs that are all directed or all undirected.
 
     `nodes` has columns [x | D | R] for undirected and [x | D | R | C] for directed graphs, `pairs` rows
     A_ij (undirected) or [A_ij | A_ji] (directed), `totals` columns [sum x | sum D | sum R]. A row of `nodes`
@@ -556,7 +556,7 @@ def _count_pairs(
     out_weight: FloatArray,
     out_nodes: IntArray,
 ) -> int:
-    """Write the classes of pairs of one graph whose edges all have one value: they are counted in a table."""
+    """Write the classes of pairs of a graph whose edges all have one value: they are counted in a table."""
     counts = np.zeros(n_classes * n_classes, np.int64)
     for e in range(start, stop):
         one, other = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]
@@ -586,7 +586,7 @@ def _group_pairs(
     out_weight: FloatArray,
     out_nodes: IntArray,
 ) -> int:
-    """Write the classes of pairs of one graph, by the classes of their ends and their values."""
+    """Write the classes of pairs of a graph, by the classes of their ends and their values."""
     table = _empty_table(stop - start)
     for e in range(start, stop):
         low, high = class_of[pair_nodes[e, 0]], class_of[pair_nodes[e, 1]]

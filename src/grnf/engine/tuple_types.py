@@ -50,7 +50,7 @@ class Types(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Where a walk over the prefixes of a graph is, which stops where a table is full and goes on later.
+    """Where a walk over the prefixes of a graph is, which stops where a table is full and continues later.
 
     The prefix is at[0] <= at[1] <= .., rows in the order of their classes; times[d] is how often at[d] stands
     before, weight[d] and keys[d] are of the prefix before it. mark[k]: values of the edges from the prefix

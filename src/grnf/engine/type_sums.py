@@ -50,7 +50,7 @@ def type_sums(
 ) -> None:
     """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed; scale[g] = u.
 
-    `s` has one row per class of equal nodes. Graphs of one size are consecutive and share coefficients.
+    `s` has one row per class of equal nodes. Graphs of equal size are consecutive and share coefficients.
     """
     known = matrices(c, 0.0, 0, 0)
     known_u, known_start = np.nan, -1
@@ -96,7 +96,7 @@ def type_sum_gradients(
 
 @inner
 def _typed(types: TypeLists, item: int, c: Coefficients) -> _Typed:
-    """Return the types of one graph."""
+    """Return the types of a graph."""
     own = slice(types.ptr[item], types.ptr[item + 1])
     counts = np.empty(types.ptr[item + 1] - types.ptr[item], c.bias.dtype)
     for place in range(len(counts)):

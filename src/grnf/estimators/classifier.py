@@ -250,7 +250,7 @@ class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
         labels = column_or_1d(y)
         if len(labels) != count:
-            raise ValueError(f"y must have one label per graph, shape ({count},); got shape {labels.shape}")
+            raise ValueError(f"y must have one label per graph, shape ({count},), got shape {labels.shape}")
         return np.asarray(labels)
 
     def __sklearn_tags__(self) -> Any:
@@ -286,7 +286,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         random forest and gradient boosting; or any scikit-learn classifier. These are given the vectors of
         `transform`.
     C, gamma : float or list of float, optional
-        For "svm": one value, or those to choose from. gamma is in units of one over the median squared
+        For "svm": one value, or those to choose from. gamma is in units of 1 / median squared
         distance between vectors.
     cv : int, splitter or iterable, optional
         How "svm" and "linear" choose. None: 5 folds; "svm" uses fewer, or a hold-out, for many graphs.
@@ -421,12 +421,12 @@ def fitted_estimator(
     """Return an estimator, given by its name or as an object, fitted to vectors of views of some widths."""
     measures = (None, "accuracy", "roc_auc") if classify else (None,)
     if scoring not in measures:
-        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}; got {scoring!r}")
+        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}, got {scoring!r}")
     if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:
         names = ", ".join(map(repr, NAMES))
-        raise ValueError(f"estimator must be one of {names} or a scikit-learn estimator; got {estimator!r}")
+        raise ValueError(f"estimator must be one of {names} or a scikit-learn estimator, got {estimator!r}")
     elif estimator in KERNEL:
         choice = {"C": C, "gamma": gamma, "cv": cv, "scoring": scoring, "random_state": random_state}
         made = (KernelClassifier if classify else KernelRegressor)(views, **choice)

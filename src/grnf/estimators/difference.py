@@ -1,4 +1,4 @@
-"""Where two graphs differ: how d_P^2 changes when a node or an edge of one of them is left out."""
+"""Where two graphs differ: how d_P^2 changes when a node or an edge is left out."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ class Counts(BaseEstimator):  # type: ignore[misc]
         n = len(X)
         degree = np.bincount(arcs(X)[0], minlength=len(graph))
         parts: list[FloatArray] = [np.column_stack([X.sizes, np.diff(X.edge_ptr)]).astype(np.float64)]
-        parts.append(_counted(np.minimum(degree, MOST_DEGREE), graph, n, MOST_DEGREE + 1))
+        parts.append(_histogram(np.minimum(degree, MOST_DEGREE), graph, n, MOST_DEGREE + 1))
         for owner, codes, kinds, numbers in (
             (graph, X.node_codes, self.node_kinds_, X.node_attr),
             (edge_graph, X.edge_codes, self.edge_kinds_, X.edge_attr),
         ):
-            parts += _counted_kinds(codes, kinds, owner, n)
+            parts += _kind_histograms(codes, kinds, owner, n)
             size = np.maximum(np.bincount(owner, minlength=n), 1)[:, np.newaxis]
             member = sp.csr_array(
                 (np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(n, len(owner))
@@ -81,7 +81,7 @@ def structure_free(batch: GraphBatch) -> FloatArray:
     n, owner = len(batch), _owners(batch)[0]
     totals = [np.bincount(owner, column, n)[:, np.newaxis] for column in batch.node_attr.T]
     kinds = _frequent_kinds(batch.node_codes, owner)
-    sums = np.hstack([np.empty((n, 0)), *totals, *_counted_kinds(batch.node_codes, kinds, owner, n)])
+    sums = np.hstack([np.empty((n, 0)), *totals, *_kind_histograms(batch.node_codes, kinds, owner, n)])
     means = sums / np.maximum(batch.sizes, 1)[:, np.newaxis]
     sizes = np.column_stack([batch.sizes, np.diff(batch.edge_ptr)])
     return np.hstack([means, signed_log(sums), np.log1p(sizes)])
@@ -244,10 +244,10 @@ class SetsKernel:
         self.columns, self.sizes = [own[rows] for own in self.columns], self.sizes[rows]
 
     def _columns(self, sets: LabelSets) -> list[sp.csr_array]:
-        places, found = _places(self.vocabulary, sets.keys)
+        places, known = _places(self.vocabulary, sets.keys)
         made = []
         for level in range(sets.n_kinds):
-            kept = found & (sets.level == level)
+            kept = known & (sets.level == level)
             ones = np.ones(int(kept.sum()), dtype=np.float32)
             shape = (sets.n_graphs, len(self.vocabulary))
             made.append(sp.csr_array((ones, (sets.graph[kept], places[kept])), shape=shape))
@@ -294,32 +294,32 @@ def _key_columns(codes: Codes) -> list[Keys]:
 
 def _frequent_kinds(codes: Codes, owner: IntArray) -> list[Keys]:
     """Return for each column the categories that most graphs have, ascending."""
-    found, n_graphs = [], int(owner.max(initial=-1)) + 1
+    frequent, n_graphs = [], int(owner.max(initial=-1)) + 1
     for keys in _key_columns(codes):
         kinds, place = np.unique(keys, return_inverse=True)
         pairs = np.unique(place.ravel() * n_graphs + owner)
         graphs = np.bincount(pairs // max(n_graphs, 1), minlength=len(kinds))
-        found.append(np.sort(kinds[np.argsort(-graphs, kind="stable")[:MOST_KINDS]]))
-    return found
+        frequent.append(np.sort(kinds[np.argsort(-graphs, kind="stable")[:MOST_KINDS]]))
+    return frequent
 
 
-def _counted_kinds(codes: Codes, kinds: list[Keys], owner: IntArray, n_graphs: int) -> list[FloatArray]:
+def _kind_histograms(codes: Codes, kinds: list[Keys], owner: IntArray, n_graphs: int) -> list[FloatArray]:
     """Return for each column how often each graph has each of some categories."""
     parts = []
     for keys, known in zip(_key_columns(codes), kinds, strict=True):
-        places, found = _places(known, keys)
-        parts.append(_counted(places[found], owner[found], n_graphs, len(known)))
+        places, is_known = _places(known, keys)
+        parts.append(_histogram(places[is_known], owner[is_known], n_graphs, len(known)))
     return parts
 
 
-def _counted(places: IntArray, owner: IntArray, n_graphs: int, width: int) -> FloatArray:
-    found = np.bincount(owner * width + places, minlength=n_graphs * width)
-    return found.reshape(n_graphs, width).astype(np.float64)
+def _histogram(places: IntArray, owner: IntArray, n_graphs: int, width: int) -> FloatArray:
+    counts = np.bincount(owner * width + places, minlength=n_graphs * width)
+    return counts.reshape(n_graphs, width).astype(np.float64)
 
 
 def _places(known: Keys, keys: Keys) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """Return the positions of keys among ascending known ones, and which are known."""
     places = np.searchsorted(known, keys)
-    found = places < len(known)
-    found[found] = known[places[found]] == keys[found]
-    return places, found
+    is_known = places < len(known)
+    is_known[is_known] = known[places[is_known]] == keys[is_known]
+    return places, is_known

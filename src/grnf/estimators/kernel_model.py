@@ -108,7 +108,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         n, width = X.vectors.shape
         widths = [width] if self.views is None else [int(part) for part in self.views]
         if sum(widths) != width:
-            raise ValueError(f"views must add up to the {width} columns of X; got {widths}")
+            raise ValueError(f"views must add up to the {width} columns of X, got {widths}")
         few = n <= MOST_ROWS
         kept = np.arange(n) if few else self._subset(y, LANDMARKS)
         self.distances_ = Distances(X if few else X.take(kept), widths)
@@ -217,12 +217,12 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
     views : sequence of int, optional
         Widths of the views whose columns make up the vectors. All views have equal weight. None: one view.
     wl_weight, gamma, C : float or sequence of float, optional
-        One value, or those to choose from. gamma is in units of one over the median squared distance.
+        One value, or those to choose from. gamma is in units of 1 / median squared distance.
         `wl_weight` is w, from 0 to 1.
     cv : int, splitter or iterable of (train, test), optional
         How to choose. None: 5 folds, 3 for more than 300 samples, a hold-out of a fifth for more than 2,000.
     scoring : "accuracy" or "roc_auc", optional
-        Score to choose by; None is accuracy. With several classes, ROC-AUC is the mean of one against rest.
+        Score to choose by; None is accuracy. With several classes, ROC-AUC is the one-versus-rest mean.
     random_state : int, optional
         Seed of the folds.
 
@@ -288,7 +288,7 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         """Choose the settings, then fit on all samples."""
         target = np.asarray(y, dtype=np.float64)
         if target.ndim != 1 or not np.isfinite(target).all():
-            raise ValueError(f"y must be one finite number per sample; got shape {target.shape}")
+            raise ValueError(f"y must be one finite number per sample, got shape {target.shape}")
         self.y_mean_, self.y_scale_ = float(target.mean()), float(target.std()) or 1.0
         self._fit(X, (target - self.y_mean_) / self.y_scale_)
         return self
@@ -507,7 +507,7 @@ def _grid(given: Any, name: str) -> list[float]:
     weight = name == "wl_weight"
     good = [isinstance(value, int | float) and (0 <= value <= 1 if weight else value > 0) for value in values]
     if not good or not all(good):
-        raise ValueError(f"{name} must be numbers {'from 0 to 1' if weight else '> 0'}; got {given!r}")
+        raise ValueError(f"{name} must be numbers {'from 0 to 1' if weight else '> 0'}, got {given!r}")
     return [float(value) for value in values]
 
 

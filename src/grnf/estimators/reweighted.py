@@ -194,7 +194,7 @@ class ReweightedGRNF(GraphTransformer):
         keep, n_candidates, radius = (settings[name] for name in ("n_components", "n_candidates", "radius"))
         if n_candidates < keep:
             raise ValueError(
-                f"n_candidates must be at least n_components; got {n_candidates} candidates, {keep} to keep"
+                f"n_candidates must be at least n_components, got {n_candidates} candidates, {keep} to keep"
             )
         target = target_matrix(y, self.task, samples.n_rows, samples.rows)
         candidates = replace(self._feature_map(settings, n_candidates, seed), center=False)
@@ -302,7 +302,7 @@ def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) ->
     equal weight. Numbers are standardized. Only the labels of `rows` are used.
     """
     if task not in ("auto", "classification", "regression"):
-        raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}")
+        raise ValueError(f"task must be 'auto', 'classification' or 'regression', got {task!r}")
     if y is None:
         raise ValueError("ReweightedGRNF needs labels: fit(X, y)")
     labels = np.asarray(y)
@@ -333,7 +333,7 @@ def target_matrix(y: Any, task: str, n_samples: int, rows: Any = slice(None)) ->
 def _checked_scores(scores: npt.ArrayLike) -> FloatArray:
     v = np.asarray(scores, dtype=np.float64)
     if v.ndim != 1 or len(v) == 0 or not np.isfinite(v).all():
-        raise ValueError(f"scores must be finite numbers, shape (M,); got shape {v.shape}")
+        raise ValueError(f"scores must be finite numbers, shape (M,), got shape {v.shape}")
     # only ratios of scores matter; in units of the largest their squares neither overflow nor vanish
     largest = np.abs(v).max(initial=0.0)
     return v / largest if largest > 0 else v

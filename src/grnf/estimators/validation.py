@@ -247,7 +247,7 @@ def over_targets(targets: Sequence[Mapping[str, Summary]]) -> dict[str, Summary]
 
 
 class Validation:
-    """Cross-validation of one model, by its parameters, on targets of the same graphs."""
+    """Cross-validation of a model, by its parameters, on targets of the same graphs."""
 
     def __init__(self, graphs: list[RawGraph], settings: dict[str, Any], *, folds: int, repeats: int) -> None:
         self.graphs, self.settings, self.folds, self.repeats = graphs, settings, folds, repeats

@@ -210,7 +210,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
         if wrong or not views:
             raise ValueError(
                 "views must be 'auto', a transformer of graphs with fit and transform (such as "
-                f"GRNF(random_state=0)), or a dict of them; got {wrong[0] if wrong else views!r}"
+                f"GRNF(random_state=0)), or a dict of them, got {wrong[0] if wrong else views!r}"
             )
         self.views_ = {str(name): clone(transformer) for name, transformer in views.items()}
         return samples

@@ -15,7 +15,7 @@ __all__ = ["HiddenGroup", "HiddenSums"]
 
 @dataclass(frozen=True, eq=False)
 class HiddenGroup:
-    """Hidden sums of the features of one order k.
+    """Hidden sums of the features of order k.
 
     Parameters
     ----------

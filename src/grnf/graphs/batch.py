@@ -75,7 +75,7 @@ class ChannelKeys(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphBatch:
-    """A collection of graphs of one kind (equal widths of attributes), concatenated.
+    """A collection of graphs with equal widths of attributes, concatenated.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         """Concatenate graphs, checking that their attributes have one width.
 
         A graph with no nodes (edges) agrees with any width of node (edge) attributes, so that a molecule
-        of one atom needs no empty array of bonds.
+        with a single atom needs no empty array of bonds.
         """
         if any(g.node_keys is not None for g in graphs):
             graphs = _with_common_channels(graphs)
@@ -179,12 +179,12 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
 
     def require_widths(self, node_width: int | None, edge_width: int | None, caller: str = "X") -> None:
         """Raise a `GraphError` unless the attributes have these widths."""
-        for item, found, wanted in (
+        for item, width, required in (
             ("node", self.node_width, node_width),
             ("edge", self.edge_width, edge_width),
         ):
-            if wanted is not None and found != wanted:
-                raise _width_error(caller, 0, item, found, wanted)
+            if required is not None and width != required:
+                raise _width_error(caller, 0, item, width, required)
 
     def take(self, indices: npt.ArrayLike) -> GraphBatch:
         """Return the graphs of these numbers, in that order, or those where a mask is true."""
@@ -301,7 +301,7 @@ def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
     common = {
         item: np.array(list(dict.fromkeys(np.concatenate(given[item]).tolist())), np.uint64) for item in items
     }
-    found = []
+    aligned = []
     for index, graph in enumerate(graphs):
         attributes: dict[str, FloatArray | None] = {}
         for item in items:
@@ -312,8 +312,8 @@ def _with_common_channels(graphs: Sequence[Graph]) -> list[Graph]:
                 values[:, [places[key] for key in given[item][index].tolist()]] = own
             attributes[f"{item}_attr"] = values if len(common[item]) else None
         same = Graph(graph.n_nodes, graph.edges, **attributes, directed=graph.directed)
-        found.append(same._named(common["node"], common["edge"]))
-    return found
+        aligned.append(same._named(common["node"], common["edge"]))
+    return aligned
 
 
 def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
@@ -321,22 +321,22 @@ def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
     return np.ascontiguousarray(edges)  # kernels are compiled for one layout
 
 
-def _common_width(found: list[tuple[int, int]], wanted: int | None, item: str, caller: str) -> int:
-    """Return the width that all graphs have; `found` holds (width, number of items) of each graph."""
-    for index, (width, count) in enumerate(found):
+def _common_width(widths: list[tuple[int, int]], expected: int | None, item: str, caller: str) -> int:
+    """Return the width that all graphs have; `widths` holds (width, number of items) of each graph."""
+    for index, (width, count) in enumerate(widths):
         if count == 0 and width == 0:
             continue
-        if wanted is None:
-            wanted = width
-        elif width != wanted:
-            raise _width_error(caller, index, item, width, wanted)
-    return wanted or 0
+        if expected is None:
+            expected = width
+        elif width != expected:
+            raise _width_error(caller, index, item, width, expected)
+    return expected or 0
 
 
-def _width_error(caller: str, index: int, item: str, found: int, wanted: int) -> GraphError:
-    columns = f"{found} column{'s' * (found != 1)}"
+def _width_error(caller: str, index: int, item: str, width: int, expected: int) -> GraphError:
+    columns = f"{width} column{'s' * (width != 1)}"
     return GraphError(
-        f"{item}_attr has {columns}; {wanted} expected, as in the graphs before it",
+        f"{item}_attr has {columns}; {expected} expected, as in the graphs before it",
         index=index,
         where=caller,
         cure="Give all graphs the same attributes",
@@ -372,9 +372,9 @@ def check_graphs(
     if isinstance(X, GraphBatch):
         graphs: list[Graph] | GraphBatch = X
     elif isinstance(X, Graph):
-        raise GraphError(f"{caller} must be a collection of graphs; got one Graph: pass [graph]")
+        raise GraphError(f"{caller} must be a collection of graphs, got one Graph: pass [graph]")
     elif isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
-        raise GraphError(f"{caller} must be a list of grnf.Graph; got {type(X).__name__}")
+        raise GraphError(f"{caller} must be a list of grnf.Graph, got {type(X).__name__}")
     else:
         graphs = list(X)
         for index, graph in enumerate(graphs):

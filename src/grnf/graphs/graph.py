@@ -68,7 +68,7 @@ class Graph:
     ) -> None:
         size = checked(n_nodes, "n_nodes", Int(), error=GraphError)
         if not 0 <= size <= LARGEST_SIZE:
-            raise GraphError(f"n_nodes must lie between 0 and 2**31 - 1; got {size}")
+            raise GraphError(f"n_nodes must lie between 0 and 2**31 - 1, got {size}")
         pairs = _checked_edges(edges, size)
         for name, value in (
             ("n_nodes", size),
@@ -80,7 +80,7 @@ class Graph:
             object.__setattr__(self, name, value)
 
     def _named(self, node_keys: Keys, edge_keys: Keys) -> Graph:
-        """Say what the columns are, where they are not numbers without a name; see `GraphBatch`."""
+        """Return the graph with keys for its columns, if they have names; see `GraphBatch`."""
         object.__setattr__(self, "node_keys", node_keys)
         object.__setattr__(self, "edge_keys", edge_keys)
         return self
@@ -111,7 +111,7 @@ class Graph:
         given = np.asarray(order)
         everyone = np.arange(self.n_nodes)
         if given.shape != (self.n_nodes,) or not np.array_equal(np.sort(given), everyone):
-            raise GraphError(f"order must be a permutation of 0 .. {self.n_nodes - 1}; got {given!r}")
+            raise GraphError(f"order must be a permutation of 0 .. {self.n_nodes - 1}, got {given!r}")
         chosen = given.astype(np.int64)
         position = np.empty_like(chosen)
         position[chosen] = everyone
@@ -208,10 +208,10 @@ def _checked_edges(edges: Any, n_nodes: int) -> IntArray:
         array = np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         hint = "; transpose it, one row per edge" if array.ndim == 2 and array.shape[0] == 2 else ""
-        raise GraphError(f"edges must have shape (n_edges, 2); got {array.shape}{hint}")
+        raise GraphError(f"edges must have shape (n_edges, 2), got {array.shape}{hint}")
     if array.dtype.kind not in "iu":
         raise GraphError(
-            f"edges must be integers, the numbers 0 .. n_nodes - 1 of the nodes; got dtype {array.dtype}"
+            f"edges must be integers, the numbers 0 .. n_nodes - 1 of the nodes, got dtype {array.dtype}"
         )
     outside = (array < 0) | (array >= n_nodes)
     if outside.any():
@@ -235,13 +235,13 @@ def _checked_attributes(values: Any, count: int, field: str, item: str) -> Float
         array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise GraphError(
-            f"{field} must hold real numbers, rows of one length; encode categories as one-hot columns first"
+            f"{field} must hold real numbers in rows of equal length. Encode categories as one-hot columns"
         ) from None
     if array.ndim == 1 and len(array) == count:
         array = array[:, np.newaxis]
     if array.ndim != 2 or len(array) != count:
         raise GraphError(
-            f"{field} must have one row per {item}, shape ({count}, width); got shape {array.shape}"
+            f"{field} must have one row per {item}, shape ({count}, width), got shape {array.shape}"
         )
     bad = ~np.isfinite(array)
     if bad.any():

@@ -122,7 +122,7 @@ class _SchemaDraft:
     empty_widths: dict[str, int] = field(default_factory=dict)
 
     def add(self, columns: Mapping[str, Any]) -> None:
-        """Add the columns of one graph, or of a batch in which graphs agree."""
+        """Add the columns of a graph, or of a batch in which graphs agree."""
         for name, values in columns.items():
             array = values.values if isinstance(values, RawColumn) else np.asarray(values)
             categories = values.categories if isinstance(values, RawColumn) else None
@@ -407,7 +407,7 @@ class AttributeEncoder:
         return self.node_schema_ if item == "node" else self.edge_schema_
 
     def _encoded(self, batch: RawBatch) -> GraphBatch:
-        """Encode a batch; in a batch of one graph an error names the node or edge."""
+        """Encode a batch; in a batch with a single graph an error names the node or edge."""
         _check_edges(batch)
         edges, order = _in_order(batch)
         node_attr, node_keys, node_codes = self._channels("node", batch.node_columns, batch.node_ptr)
@@ -562,7 +562,7 @@ class AttributeEncoder:
 
 
 def warn_unused(unused: set[str]) -> None:
-    """Say once which columns are not used."""
+    """Warn once about columns that are not used."""
     if unused:
         warnings.warn(
             f"columns that were not there in fit are not used: {', '.join(sorted(unused))}",

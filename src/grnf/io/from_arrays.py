@@ -110,7 +110,7 @@ def _arcs_of_matrix(matrix: Any) -> RawGraph:
     n = _checked_square(matrix.shape)
     A = matrix.tocsr(copy=True)
     if A.dtype.kind not in "biuf":
-        raise GraphError(f"the adjacency matrix must hold real numbers; got {A.dtype}")
+        raise GraphError(f"the adjacency matrix must hold real numbers, got {A.dtype}")
     A.sum_duplicates()
     A = A.tocoo()
     return _arcs_of_entries(n, A.row, A.col, A.data)
@@ -133,7 +133,7 @@ def _checked_square(shape: tuple[int, ...]) -> int:
         hint = ""
         if len(shape) == 2 and shape[0] == 2:
             hint = "; an edge_index goes into a tuple: (edge_index, x, edge_attr)"
-        raise GraphError(f"an adjacency matrix must be square, shape (n, n); got shape {shape}{hint}")
+        raise GraphError(f"an adjacency matrix must be square, shape (n, n), got shape {shape}{hint}")
     return int(shape[0])
 
 
@@ -147,7 +147,7 @@ def batch_from_tuples(graphs: Sequence[tuple[Any, ...]]) -> RawBatch:
     """
     for arrays in graphs:
         if not 1 <= len(arrays) <= 3:
-            raise GraphError(f"a tuple must be (edge_index, x, edge_attr); got {len(arrays)} entries")
+            raise GraphError(f"a tuple must be (edge_index, x, edge_attr), got {len(arrays)} entries")
     return merged_arcs(RawBatch.of([_arcs_of_tuple(*arrays) for arrays in graphs]))
 
 
@@ -178,9 +178,9 @@ def checked_arcs(edge_index: Any) -> IntArray:
         return np.empty((0, 2), dtype=np.int64)
     if arcs.ndim != 2 or arcs.shape[0] != 2:
         hint = "; transpose it, one column per arc" if arcs.ndim == 2 and arcs.shape[1] == 2 else ""
-        raise GraphError(f"edge_index must have shape (2, n_arcs); got {arcs.shape}{hint}")
+        raise GraphError(f"edge_index must have shape (2, n_arcs), got {arcs.shape}{hint}")
     if arcs.dtype.kind not in "iu":
-        raise GraphError(f"edge_index must hold integers, the numbers of the nodes; got {arcs.dtype}")
+        raise GraphError(f"edge_index must hold integers, the numbers of the nodes, got {arcs.dtype}")
     return np.ascontiguousarray(arcs.T, dtype=np.int64)
 
 
@@ -192,7 +192,7 @@ def as_numbers(values: Any, title: str) -> npt.NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise GraphError(f"{title} must be an array of numbers, rows of one length") from None
+        raise GraphError(f"{title} must be an array of numbers with rows of equal length") from None
     if array.dtype.kind not in "biuf":
-        raise GraphError(f"{title} must hold real numbers; got {type(values).__name__} of {array.dtype}")
+        raise GraphError(f"{title} must hold real numbers, got {type(values).__name__} of {array.dtype}")
     return array

@@ -68,7 +68,7 @@ def graphs_from_tables(
 
 
 def batch_from_frames(graphs: Sequence[Any]) -> RawBatch:
-    """Convert dataframes of the edges of one graph each, alone or as (edges, nodes)."""
+    """Convert dataframes of edges, each of a graph, alone or as (edges, nodes)."""
     frames = [graph if isinstance(graph, tuple) else (graph,) for graph in graphs]
     return concatenated([graphs_from_tables(*pair, graph_id=None) for pair in frames])
 
@@ -92,7 +92,7 @@ class _Table:
         try:
             table = nw.from_native(frame, eager_only=True)
         except TypeError:
-            raise GraphError(f"{name} must be a dataframe; got {type(frame).__name__}") from None
+            raise GraphError(f"{name} must be a dataframe, got {type(frame).__name__}") from None
         keys = keys if graph_id is None else (graph_id, *keys)
         absent = [key for key in keys if key not in table.columns]
         if absent:

@@ -106,7 +106,7 @@ def _stacked(tensors: Sequence[Any], axis: int = 0) -> npt.NDArray[Any]:
 
 
 def _target(y: Any) -> Any:
-    """Return a target of one number as that number, others as an array."""
+    """Return a target with a single number as that number, others as an array."""
     if not hasattr(y, "detach"):
         return y
     return y.item() if y.numel() == 1 else y.detach().cpu().numpy()

@@ -106,13 +106,13 @@ def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X
 
 
 def _converted(convert: Converter, graphs: list[Any]) -> RawBatch:
-    """Convert graphs of one kind; whatever their library raises becomes a `GraphError`."""
+    """Convert graphs of the same kind; whatever their library raises becomes a `GraphError`."""
     try:
         return convert(graphs)
     except GraphError:
         raise
     except LIBRARY_ERRORS as error:
-        raise GraphError(f"{_described(graphs[0])} cannot be read: {error}") from error
+        raise GraphError(f"{_type_name(graphs[0])} cannot be read: {error}") from error
 
 
 def to_raw(graph: Any) -> RawGraph:
@@ -191,18 +191,18 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     if "torch_geometric" in roots and hasattr(graphs, "to_data_list"):
         return list(graphs.to_data_list())
     if not isinstance(graphs, BadGraph) and _converter_of_class(type(graphs)) is not None:
-        raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}: pass [graph]")
+        raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}: pass [graph]")
     if column_names(graphs) is not None:
         raise GraphError(
             f"{caller} is a dataframe without the columns {', '.join(KEYS)} of a table of edges; pass the "
             "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables. "
-            "The edges of one graph go into a list: [edges]"
+            "The edges of a single graph go into a list: [edges]"
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, NOT_COLLECTIONS):
         return graphs
     if not isinstance(graphs, Iterable) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
         return (graphs[index] for index in range(len(graphs)))
-    raise GraphError(f"{caller} must be a collection of graphs; got {_described(graphs)}")
+    raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}")
 
 
 def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
@@ -362,7 +362,7 @@ def batch_from_rustworkx(graphs: Sequence[Any]) -> RawBatch:
 
 
 def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[Mapping[Any, Any]]:
-    """Return payloads of one graph as dictionaries; `number` and `other` name those that are not."""
+    """Return payloads of a graph as dictionaries; `number` and `other` name those that are not."""
     if all(payload is None or isinstance(payload, Mapping) for payload in payloads):
         return [payload or {} for payload in payloads]
     column = as_column(payloads)
@@ -390,7 +390,7 @@ def _batch_from_unknown(graphs: Sequence[Any]) -> RawBatch:
         hint = (
             ". A dataframe is a table: see grnf.io.graphs_from_tables, or .to_numpy() for an adjacency matrix"
         )
-    raise GraphError(f"no graph can be made of {_described(graph)}; accepted are {ACCEPTED}{hint}")
+    raise GraphError(f"no graph can be made of {_type_name(graph)}; accepted are {ACCEPTED}{hint}")
 
 
 BY_CLASS: dict[type | tuple[type, ...], Converter] = {
@@ -447,7 +447,7 @@ def is_edge_table(graphs: Any) -> bool:
     return names is not None and all(key in names for key in KEYS)
 
 
-def _described(graph: Any) -> str:
+def _type_name(graph: Any) -> str:
     kind = type(graph)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     return f"an object of type {name}"

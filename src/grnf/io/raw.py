@@ -32,7 +32,7 @@ __all__ = [
 Columns = Mapping[str, Any]
 
 LARGEST_GRAPH = 10**8
-"""Nodes of one graph in a file. A header may claim 10^12 nodes; arrays of this length must fit in memory."""
+"""Nodes of a graph in a file. A header may claim 10^12 nodes; arrays of this length must fit in memory."""
 NUMBERS = {int, float, bool}
 CATEGORIES = -1
 NOT_A_VALUE = ("NAType", "NaTType")
@@ -493,7 +493,7 @@ def _columns(of_graphs: list[Columns], counts: list[int], item: str) -> dict[str
 
 
 def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) -> RawColumn:
-    """Return the column that consists of one array per graph; None if a graph does not have it.
+    """Return the column that has an array per graph; None if a graph does not have it.
 
     Graphs whose entries are all missing agree with numbers and with categories.
     """
@@ -501,7 +501,7 @@ def column_of_arrays(given: Sequence[Any], counts: Sequence[int], title: str) ->
     for array, count in zip(arrays, counts, strict=True):
         if array is not None and (array.ndim == 0 or len(array) != count):
             item = "edge" if title.startswith("edge") else "node"
-            raise GraphError(f"the {title} must have one entry per {item}, {count}; got shape {array.shape}")
+            raise GraphError(f"the {title} must have one entry per {item}, {count}, got shape {array.shape}")
         if array is not None and (array.ndim > 2 or (array.ndim == 2 and array.dtype.kind not in "biuf")):
             raise GraphError(f"the {title} has shape {array.shape} and type {array.dtype}")
     lacking = np.array([array is None for array in arrays], np.bool_)
@@ -598,8 +598,8 @@ def _coded(values: list[Any], title: str, absent: BoolArray | None) -> RawColumn
         row, value = next((row, value) for row, value in enumerate(values) if not _hashable(value))
         item = title.partition(" ")[0]
         raise GraphError(
-            f"the {title} holds {value!r:.60} for {item} {row}; it must hold numbers, vectors of one length, "
-            "or categories such as text"
+            f"the {title} holds {value!r:.60} for {item} {row}, it must hold numbers, "
+            "vectors of equal length, or categories such as text"
         ) from None
     known = tuple(value for value in table if not is_missing(value))
     table = {**dict.fromkeys(table, -1), **{value: code for code, value in enumerate(known)}}

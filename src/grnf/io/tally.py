@@ -59,7 +59,7 @@ class Column:
     missing: int = 0
 
     def add(self, array: Any) -> None:
-        """Count the values of one graph."""
+        """Count the values of a graph."""
         array = np.asarray(array)
         self.graphs += 1
         if array.dtype.kind in "fiub":

@@ -114,11 +114,11 @@ class Categorical(OrderLaw):
 
     def __init__(self, probabilities: Mapping[int, float]) -> None:
         if not isinstance(probabilities, Mapping) or not probabilities:
-            raise ValueError(f"probabilities must be a dict {{order: probability}}; got {probabilities!r}")
+            raise ValueError(f"probabilities must be a dict {{order: probability}}, got {probabilities!r}")
         orders = _checked_orders(probabilities)
         values = {k: _checked_real(probabilities[k], f"the probability of order {k}") for k in orders}
         if min(values.values()) < 0:
-            raise ValueError(f"probabilities must be >= 0; got {dict(values)}")
+            raise ValueError(f"probabilities must be >= 0, got {dict(values)}")
         total = math.fsum(values.values())
         if abs(total - 1) > 1e-9:
             raise ValueError(f"probabilities must sum to 1; {dict(values)} sums to {total:.6g}")
@@ -149,7 +149,7 @@ class ShiftedPoisson(OrderLaw):
     def __init__(self, rate: float) -> None:
         self.rate = _checked_real(rate, "rate")
         if not 0 < self.rate < 100:
-            raise ValueError(f"rate must lie in (0, 100); got {rate!r}")
+            raise ValueError(f"rate must lie in (0, 100), got {rate!r}")
 
     def probability(self, k: int) -> float:  # noqa: D102
         if k < 1:
@@ -193,24 +193,24 @@ def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> 
     if isinstance(orders, Mapping):
         return Categorical(orders)
     raise ValueError(
-        f"orders must be a dict {{order: probability}} or a law of grnf.law; got {orders!r}. "
+        f"orders must be a dict {{order: probability}} or a law of grnf.law, got {orders!r}. "
         "For one order k alone write {k: 1.0}."
     )
 
 
 def _checked_orders(orders: Iterable[int]) -> list[int]:
-    if not isinstance(orders, Iterable) or not (found := list(orders)):
-        raise ValueError(f"orders must be integers >= 1; got {orders!r}")
-    return sorted({checked(k, "an order of the law", Int(1)) for k in found})
+    if not isinstance(orders, Iterable) or not (given := list(orders)):
+        raise ValueError(f"orders must be integers >= 1, got {orders!r}")
+    return sorted({checked(k, "an order of the law", Int(1)) for k in given})
 
 
 def _checked_real(value: Any, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be a real number; got {value!r}") from None
+        raise ValueError(f"{what} must be a real number, got {value!r}") from None
     if not math.isfinite(number):
-        raise ValueError(f"{what} must be finite; got {value!r}")
+        raise ValueError(f"{what} must be finite, got {value!r}")
     return number
 
 

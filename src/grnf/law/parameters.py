@@ -47,7 +47,7 @@ def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
 
 
 def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
-    """Return the number of coefficients of one feature of order k.
+    """Return the number of coefficients of a feature of order k.
 
     F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h; H_k has Bell(k)
     vectors of length F_h and one bias.
@@ -56,13 +56,13 @@ def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
 
 
 def n_head_parameters(k: int, hidden_channels: int) -> int:
-    """Return the number of coefficients of one head H_k: Bell(k) vectors of length F_h and one bias."""
+    """Return the number of coefficients of a head H_k: Bell(k) vectors of length F_h and one bias."""
     return bell(k) * hidden_channels + 1
 
 
 @dataclass(frozen=True, eq=False)
 class OrderDraw:
-    """The drawn features of one order k, in the shapes of the paper.
+    """The drawn features of order k, in the shapes of the paper.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ class EdgeLift(Lift):
         Parameters
         ----------
         A : array of 0 and 1, shape (n, n)
-            Adjacency matrix of one graph without direction, repetition and self-loops.
+            Adjacency matrix of a graph without direction, repetition and self-loops.
         """
         raise NotImplementedError
 
@@ -196,7 +196,7 @@ class EdgeLift(Lift):
 
 
 def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
-    """Return a batch of one node with the channels of an encoder, all 0."""
+    """Return a batch with a single node with the channels of an encoder, all 0."""
     bare = RawGraph(1, np.empty((0, 2), np.int64))
     return encoder.with_policies(handle_missing="zero").encode_batch([bare])[0]
 

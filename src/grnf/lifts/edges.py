@@ -149,7 +149,7 @@ class ClosedWalks(EdgeLift):
 
 @compiled
 def _closed_walks(A: Any, u: Any, v: Any, both: bool, steps: int) -> FloatArray:
-    """Count closed walks of 2, 3, .. steps among the neighbors of both u[i] and v[i], or of one only.
+    """Count closed walks of 2, 3, .. steps among the neighbors of both u[i] and v[i], or of either.
 
     Neither u[i] nor v[i] counts as one of those nodes. With u = v and `both` these are the neighbors of a
     node.

@@ -186,8 +186,8 @@ class Individualize(LabelLift):
         """Return which graphs have a finished tree: their codes are complete."""
         check_is_fitted(self)
         batch = encode(X, self.encoder_).batch
-        found = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]
-        return np.concatenate(found)
+        parts = [node_codes(piece, depth=self.depth, limit=self.limit).finished for piece in pieces(batch)]
+        return np.concatenate(parts)
 
     def _labels(self, batch: GraphBatch) -> list[Keys]:
         return [node_codes(batch, depth=self.depth, limit=self.limit).codes]

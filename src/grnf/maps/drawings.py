@@ -401,8 +401,7 @@ def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, 
         axis.margins(0.12)
         axis.set_axis_off()
     estimate = difference.distance
-    low, high = estimate.interval(method=None if estimate.largest_term < np.inf else "clt")
-    figure.suptitle(f"d_P = {estimate.value:.3g} (95 % interval {low:.3g} to {high:.3g})")
+    figure.suptitle(f"d_P = {estimate:.3g}")
     figure.colorbar(shown, ax=axes, shrink=0.8, label="contribution to the squared distance")
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)

@@ -22,6 +22,7 @@ from grnf._utils.running import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
+from grnf.metric.estimate import ROUNDING
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
@@ -71,8 +72,8 @@ def choose_layout(name: str, n: int) -> Layout:
         "umap": f"UMAP of the exact {min(NEIGHBORS, n - 1)} nearest neighbors",
         "pca": f"the first two principal axes of the vectors{why}",
     }
-    wanted = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
-    return Layout(name, words[name], max(0, min(max(wanted, NEIGHBORS), n - 1)))
+    needed = int(3 * _perplexity(n)) + 1 if name == "tsne" else 0
+    return Layout(name, words[name], max(0, min(max(needed, NEIGHBORS), n - 1)))
 
 
 def _perplexity(n: int) -> float:
@@ -228,7 +229,6 @@ def intervals(
 ) -> Nearest:
     """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
     n, k = near.shape
-    delta = 1 - confidence
     rows = near.astype(np.uint32)
     if precision is None:
         return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
@@ -240,10 +240,10 @@ def intervals(
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
             if method == "bernstein":
-                ends[start : start + len(some)] = _bernstein(Z, some, precision, delta)
+                ends[start : start + len(some)] = _bernstein(Z, some, precision, confidence)
             else:
                 ends[start : start + len(some)] = [
-                    distance(Z[i], Z[j], **precision).interval(delta, method) for i, j in some.tolist()
+                    distance(Z[i], Z[j], **precision).interval(confidence, method) for i, j in some.tolist()
                 ]
             advance(len(some))
     low, high = np.moveaxis(ends[back.ravel()].reshape(n, k, 2), 2, 0)
@@ -260,12 +260,13 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
     return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
 
 
-def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], delta: float) -> FloatArray:
+def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
     terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
+    rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
     moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
-    estimates = (DistanceEstimate(mean, error, count, largest) for mean, error in moments)
-    return np.array([estimate.interval(delta, "bernstein") for estimate in estimates]).reshape(-1, 2)
+    estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
+    return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
 
 
 def _errors(terms: FloatArray) -> FloatArray:
@@ -315,13 +316,13 @@ def marked_nodes(
 
 
 def _without_each(
-    transformer: Any, graphs: Sequence[RawGraph], wanted: list[int]
+    transformer: Any, graphs: Sequence[RawGraph], numbers: list[int]
 ) -> Iterator[tuple[list[int], list[FloatArray]]]:
     """Yield some graphs, with the vectors of each graph without each of its nodes."""
-    sizes = [graphs[g].n_nodes for g in wanted]
+    sizes = [graphs[g].n_nodes for g in numbers]
     blocks = offsets(sizes)[:-1] // PAIRS
     for block in np.unique(blocks):
-        members = [wanted[at] for at in np.flatnonzero(blocks == block)]
+        members = [numbers[at] for at in np.flatnonzero(blocks == block)]
         smaller = [without_node(graphs[g], v) for g in members for v in range(graphs[g].n_nodes)]
         cuts = np.cumsum([graphs[g].n_nodes for g in members])[:-1]
         yield members, np.split(np.asarray(transformer.transform(smaller)), cuts)

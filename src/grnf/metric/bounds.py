@@ -66,7 +66,7 @@ def required_dimension(
     n_graphs : int, optional
         Ask for all pairs among so many graphs at once.
     variance : float, optional
-        Variance of one term, for "chebyshev" and "clt", in place of the largest possible one.
+        Variance of a term, for "chebyshev" and "clt", instead of the largest possible one.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.stats import t
 
 from grnf._utils.rules import Int, OneOf, Real, checked
 from grnf.activations import Activation, get_activation
@@ -56,8 +56,9 @@ class _Estimate:
     ) -> tuple[float, float]:
         """Return an interval for the mean of terms between `low` and `high`."""
         delta = 1 - checked(confidence, "confidence", Real(1))
-        if method is None:
-            method = "bernstein" if self.terms is None else "betting"
+        if method is None and self.terms is None:
+            method = "bernstein" if math.isfinite(high) else "clt"
+        method = method or "betting"
         if self.exact:
             return mean, mean
         if method != "betting" or not math.isfinite(high):
@@ -73,7 +74,7 @@ class _Estimate:
         """Return how far a mean of independent terms in a range of this length may be off, both sides."""
         n = self.n_components
         if method == "clt":
-            return float(norm.ppf(1 - delta / 2)) * self.standard_error
+            return float(t.ppf(1 - delta / 2, n - 1)) * self.standard_error if n > 1 else math.inf
         if not math.isfinite(length):
             raise ValueError(
                 "no bound of the terms is known (unbounded activation or importance weights), which "
@@ -158,9 +159,11 @@ class DistanceEstimate(_Estimate):
         """
         checked(method, "method", OneOf("betting", "bernstein", "clt", None))
         low, high = self._ends(self.squared, 0.0, self.largest_term, confidence, method)
-        if self.upper is not None and not self.exact:
-            high = max(low, min(high, self.upper()))
-        return max(0.0, math.sqrt(low) - self.rounding), math.sqrt(high) + self.rounding
+        if self.upper is not None:
+            high = self.upper() if self.exact else max(low, min(high, self.upper()))
+        low, high = math.sqrt(low), math.sqrt(high)
+        largest = max(high, math.sqrt(self.largest_term))
+        return max(0.0, low - self.rounding), min(high + self.rounding, largest)
 
 
 @dataclass(frozen=True)
@@ -232,10 +235,10 @@ def distance(
     activation : str, default="tanh"
         The outer activation rho_i of that transformer; its range bounds the terms.
     largest_term : float, optional
-        A bound of each term (psi1 - psi2)^2 p / p-bar, in place of the one from the activation: that one
+        A bound of each term (psi1 - psi2)^2 p / p-bar, instead of that of the activation: that one
         holds for the plain map and the bounded-order map, not for other importance weights.
     heads : int, default=1
-        R, the heads per hidden draw of that transformer. The features of one hidden draw depend on each
+        R, the heads per hidden draw of that transformer. The features of the same hidden draw depend on each
         other, so error bars come from their means: M / R independent terms.
     exact : bool, default=False
         Whether the vectors are those of a distribution on these features alone (`ReweightedGRNF`): no
@@ -294,9 +297,9 @@ def kernel_estimate(
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
     x, y = _vector(z1, "z1"), _vector(z2, "z2")
     if x.shape != y.shape:
-        raise ValueError(f"z1 and z2 must have one length; got {len(x)} and {len(y)}")
+        raise ValueError(f"z1 and z2 must have equal lengths, got {len(x)} and {len(y)}")
     if len(x) % checked(heads, "heads", Int(1)):
-        raise ValueError(f"heads must divide the length {len(x)} of the vectors; got {heads}")
+        raise ValueError(f"heads must divide the length {len(x)} of the vectors, got {heads}")
     return x, y
 
 
@@ -326,7 +329,7 @@ def _vector(z: npt.ArrayLike, name: str) -> FloatArray:
     if array.ndim == 2 and len(array) == 1:
         array = array[0]
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} must be the vector of one graph, shape (M,); got shape {array.shape}")
+        raise ValueError(f"{name} must be the vector of a single graph, shape (M,), got shape {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or infinity")
     return array

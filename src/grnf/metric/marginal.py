@@ -174,11 +174,11 @@ def marginal_estimate(U: HiddenSums, activation: str | Activation = "tanh") -> D
     """Estimate d_P between the two graphs of U, with error bars."""
     if len(U) != 2:
         raise ValueError(f"U must be the hidden sums of two graphs, got {len(U)}")
-    found = [
+    terms_by_order = [
         weight * terms[:, 0, 0] for terms, weight in _distance_terms(U.take([0]), U.take([1]), activation)
     ]
     largest = get_activation(activation).spread ** 2 * U.largest_weight
-    return estimate_from_terms(np.concatenate(found), largest)
+    return estimate_from_terms(np.concatenate(terms_by_order), largest)
 
 
 def streamed_kernel(
@@ -276,7 +276,7 @@ def _stretches(U1: HiddenSums, U2: HiddenSums | None) -> Iterator[tuple[FloatArr
     """Yield s [U, 1] of both sides and the null graph, shapes (m, n + 1, width), a few draws at a time."""
     other = U1 if U2 is None else U2
     if U1.weights.shape != other.weights.shape or not np.array_equal(U1.weights, other.weights):
-        raise ValueError("U1 and U2 must be hidden sums of one transformer")
+        raise ValueError("U1 and U2 must be hidden sums of the same transformer")
     if not U1.scale > 0:
         raise ValueError(
             "theta_H cannot be integrated out, because its distribution is not a single Gaussian. Use "

@@ -16,7 +16,7 @@ BYTES_OF_ROWS = 2**25
 CANCELLED = 1e-6
 """Share of |z|^2 + |z'|^2 below which |z - z'|^2 has lost too many digits by subtracting 2 z . z' from it."""
 
-FEW = 32
+DIRECT_PAIRS = 32
 """Pairs up to which differences are taken one by one, not around a centre."""
 
 
@@ -35,7 +35,7 @@ def pairwise_distances(
     Z2 : array-like, shape (n2, M), optional
         By default Z1.
     out : array, shape (n1, n2), optional
-        Where to write, for example a memory map. Beside it, memory does not grow with n1.
+        Where to write, for example a memory map. Apart from it, memory does not grow with n1.
 
     Examples
     --------
@@ -101,15 +101,15 @@ def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, 
         y_norms = _square_norms(y)
         squares[i, columns] = y_norms
         near[i] = False
-        if len(rows) * len(columns) <= FEW:
+        if len(rows) * len(columns) <= DIRECT_PAIRS:
             continue
         a = x[rows] - x[i]
         a_norms = _square_norms(a)
-        found = _square_sums(a, y, a_norms, y_norms)
+        sums = _square_sums(a, y, a_norms, y_norms)
         block = np.ix_(rows, columns)
-        wanted = near[block]
-        squares[block] = np.where(wanted, found, squares[block])
-        near[block] = wanted & (found <= CANCELLED * (a_norms[:, np.newaxis] + y_norms))
+        mask = near[block]
+        squares[block] = np.where(mask, sums, squares[block])
+        near[block] = mask & (sums <= CANCELLED * (a_norms[:, np.newaxis] + y_norms))
 
 
 def _codes(Z: FloatArray, known: dict[bytes, int]) -> tuple[IntArray, dict[bytes, int]]:
@@ -165,7 +165,7 @@ def distances_from_kernel(K: npt.ArrayLike) -> npt.NDArray[Any]:
     """
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K must be a square Gram matrix; got shape {K.shape}")
+        raise ValueError(f"K must be a square Gram matrix, got shape {K.shape}")
     diagonal = np.diag(K)
     return np.asarray(np.sqrt(np.maximum(diagonal[:, np.newaxis] + diagonal - 2 * K, 0)))
 
@@ -193,7 +193,7 @@ def _matrices(Z1: npt.ArrayLike, Z2: npt.ArrayLike | None) -> tuple[FloatArray, 
     Y = X if Z2 is None else np.asarray(Z2)
     for name, Z in (("Z1", X), ("Z2", Y)):
         if Z.ndim != 2 or Z.dtype.kind not in "fiu":
-            raise ValueError(f"{name} must be vectors, shape (n_graphs, M); got {Z.dtype} of shape {Z.shape}")
+            raise ValueError(f"{name} must be vectors, shape (n_graphs, M), got {Z.dtype} of shape {Z.shape}")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(
             f"Z1 has vectors of length {X.shape[1]} and Z2 of length {Y.shape[1]}: "
@@ -206,7 +206,7 @@ def _output(out: npt.NDArray[Any] | None, shape: tuple[int, int]) -> npt.NDArray
     if out is None:
         return np.empty(shape)
     if out.shape != shape:
-        raise ValueError(f"out must have shape {shape}; got {out.shape}")
+        raise ValueError(f"out must have shape {shape}, got {out.shape}")
     return out
 
 

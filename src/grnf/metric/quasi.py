@@ -11,7 +11,7 @@ estimated from few points by four devices:
 - U . U, U' . U' and U . U' have known means, so they are control variates. Their coefficients are fitted on
   the other replicates.
 
-Points of one sequence depend on each other, so standard errors come from independent scramblings.
+Points of the same sequence depend on each other, so standard errors come from independent scramblings.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class QuasiEstimate(NamedTuple):
 
     values: FloatArray
     standard_errors: FloatArray
+    n_replicates: int
 
 
 class _Axes(NamedTuple):
@@ -75,7 +76,7 @@ def quasi_distances(
     Parameters
     ----------
     metric : ExactMetric
-        The settings; basis "indicator" and coefficients of one scale.
+        The settings; basis "indicator" and coefficients with a single scale.
     X, Y : GraphBatch
         Y defaults to X.
     n_hidden : int, default=1024
@@ -144,7 +145,7 @@ def _estimate(
         null = estimates[:, :-1, -1:], estimates[:, -1:, :-1], estimates[:, -1:, -1:]
         estimates = estimates[:, :-1, :-1] - null[0] - null[1] + null[2]
     values, errors = estimates.mean(axis=0), estimates.std(axis=0, ddof=1) / math.sqrt(R)
-    return QuasiEstimate(np.maximum(values, 0) if quantity == "distance" else values, errors)
+    return QuasiEstimate(np.maximum(values, 0) if quantity == "distance" else values, errors, R)
 
 
 def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:
@@ -206,7 +207,7 @@ def _dealt(pools: list[FloatArray], F_h: int, generator: np.random.Generator) ->
 
 
 class _Sums:
-    """Sums over the points of one replicate: of terms, control variates, and their products, pair by pair."""
+    """Sums over the points of a replicate: of terms, control variates, and their products, pair by pair."""
 
     def __init__(self, n_pairs: int) -> None:
         self.count = 0

@@ -301,7 +301,7 @@ class GRNFLayer(nn.Module):
         """Register all tensors, still without features: `reset_parameters` and loading fill them."""
         dtype = dtype or torch.get_default_dtype()
         if not dtype.is_floating_point:
-            raise ValueError(f"dtype must be a floating type of torch; got {dtype}")
+            raise ValueError(f"dtype must be a floating type of torch, got {dtype}")
         M, law = self.out_channels, self.proposal.orders
         self.register_buffer("orders", torch.zeros(M, dtype=torch.long, device=device))
         self.register_buffer("importance", torch.ones(M, device=device, dtype=dtype))

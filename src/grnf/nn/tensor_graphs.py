@@ -44,7 +44,7 @@ def is_data(x: Any) -> bool:
     if hasattr(x, "num_nodes"):
         return True
     refuse(
-        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric; got {type(x).__name__}. "
+        f"the layer takes tensors, or a Data or Batch of PyTorch Geometric, got {type(x).__name__}. "
         "Other graphs go through grnf.GRNF"
     )
 
@@ -95,7 +95,7 @@ def checked_inputs(
         batch, n_graphs = torch.zeros(n, dtype=torch.long, device=device), 1
     else:
         if batch.shape != (n,) or batch.is_floating_point():
-            refuse(f"batch must hold the number of its graph for each of {n} nodes; got {_of(batch)}")
+            refuse(f"batch must hold the number of its graph for each of {n} nodes, got {_of(batch)}")
         batch = batch.long()
         n_graphs = _number_of_graphs(batch) if batch_size is None else int(batch_size)
     return Inputs(x, arcs, values, batch, n_graphs)
@@ -122,7 +122,7 @@ def _checked_arcs(edge_index: Tensor) -> Tensor:
             if edge_index.dim() == 2 and edge_index.shape[1] == 2 and edge_index.shape[0] != 2
             else ""
         )
-        refuse(f"edge_index must hold integers, shape (2, n_edges); got {_of(edge_index)}{hint}")
+        refuse(f"edge_index must hold integers, shape (2, n_edges), got {_of(edge_index)}{hint}")
     return edge_index.long()
 
 
@@ -130,7 +130,7 @@ def _two_axes(values: Tensor, name: str) -> Tensor:
     if values.dim() == 1:
         return values[:, None]
     if values.dim() != 2:
-        refuse(f"{name} must have one or two axes; got {_of(values)}")
+        refuse(f"{name} must have one or two axes, got {_of(values)}")
     return values
 
 
@@ -141,7 +141,7 @@ def _attributes(values: Tensor | None, count: int, width: int, name: str, item: 
         return like.new_zeros(count, width)
     values = _two_axes(values, name)
     if values.shape[0] != count:
-        refuse(f"{name} must have one row per {item}: {count}; got {_of(values)}")
+        refuse(f"{name} must have one row per {item}: {count}, got {_of(values)}")
     if values.shape[1] != width:
         refuse(
             f"{name} must have {width} columns, as many as {ARGUMENTS[name]} of the layer, got "

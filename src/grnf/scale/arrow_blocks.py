@@ -46,7 +46,7 @@ class BlockEmbedder:
     keep : sequence of str, optional
         Columns that are kept; by default all but those that the graphs are made of.
     column : str, default="embedding"
-        What the column of vectors is called: lists of one length, M.
+        Name of the column of vectors: lists of length M.
     on_error : "raise", "nan" or "skip", optional
         What becomes of a row that cannot be used, by default as the transformer has it. With "nan" there is
         a column "error" with the reasons, null for rows without one; a warning lists skipped rows.
@@ -100,7 +100,7 @@ class BlockEmbedder:
         return self._table(block)
 
     def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
-        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` want it."""
+        """Yield block after block, as Spark's `mapInArrow` and `pyarrow.RecordBatchReader` expect."""
         return map(self, blocks)
 
     def schema(self, given: Any) -> Any:

@@ -65,6 +65,7 @@ class Processes:
         """Yield an outcome for each job; with `alone`, only one is computed at a time."""
         waiting, under_way = deque(jobs), dict[Any, Job]()
         environment = dict.fromkeys(THREADS, str(max(1, cpu_count() // self.n_workers)))
+        executor = None
         try:
             while waiting or under_way:
                 executor = get_reusable_executor(self.n_workers, env=environment)
@@ -78,8 +79,8 @@ class Processes:
                     except BrokenProcessPool:
                         yield Outcome(job.number, reason="the process that computed it died", fate="died")
         finally:
-            if under_way:
-                executor.shutdown(wait=True, kill_workers=True)
+            if executor is not None:  # joblib.Parallel would take it over, and fail
+                executor.shutdown(wait=True, kill_workers=bool(under_way))
 
 
 class DaskWorkers:
@@ -198,7 +199,7 @@ def dask_client(where: Any, n_workers: int) -> Iterator[Any]:
         True starts a cluster on this machine and stops it at the end; or the address of a scheduler; or a
         client, which is left open.
     n_workers : int
-        Processes of a cluster on this machine, of one thread each.
+        Processes of a cluster on this machine, with a thread each.
     """
     try:
         dask: Any = import_module("dask")

@@ -227,7 +227,7 @@ class GraphIndex:
                [2]])
         """
         if checked(n_neighbors, "n_neighbors", Int(1)) > len(self) > 0:
-            raise ValueError(f"n_neighbors must be at most {len(self)} (graphs); got {n_neighbors}")
+            raise ValueError(f"n_neighbors must be at most {len(self)} (graphs), got {n_neighbors}")
         hits = self.search(X, n_neighbors)
         rows = np.array(hits.rows)
         return (np.array(hits.distances), rows) if return_distance else rows
@@ -289,7 +289,7 @@ class GraphIndex:
         Parameters are those of `search`; a radius of 0 finds equal vectors.
         """
         if not 0 <= radius < np.inf:
-            raise ValueError(f"radius must be a number >= 0; got {radius!r}")
+            raise ValueError(f"radius must be a number >= 0, got {radius!r}")
         queries = self._queries(X, ids, confidence)
         neighbors = self._segments.within(self._space_map(queries.vectors), float(radius), self.n_jobs)
         return self._hits(queries, neighbors, others, confidence, None)
@@ -367,7 +367,7 @@ class GraphIndex:
             distances.append(far)
             if level is not None:
                 estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions)
-                ends = [estimate.interval(1 - level) for estimate in estimates]
+                ends = [estimate.interval(level) for estimate in estimates]
                 intervals.append(np.array(ends).reshape(-1, 2))
         return Hits(queries.ids, ids, rows, distances, None if level is None else intervals)
 

@@ -516,7 +516,7 @@ def change_points(
     n_resamples = checked(n_resamples, "n_resamples", Int(1))
     if 1 / (1 + n_resamples) > alpha:
         raise ValueError(
-            f"n_resamples must be at least {math.ceil(1 / alpha - 1)} for alpha={alpha:g}; got {n_resamples}"
+            f"n_resamples must be at least {math.ceil(1 / alpha - 1)} for alpha={alpha:g}, got {n_resamples}"
         )
     seed = draw_seed(random_state)
     collection = vectors_of(X, GRNF(random_state=seed) if transformer is None else transformer, ids=ids)

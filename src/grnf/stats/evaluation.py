@@ -198,7 +198,7 @@ def evaluate(
         scores["novelty"] = wilson_score(novel, m)
     if valid is not None or n_unusable:
         if graphs is None:
-            raise GraphError("valid is a function of graphs; got vectors")
+            raise GraphError("valid is a function of graphs, got vectors")
         good = len(graphs) if valid is None else sum(bool(valid(graph)) for graph in graphs)
         scores["validity"] = wilson_score(good, len(graphs) + n_unusable)
     settings = {"space": space, "axes": int(X.shape[1]), "n_neighbors": k, "n_bootstraps": n_bootstraps}

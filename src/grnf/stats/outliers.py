@@ -237,7 +237,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_detect(
         self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None, n_folds: int = 5
     ) -> OutlierReport:
-        """Find the outliers of one collection: each graph is scored by a detector fitted without it.
+        """Find the outliers within a collection: each graph is scored by a detector fitted without it.
 
         The detector is fitted on all of them too. p-values are valid, but outliers among the held-out graphs
         make them larger, so that many mask each other: give a clean reference if there is one. With
@@ -272,7 +272,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             checked(self.contamination, "contamination", *rules, owner=type(self).__name__)
         if isinstance(self.detector, str) and self.detector != "neighbors":
             raise ValueError(
-                f"{type(self).__name__}: detector must be 'neighbors' or a scikit-learn detector; got "
+                f"{type(self).__name__}: detector must be 'neighbors' or a scikit-learn detector, got "
                 f"{self.detector!r}"
             )
         return settings

@@ -5,7 +5,7 @@ distribution (in pairs: all ways to swap partners). The observed division is in 
 that are drawn, so (1 + #{T_b >= T}) / (1 + B) is below alpha with probability at most alpha: for any
 statistic T, any number of graphs and of features.
 
-For weights w that sum to 0, such as 1 / m on one sample and -1 / n on the other,
+For weights w that sum to 0, for example 1 / m on one sample and -1 / n on the other,
 
     energy distance   2 mean d(x, y) - mean d(x, x') - mean d(y, y') = - w' D w,
     MMD^2             mean k(x, x') + mean k(y, y') - 2 mean k(x, y) = w' K w,
@@ -131,7 +131,7 @@ class PermutationTestResult:
     effect : Effect, optional
         For two samples: the energy distance, with error bars over graphs and over features.
     witnesses_x, witnesses_y : list of Witness
-        For two samples: the graphs that are most typical of one sample and least of the other.
+        For two samples: the graphs that are most typical of a sample and least of the other.
     """
 
     statistic: float
@@ -297,7 +297,7 @@ def permutation_test(
     n_resamples = checked(n_resamples, "n_resamples", Int(1))
     axes = [checked(number, "axes", Int(1)) for number in axes]
     if checked(paired, "paired", Bool()) and sizes[0] != sizes[1]:
-        raise GraphError(f"paired=True needs as many graphs in Y as in X; got {sizes}")
+        raise GraphError(f"paired=True needs as many graphs in Y as in X, got {sizes}")
     least = smallest_possible(sizes, n_resamples, paired)
     if least > 0.05:
         text = f"with {' and '.join(map(str, sizes))} graphs and {n_resamples} permutations no p-value "

@@ -12,7 +12,7 @@ from grnf._utils.rules import Int, OneOf, checked
 from grnf.graphs import Graph, GraphBatch
 from grnf.symmetry.encoded import EncodedGraphs, encoded
 from grnf.symmetry.pendant_trees import without_pendant_trees
-from grnf.symmetry.trees import MOST_DEPTH, Found, search_parts
+from grnf.symmetry.trees import MOST_DEPTH, SearchResult, search_parts
 from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = [
@@ -36,7 +36,7 @@ BUDGET = 10**9
 
 @dataclass(frozen=True)
 class Certificate:
-    """What one graph says about isomorphism; it stands for the graph wherever it is kept.
+    """Invariants of a graph up to isomorphism; it stands for the graph wherever it is kept.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ class Certificate:
             return "isomorphic"
         if not (self.clear and other.clear):
             return "undecided"
-        told = self.value != other.value or (self.finished and other.finished)
-        return "different" if told else "undecided"
+        differ = self.value != other.value or (self.finished and other.finished)
+        return "different" if differ else "undecided"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def certificates(
 ) -> list[Certificate]:
     """Return the certificate of each graph.
 
-    Nodes are told apart by attributes and neighbors until that ends; then each node of the first of the
+    Nodes are distinguished by attributes and neighbors until that ends; then each node of the first of the
     largest cells is individualized in turn, and so on. Where all leaves below are the same graph, by
     automorphisms that are checked arc by arc, one of them is enough.
 
@@ -106,9 +106,9 @@ def certificates(
     arrays = encoded(batch)
     return [
         Certificate(
-            found.value, found.finished and clear, arrays.form(index, found.order), found.order, clear
+            result.value, result.finished and clear, arrays.form(index, result.order), result.order, clear
         )
-        for index, (found, clear) in enumerate(
+        for index, (result, clear) in enumerate(
             zip(_search(arrays, depth, limit, every=False), arrays.clear.tolist(), strict=True)
         )
     ]
@@ -139,12 +139,12 @@ def node_codes(batch: GraphBatch, *, depth: int | None = None, limit: int = NODE
 
     Where the tree of a graph is finished, other nodes have other codes, but for collisions of 64 bits.
     """
-    found = _search(encoded(batch), depth, limit, every=True)
-    codes = np.concatenate([np.empty(0, np.uint64), *(one.codes for one in found)])
-    return NodeCodes(codes, np.array([one.finished for one in found], np.bool_))
+    results = _search(encoded(batch), depth, limit, every=True)
+    codes = np.concatenate([np.empty(0, np.uint64), *(one.codes for one in results)])
+    return NodeCodes(codes, np.array([one.finished for one in results], np.bool_))
 
 
-def _search(graphs: EncodedGraphs, depth: int | None, limit: int, every: bool) -> list[Found]:
+def _search(graphs: EncodedGraphs, depth: int | None, limit: int, every: bool) -> list[SearchResult]:
     """Search all graphs, without the trees that hang on them."""
     depth = checked(depth, "depth", Int(0), OneOf(None))
     cores = without_pendant_trees(graphs.stacked)

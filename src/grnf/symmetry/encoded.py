@@ -51,7 +51,7 @@ class Stacked:
     color: Keys
 
     def graph(self, index: int) -> tuple[Any, Any, Keys, Keys]:
-        """Return ptr, nbr, label, color of one graph."""
+        """Return ptr, nbr, label, color of a graph."""
         start, stop = self.node_ptr[index], self.node_ptr[index + 1]
         ptr = self.ptr[start : stop + 1]
         pairs = slice(ptr[0], ptr[-1])
@@ -60,7 +60,7 @@ class Stacked:
 
 @dataclass(frozen=True, eq=False)
 class EncodedGraphs:
-    """A batch of graphs: hashed for the search, and as they are.
+    """A batch of graphs: hashed for the search, and unchanged.
 
     Attributes
     ----------

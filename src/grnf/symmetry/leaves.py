@@ -64,7 +64,7 @@ def is_automorphism(graph: GraphArrays, one: Places, other: Places, scratch: Scr
 
 @inner
 def are_twins(graph: GraphArrays, u: int, w: int, key: Any) -> bool:
-    """Tell whether two nodes of one cell can be swapped: equal labels to all others, and to each other."""
+    """Tell whether two nodes of a cell can be swapped: equal labels to all others, and to each other."""
     ptr, nbr, label, _ = graph
     if ptr[u + 1] - ptr[u] != ptr[w + 1] - ptr[w]:
         return False
@@ -192,7 +192,7 @@ def all_leaves_equal(
     the same graph. Where that leaf is another graph, not all leaves are equal. So the answer does not
     depend on the ways that were taken, nor on the numbering of the nodes. Orbits are united in `parent`.
 
-    A chain of so many levels that the test is dear (`budget`) counts as unequal: chains are of one length
+    A chain of so many levels that the test is dear (`budget`) counts as unequal: chains have equal length
     where all leaves are equal, so that does not depend on numbering either.
     """
     labs, _, length = parts
@@ -201,7 +201,7 @@ def all_leaves_equal(
     leaf = one_leaf(graph, parts, level, cells, traces, targets, scratch)
     if leaf < 0 or (leaf - level) * (leaf - level) * n > budget:
         return -1
-    if leaf > level:  # most unequal ones are told by the last node of the first cell
+    if leaf > level:  # most unequal ones show at the last node of the first cell
         node = labs[level, targets[level] + length[level, targets[level]] - 1]
         if not maps_to(graph, parts, level, leaf, node, traces, targets, scratch, work):
             return -1

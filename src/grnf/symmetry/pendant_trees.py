@@ -16,7 +16,7 @@ import numpy as np
 from grnf._utils.arrays import offsets, ragged_indices
 from grnf._utils.hashing import hash_pairs, mix
 from grnf.symmetry.encoded import Stacked, told_apart
-from grnf.symmetry.trees import Found
+from grnf.symmetry.trees import SearchResult
 from grnf.typing import BoolArray, IntArray, Keys
 
 __all__ = ["Cores", "without_pendant_trees"]
@@ -53,12 +53,12 @@ class Cores:
     joint: Keys
     clear: BoolArray
 
-    def restored(self, found: list[Found]) -> list[Found]:
+    def restored(self, results: list[SearchResult]) -> list[SearchResult]:
         """Put the trees back: return what was found for the cores with codes and places of all nodes."""
         starts = self.rest.node_ptr[:-1]
-        ranks = [start + one.order for start, one in zip(starts, found, strict=True)]
+        ranks = [start + one.order for start, one in zip(starts, results, strict=True)]
         codes = np.empty(self.node_ptr[-1], np.uint64)
-        codes[self.nodes] = np.concatenate([codes[:0], *(one.codes for one in found)])
+        codes[self.nodes] = np.concatenate([codes[:0], *(one.codes for one in results)])
         level = self.nodes[np.concatenate([self.nodes[:0], *ranks])]
         order = [level]
         while len(level):
@@ -70,8 +70,12 @@ class Cores:
         nodes = np.concatenate(order)
         nodes = nodes[np.argsort(_graph_of(self.node_ptr, nodes), kind="stable")]
         return [
-            Found(codes[start:stop], one.value, nodes[start:stop] - start, one.finished and bool(clear))
-            for (start, stop), one, clear in zip(pairwise(self.node_ptr), found, self.clear, strict=True)
+            SearchResult(
+                codes[start:stop], one.value, nodes[start:stop] - start, one.finished and bool(clear)
+            )
+            for (start, stop), one, clear in zip(
+                pairwise(self.node_ptr), results, self.clear.tolist(), strict=True
+            )
         ]
 
 

@@ -132,7 +132,7 @@ def reached(graph: GraphArrays, part: Partition, nodes: Places, scratch: Scratch
 
 @inner
 def refine(graph: GraphArrays, part: Partition, tail: int, scratch: Scratch) -> tuple[Any, int]:
-    """Refine by the cells queue[:tail] until nodes of one cell have equal sums of labels to each cell.
+    """Refine by the cells queue[:tail] until nodes of the same cell have equal sums of labels to each cell.
 
     Returns the trace, a hash of all that was done in its order, and the number of new cells.
     """
@@ -208,9 +208,9 @@ def individualize(graph: GraphArrays, part: Partition, node: int, scratch: Scrat
 @inner
 def target(length: Places) -> int:
     """Return where the first of the largest cells begins, or -1 if all cells are single nodes."""
-    found, size, start = -1, 1, 0
+    first, size, start = -1, 1, 0
     while start < len(length):
         if length[start] > size:
-            found, size = start, length[start]
+            first, size = start, length[start]
         start += length[start]
-    return found
+    return first

@@ -28,7 +28,7 @@ from grnf.symmetry.refinement import (
 )
 from grnf.typing import IntArray, Keys
 
-__all__ = ["MOST_DEPTH", "Found", "search_parts"]
+__all__ = ["MOST_DEPTH", "SearchResult", "search_parts"]
 
 MOST_DEPTH = 32
 """Levels that are ever looked at in full: with two nodes in each cell they would have 2^32 nodes."""
@@ -82,14 +82,14 @@ def by_one_leaf(
     graph: GraphArrays, parts: Partition, level: int, memory: Memory, budget: int, scratch: Scratch
 ) -> tuple[Any, bool]:
     """Return the hash of a partition by one leaf if all its leaves are equal, else that of its trace."""
-    cells, _, traces, targets, parents, _, _, _, _, _, found, work = memory
-    for v in range(len(found)):
-        found[v] = v
+    cells, _, traces, targets, parents, _, _, _, _, _, orbits, work = memory
+    for v in range(len(orbits)):
+        orbits[v] = v
         if level > 0:
             parents[level, v] = v
-    leaf = all_leaves_equal(graph, parts, level, cells[level], traces, targets, found, work, budget, scratch)
+    leaf = all_leaves_equal(graph, parts, level, cells[level], traces, targets, orbits, work, budget, scratch)
     for above in range(level + 1):  # what fixes all nodes chosen so far, fixes those chosen further up
-        unite(parents[above], found)
+        unite(parents[above], orbits)
     if leaf < 0:
         return joined(OPEN, traces[level]), False
     value = LEAF
@@ -104,7 +104,7 @@ def choose_children(
 ) -> None:
     """Look at the traces of all nodes of the target cell, and choose the rarest one; of several the smallest.
 
-    Nodes of other traces are told apart by these; what is below the chosen ones is enough to know the graph.
+    These distinguish nodes of other traces; what is below the chosen ones is enough to know the graph.
     In a pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces
     of the nodes that were chosen then.
     """
@@ -301,7 +301,7 @@ def search(
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
         np.zeros(2, np.int64),  # used; whether hashes of leaves collided
-        np.empty(n, np.int32),  # found
+        np.empty(n, np.int32),  # orbits
         work,
     )
     for v in range(n):
@@ -328,7 +328,7 @@ def search(
     return codes, value, memory[7][0], rest == 0 and memory[9][1] == 0
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What `search` gives."""
 
     codes: Keys
@@ -337,7 +337,7 @@ class Found(NamedTuple):
     finished: bool
 
 
-def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every: bool) -> Found:
+def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every: bool) -> SearchResult:
     """Search a graph: the arguments are those of `search`, `limit` holds for each connected part."""
     run: Any = search  # compiled: mypy sees other types
     ptr, nbr, label, color = arrays
@@ -345,7 +345,7 @@ def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every
     links = sp.csr_array((np.ones(len(nbr), np.int8), nbr, ptr), shape=(n_nodes, n_nodes))
     n_parts, part = connected_components(links, directed=False)
     if n_parts <= 1:
-        return Found(*run(*arrays, depth, limit, budget, every))
+        return SearchResult(*run(*arrays, depth, limit, budget, every))
     nodes = np.argsort(part, kind="stable")
     place = np.empty(n_nodes, np.int64)
     place[nodes] = np.arange(n_nodes)
@@ -357,16 +357,16 @@ def search_parts(arrays: GraphArrays, depth: int, limit: int, budget: int, every
     for start, stop in pairwise(bounds):
         own = slice(ptr[start], ptr[stop])
         piece = ptr[start : stop + 1] - ptr[start], nbr[own] - np.int32(start), label[own], color[start:stop]
-        found = Found(*run(*piece, depth, limit, budget, every))
-        each.append((found.value, _form(piece, found.order), nodes[start:stop], found))
+        result = SearchResult(*run(*piece, depth, limit, budget, every))
+        each.append((result.value, _form(piece, result.order), nodes[start:stop], result))
     each.sort(key=lambda entry: entry[:2])  # forms break ties of hashes
     values = np.array([value for value, *_ in each], np.uint64)
     total = mix(mix(values).sum(keepdims=True) + np.uint64(n_parts))
     codes = np.empty(n_nodes, np.uint64)
-    for _, _, own_nodes, found in each:
-        codes[own_nodes] = mix(found.codes + total)
-    order = np.concatenate([own_nodes[found.order] for _, _, own_nodes, found in each])
-    return Found(codes, int(total[0]), order, all(found.finished for *_, found in each))
+    for _, _, own_nodes, result in each:
+        codes[own_nodes] = mix(result.codes + total)
+    order = np.concatenate([own_nodes[result.order] for _, _, own_nodes, result in each])
+    return SearchResult(codes, int(total[0]), order, all(result.finished for *_, result in each))
 
 
 def _form(arrays: GraphArrays, order: IntArray) -> Any:

@@ -175,7 +175,7 @@ def test_parquet_tables_are_known_by_their_content(tmp_path):
 
 
 def test_folders_that_are_unclear(tmp_path):
-    with pytest.raises(GraphError, match="expected files of one format, found none"):
+    with pytest.raises(GraphError, match="expected files in the same format, found none"):
         read_graphs(tmp_path)
     write_graphs(tmp_path / "a.g6", [PATH])
     write_graphs(tmp_path / "a.gml", [PATH])

@@ -254,7 +254,7 @@ def test_hugging_face_rows(tmp_path):
         ({"num_nodes": 1.5}, "num_nodes must be a whole number"),
         ({"edge_index": None}, "edge_index is missing"),
         ({"edge_index": [[0], [1], [2]]}, r"edge_index must have shape \(2"),
-        ({"edge_index": [[0, 1], [1]]}, "two lists of one length"),
+        ({"edge_index": [[0, 1], [1]]}, "two lists of equal length"),
         ({"edge_index": [[0.5], [1]]}, "whole numbers"),
         ({"edge_index": [[2**70], [1]]}, "whole numbers that fit in 64 bits"),
         ({"edge_index": [[2**63], [1]]}, "beyond|whole numbers"),
@@ -262,7 +262,7 @@ def test_hugging_face_rows(tmp_path):
         ({"node_feat": [[1.0], [2.0]]}, "has 2 entries for 3 nodes"),
         ({"node_feat": [[1.0], [float("inf")], [0]]}, "infinite at node 1"),
         ({"node_feat": [["a"], ["b"], ["c"]]}, "must hold numbers|list of numbers"),
-        ({"node_feat": [[1], [2, 3], [4]]}, "lists of one length"),
+        ({"node_feat": [[1], [2, 3], [4]]}, "lists of equal length"),
         ({"grnf_columns": "{"}, "grnf_columns does not describe"),
         ({"grnf_columns": '{"edges": 10000000000000}'}, "1 arcs for 10000000000000 edges"),
         (

@@ -111,7 +111,7 @@ def test_a_failure_leaves_the_old_file(tmp_path):
 
 
 def test_blocks_must_fit_together(tmp_path):
-    with pytest.raises(ValueError, match="one length and type"):
+    with pytest.raises(ValueError, match="equal length and type"):
         write_vectors(
             tmp_path / "z.npy", [VectorBlock([], [], np.zeros((0, 2))), VectorBlock([], [], np.zeros((0, 3)))]
         )
@@ -292,7 +292,7 @@ def test_shards_must_fit_those_around(tmp_path):
         writer.begin({}, dict)
         writer.write(0, first, [])
         writer.write(1, second, [])
-        with pytest.raises(ValueError, match=r"one length and type; got lengths \[.*\], types"):
+        with pytest.raises(ValueError, match=r"equal length and type, got lengths \[.*\], types"):
             writer.write(2, VectorBlock(["d"], [None], np.zeros((1, 9))), [])
         with pytest.raises(ValueError, match=r"shard 0 is of another size than before: .* Start over"):
             writer.write(0, VectorBlock(["a"], [None], Z[:1]), [])

@@ -80,12 +80,12 @@ def _in_namespace(root: Element, namespace: str) -> None:
             element.tag = f"{{{namespace}}}{name}"
 
 
-def _graph(found: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
+def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
     """Return a networkx graph; `widths` are those of columns that were split."""
-    defaults = [found.graph.get(f"{item}_default", {}) for item in ("node", "edge")]
-    nodes = [(name, {**defaults[0], **values}) for name, values in found.nodes(data=True)]
-    edges = [(u, v, {**defaults[1], **values}) for u, v, values in found.edges(data=True)]
-    return graph_of_rows(nodes, edges, directed=found.is_directed(), graph_id=graph_id, y=y, widths=widths)
+    defaults = [graph.graph.get(f"{item}_default", {}) for item in ("node", "edge")]
+    nodes = [(name, {**defaults[0], **values}) for name, values in graph.nodes(data=True)]
+    edges = [(u, v, {**defaults[1], **values}) for u, v, values in graph.edges(data=True)]
+    return graph_of_rows(nodes, edges, directed=graph.is_directed(), graph_id=graph_id, y=y, widths=widths)
 
 
 def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
@@ -103,9 +103,9 @@ def read_graphml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGrap
         if len(list(element.iter(element.tag))) > 1:
             raise GraphError("a graph within a graph", cure="Flatten it first")
         _check_ids(element)
-        found = _by_library(lambda: reader.make_graph(element, *keys))
-        widths = _widths(found.graph.get(VECTORS))
-        return _graph(found, widths, element.get("id"), found.graph.get("y"))
+        graph = _by_library(lambda: reader.make_graph(element, *keys))
+        widths = _widths(graph.graph.get(VECTORS))
+        return _graph(graph, widths, element.get("id"), graph.graph.get("y"))
 
     for key in root.iter(f"{{{reader.NS_GRAPHML}}}key"):  # networkx insists on both
         key.set("attr.name", key.get("attr.name") or key.get("id") or "")
@@ -170,29 +170,29 @@ def read_gexf(file: File) -> Iterator[RawGraph]:
         raise GraphError(f"GEXF has one <graph> in a file, found {len(elements)}", where=str(file))
     try:
         _check_ids(elements[0])
-        found = _by_library(lambda: reader.make_graph(elements[0]))
+        graph = _by_library(lambda: reader.make_graph(elements[0]))
     except GraphError as error:
         raise error.located(where=str(file)) from None
-    if found.graph.get("mode") == "dynamic":
+    if graph.graph.get("mode") == "dynamic":
         raise GraphError("a dynamic graph", where=str(file), cure="Export one moment of it as a static graph")
     widths: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
     for group in elements[0].iter(f"{{{reader.NS_GEXF}}}attributes"):
         for each in group:
             if width := WIDTH.search(each.get("id", "")):
                 widths[group.get("class", "")][each.get("title", "").rpartition("_")[0]] = int(width[1])
-    for name, values in found.nodes(data=True):
+    for name, values in graph.nodes(data=True):
         if values.get("label") in (None, "", name):
             values.pop("label", None)
         for key in DRAWING & values.keys():
             del values[key]
-    rows = [values for *_, values in found.edges(data=True)]
+    rows = [values for *_, values in graph.edges(data=True)]
     weighted = any("weight" in values for values in rows)
     for values in rows:
         values.pop("id", None)
         if weighted:  # the format says that a weight left out is 1
             values.setdefault("weight", 1.0)
     try:
-        yield _graph(found, widths, None, None)
+        yield _graph(graph, widths, None, None)
     except GraphError as error:
         raise error.located(where=str(file)) from None
 
@@ -202,18 +202,18 @@ def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | 
     networkx = _networkx("GML")
 
     def build(text: str) -> RawGraph:
-        text = GML_EXPONENT.sub(lambda found: f"{found[1]}.0{found[2]}" if found[1] else found[0], text)
+        text = GML_EXPONENT.sub(lambda match: f"{match[1]}.0{match[2]}" if match[1] else match[0], text)
         lines = ["graph [ multigraph 1", *text.splitlines()]
-        found = _by_library(lambda: networkx.parse_gml(lines, label="id"))
-        widths = _widths(found.graph.get(VECTORS))
-        for name, values in found.nodes(data=True):
+        graph = _by_library(lambda: networkx.parse_gml(lines, label="id"))
+        widths = _widths(graph.graph.get(VECTORS))
+        for name, values in graph.nodes(data=True):
             if values.get("label") == str(name):
                 del values["label"]
             _flatten(values)
-        for *_, values in found.edges(data=True):
+        for *_, values in graph.edges(data=True):
             _flatten(values)
-        label = found.graph.get("label", found.graph.get("name"))
-        return _graph(found, widths, None if label is None else str(label), found.graph.get("y"))
+        label = graph.graph.get("label", graph.graph.get("name"))
+        return _graph(graph, widths, None if label is None else str(label), graph.graph.get("y"))
 
     texts = _gml_graphs(decoded(file.whole(), str(file)), str(file))
     yield from each_record(((str(file), None, text) for text in texts), build, on_error)
@@ -221,7 +221,7 @@ def read_gml(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | 
 
 def _gml_graphs(text: str, where: str) -> list[str]:
     """Return the text between the brackets of each "graph [" of a file, the closing one included."""
-    found, depth, start = [], 0, None
+    graphs, depth, start = [], 0, None
     for token in GML_TOKEN.finditer(text):
         if token[0] == "[":
             depth += 1
@@ -229,14 +229,14 @@ def _gml_graphs(text: str, where: str) -> list[str]:
         elif token[0] == "]":
             depth -= 1
             if not depth and start is not None:
-                found.append(text[start : token.end()])
+                graphs.append(text[start : token.end()])
                 start = None
         elif token[0] == "graph" and not depth:
             start = -1
-    if depth or not found:
-        problem = "the brackets of this file do not close" if found or start else "no 'graph [' in this file"
+    if depth or not graphs:
+        problem = "the brackets of this file do not close" if graphs or start else "no 'graph [' in this file"
         raise GraphError(f"{problem}: it is not GML, or truncated", where=where)
-    return found
+    return graphs
 
 
 def _flatten(values: dict[str, Any]) -> None:
@@ -387,6 +387,6 @@ def _gml_values(row: Mapping[str, Any]) -> str:
 
 def _gml_text(value: Any) -> str:
     if isinstance(value, str):
-        return '"' + GML_ESCAPE.sub(lambda found: f"&#{ord(found[0])};", value) + '"'
+        return '"' + GML_ESCAPE.sub(lambda match: f"&#{ord(match[0])};", value) + '"'
     text = repr(int(value) if isinstance(value, bool) else value)
     return text.replace("e", ".0e") if "e" in text and "." not in text else text  # a real has a point

@@ -56,10 +56,10 @@ class _Parser:
         """Go to the next token; return the word of this one."""
         word = getattr(self, "word", "")
         self.kind, self.word, self.start = "end", "the end of the file", len(self.text)
-        for found in self.tokens:
-            if found.lastgroup is not None:
-                self.start, self.word = found.start(), found[found.lastgroup]
-                self.kind = self.word if found.lastgroup == "mark" else found.lastgroup
+        for token in self.tokens:
+            if token.lastgroup is not None:
+                self.start, self.word = token.start(), token[token.lastgroup]
+                self.kind = self.word if token.lastgroup == "mark" else token.lastgroup
                 break
         return word
 
@@ -138,9 +138,9 @@ class _Parser:
         """Take a subgraph, or the name of one; return its nodes."""
         title = self.name() if self.keyword("subgraph") and self.kind != "{" else None
         inner = {item: dict(values) for item, values in defaults.items()}
-        found = self.block(inner, level + 1) if self.kind == "{" else {}
-        nodes = found if title is None else self.groups.setdefault(title, {})
-        nodes.update(found)
+        inside = self.block(inner, level + 1) if self.kind == "{" else {}
+        nodes = inside if title is None else self.groups.setdefault(title, {})
+        nodes.update(inside)
         return nodes
 
     def edge(self, source: str, target: str, values: Values) -> None:
@@ -155,19 +155,19 @@ class _Parser:
 
     def values(self) -> Values:
         """Take lists of values in brackets."""
-        found: Values = {}
+        result: Values = {}
         while self.kind == "[":
             self.next()
             while self.kind != "]":
                 name = self.name()
-                found[name] = "true"
+                result[name] = "true"
                 if self.kind == "=":
                     self.next()
-                    found[name] = self.value()
+                    result[name] = self.value()
                 while self.kind in (";", ","):
                     self.next()
             self.next()
-        return found
+        return result
 
     def value(self) -> Any:
         return number(self.name().strip())

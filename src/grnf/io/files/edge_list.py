@@ -45,9 +45,9 @@ def read_edge_list(source: File, *, directed: bool | None = None) -> Iterator[Ra
             if not text or text.isspace():
                 continue
             if fields and fields[0][0] in "#%":
-                found = HEADER.match(text.strip())
-                if found:
-                    n_nodes, is_directed = int(found[1]), found[2] is not None
+                header = HEADER.match(text.strip())
+                if header:
+                    n_nodes, is_directed = int(header[1]), header[2] is not None
                 continue
             if len(fields) == 2 and n_nodes is None and not weights:  # most lines of most files
                 ends.append(number(fields[0], len(numbers)))

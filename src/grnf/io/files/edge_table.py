@@ -128,15 +128,15 @@ class _Table:
     def direction(self, rows: Rows) -> bool | None:
         """Return whether the edges are directed, if their rows tell."""
         values = [cell(value) for value in rows.columns[DIRECTED]] if DIRECTED in self.roles else []
-        found = set()
+        directions = set()
         for row, value in enumerate(values):
             if value is not None and str(value).lower() not in TRUTH:
                 problem = f"column 'directed' must be true or false, got {value!r:.40}"
                 raise GraphError(problem, where=rows.where(row))
-            found.add(None if value is None else TRUTH[str(value).lower()])
-        if {True, False} <= found:
+            directions.add(None if value is None else TRUTH[str(value).lower()])
+        if {True, False} <= directions:
             raise GraphError("directed and undirected edges in one graph; write the latter as two arcs")
-        return next((truth for truth in found if truth is not None), None)
+        return next((truth for truth in directions if truth is not None), None)
 
     def attributes(self, rows: Rows) -> dict[str, list[Any]]:
         """Return the other columns."""
@@ -227,7 +227,7 @@ def read_edge_table(
 
 
 class _Graph(NamedTuple):
-    """The rows of one graph: of nodes (0) and of edges (1)."""
+    """The rows of a graph: of nodes (0) and of edges (1)."""
 
     graph_id: str
     sides: dict[int, Rows]
@@ -414,7 +414,7 @@ def _write_parquet(file: IO[bytes], kinds: dict[str, set[type]], rows: Iterator[
     parquet = guest()
     import pyarrow as pa
 
-    types = {name: _arrow_type(pa, found) for name, found in kinds.items()}
+    types = {name: _arrow_type(pa, own) for name, own in kinds.items()}
     schema = pa.schema(list(types.items()))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while block := list(islice(rows, ROWS_AT_ONCE)):

@@ -213,7 +213,7 @@ class File:
             yield number, line
 
     def lines_or_errors(self, limit: int) -> Iterator[tuple[int, bytes | GraphError]]:
-        """Yield lines, and instead of one that is too long an error; it is passed over, not held."""
+        """Yield lines, and an error for each line that is too long, which is skipped without being held."""
         number = 0
         with self.open() as stream:
             while line := stream.readline(limit + 2):
@@ -298,7 +298,7 @@ def each_record(
     >>> def build(n): return RawGraph(Graph(n, []).n_nodes, [])
     >>> from grnf.graphs import Graph
     >>> list(each_record([("line 1", None, -1)], build, "yield"))
-    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1; got -1')]
+    [BadGraph(graph_id=None, index=0, reason='line 1: n_nodes must lie between 0 and 2**31 - 1, got -1')]
     """
     for index, (where, graph_id, content) in enumerate(records, first):
         result: RawGraph | BadGraph

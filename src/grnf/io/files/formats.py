@@ -341,7 +341,7 @@ FORMATS: dict[str, Format] = _table(
     ),
     Format(
         "matrices",
-        "adjacency matrices: a numpy or MATLAB file of one or many, Matrix Market, a table of numbers",
+        "adjacency matrices: a numpy or MATLAB file with one or many, Matrix Market, a table of numbers",
         (".mat", ".mtx", ".npy", ".npz", ".csv", ".tsv", ".txt", *EXCEL_SUFFIXES),  # by what they hold
         read_matrices,
         library="numpy, scipy",

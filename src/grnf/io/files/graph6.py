@@ -30,7 +30,7 @@ HEADERS = (b">>graph6<<", b">>sparse6<<", b">>digraph6<<")
 
 
 def parse_graph6(line: bytes) -> RawGraph:
-    """Return the graph of one line of graph6, sparse6 or digraph6.
+    """Return the graph of a line of graph6, sparse6 or digraph6.
 
     Examples
     --------
@@ -85,11 +85,12 @@ def _bits(values: npt.NDArray[np.uint8]) -> BoolArray:
 
 def _ones(values: npt.NDArray[np.uint8], count: int) -> IntArray:
     """Return where the ones are among `count` bits, which must fill the characters that there are."""
-    wanted = -(-count // 6)
-    if len(values) != wanted:
-        raise GraphError(f"truncated graph6 record (expected {wanted} characters, found {len(values)})")
+    expected = -(-count // 6)
+    if len(values) != expected:
+        raise GraphError(f"truncated graph6 record (expected {expected} characters, found {len(values)})")
     parts = [
-        6 * start + np.flatnonzero(_bits(values[start : start + CHUNK])) for start in range(0, wanted, CHUNK)
+        6 * start + np.flatnonzero(_bits(values[start : start + CHUNK]))
+        for start in range(0, len(values), CHUNK)
     ]
     positions = np.concatenate([np.empty(0, dtype=np.int64), *parts])
     return positions[positions < count]

@@ -75,13 +75,13 @@ def _edge_index(value: Any) -> IntArray:
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError):
-        raise GraphError("edge_index must be two lists of one length: sources and targets") from None
+        raise GraphError("edge_index must be two lists of equal length: sources and targets") from None
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[0] != 2:
-        raise GraphError(f"edge_index must have shape (2, number of arcs); got {array.shape}")
+        raise GraphError(f"edge_index must have shape (2, number of arcs), got {array.shape}")
     if array.dtype.kind not in "iu":
-        raise GraphError(f"edge_index must hold whole numbers that fit in 64 bits; got {array.dtype}")
+        raise GraphError(f"edge_index must hold whole numbers that fit in 64 bits, got {array.dtype}")
     if array.dtype.kind == "u" and array.max() >= 2**63:
         raise GraphError("edge_index names a node beyond 2**63")
     return array.T.astype(np.int64)
@@ -95,11 +95,11 @@ def _matrix(value: Any, field: str) -> npt.NDArray[Any] | None:
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise GraphError(f"{field} must hold numbers, lists of one length") from None
+        raise GraphError(f"{field} must hold numbers, or lists of equal length") from None
     if array.size == 0:
         return None
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
-        raise GraphError(f"{field} must be a list of numbers, or of lists of numbers; got {array.dtype}")
+        raise GraphError(f"{field} must be a list of numbers, or of lists of numbers, got {array.dtype}")
     return array
 
 
@@ -109,7 +109,7 @@ def _number_of_nodes(value: Any, arcs: IntArray, node_feat: npt.NDArray[Any] | N
     if value is None:
         return len(node_feat) if node_feat is not None else int(arcs.max()) + 1 if len(arcs) else 0
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise GraphError(f"num_nodes must be a whole number; got {value!r}")
+        raise GraphError(f"num_nodes must be a whole number, got {value!r}")
     return int(value)
 
 
@@ -244,7 +244,7 @@ class Texts(NamedTuple):
 
     @classmethod
     def of(cls, columns: Iterable[Sequence[str | None]]) -> Texts:
-        """Return the columns of one row."""
+        """Return the columns of a row."""
         entries = [entry for column in columns for entry in column]
         present = dict.fromkeys(entry for entry in entries if entry is not None)
         known: dict[Any, int] = {text: code for code, text in enumerate(present)}
@@ -325,7 +325,7 @@ class GraphRows:
 def _columns(
     layout: dict[str, Any], item: str, numbers: FloatArray, texts: Texts, counts: IntArray
 ) -> dict[str, RawColumn]:
-    found: dict[int, tuple[str, RawColumn]] = {}
+    columns: dict[int, tuple[str, RawColumn]] = {}
     start = 0
     if not len(numbers):
         numbers = np.empty((0, sum(width or 1 for _, _, width, _ in layout[f"{item}_numbers"])))
@@ -334,7 +334,7 @@ def _columns(
         values: npt.NDArray[Any] = numbers[:, start:stop]
         if values.shape[1] != stop - start:
             raise GraphError(f"{item} column {name!r} is at {start}:{stop}, beyond the numbers")
-        found[position] = name, RawColumn(_typed_numbers(values[:, 0] if width is None else values, dtype))
+        columns[position] = name, RawColumn(_typed_numbers(values[:, 0] if width is None else values, dtype))
         start = stop
     kinds = layout[f"{item}_texts"]
     if len(texts.codes) != len(kinds) * int(counts.sum()):
@@ -344,8 +344,8 @@ def _columns(
         if len(kinds) > 1:  # of a row, one column comes after the other
             starts = offsets(counts)[:-1] * len(kinds) + place * counts
             codes = codes[np.repeat(starts - offsets(counts)[:-1], counts) + np.arange(int(counts.sum()))]
-        found[position] = name, _text_column(codes, texts.categories, kind)
-    return {str(name): column for _, (name, column) in sorted(found.items())}
+        columns[position] = name, _text_column(codes, texts.categories, kind)
+    return {str(name): column for _, (name, column) in sorted(columns.items())}
 
 
 def _text_column(codes: IntArray, categories: Sequence[str], kind: str) -> RawColumn:
@@ -371,12 +371,12 @@ def _hashable(value: Any) -> Any:
 
 def _typed_numbers(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     """Return numbers in the type that they had."""
-    wanted = np.dtype(dtype)
-    if wanted.kind not in "biuf" or wanted.itemsize > 16 or wanted.shape:
+    target = np.dtype(dtype)
+    if target.kind not in "biuf" or target.itemsize > 16 or target.shape:
         raise GraphError(f"columns of type {dtype!r} are not read")
-    if values.dtype.kind == "f" and wanted.kind in "biu" and not np.isfinite(values).all():
+    if values.dtype.kind == "f" and target.kind in "biu" and not np.isfinite(values).all():
         raise GraphError(f"a column of type {dtype!r} holds a number that is not finite")
-    return values.astype(wanted)
+    return values.astype(target)
 
 
 def _target(layout: Any, y: FloatArray) -> Any:
@@ -390,7 +390,7 @@ def _target(layout: Any, y: FloatArray) -> Any:
     return array if shape else array.item()
 
 
-def _first_of_each(counts: IntArray, wanted: IntArray) -> IntArray:
+def _first_of_each(counts: IntArray, lengths: IntArray) -> IntArray:
     """Return the places of the first so many items of each row."""
-    starts = np.repeat(offsets(counts)[:-1] - offsets(wanted)[:-1], wanted)
+    starts = np.repeat(offsets(counts)[:-1] - offsets(lengths)[:-1], lengths)
     return np.asarray(starts + np.arange(len(starts)))

@@ -23,10 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 LONGEST_LINE = 2**20
-"""Bytes of one line of a table or an edge list: a row of a few columns, never a million of them."""
+"""Bytes of a line of a table or an edge list: a row of a few columns, never a million of them."""
 
 LONGEST_RECORD = 2**27
-"""Bytes of one line that holds a whole graph: graph6 with 40,000 nodes, or JSON of a million edges."""
+"""Bytes of a line that holds a whole graph: graph6 with 40,000 nodes, or JSON of a million edges."""
 
 LARGEST_DOCUMENT = 2**30
 """Bytes of a document that is held in memory as a whole: GraphML, GML, GEXF, DOT, or one JSON object."""
@@ -38,7 +38,7 @@ SMALL_MEMBER = 2**24
 """Unpacked bytes below which the ratio does not matter: a column of equal labels packs very well."""
 
 LONGEST_SMILES = 10**5
-"""Characters of one SMILES string: a protein of 10,000 residues; parsing takes more than linear time."""
+"""Characters of a SMILES string: a protein of 10,000 residues; parsing takes more than linear time."""
 
 DEEPEST_NESTING = 64
 """Levels of brackets or tags. Graph formats need fewer than ten."""

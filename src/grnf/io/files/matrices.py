@@ -112,7 +112,7 @@ def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
 def _of_stream(
     stream: ArrayStream, name: str | None, where: str, others: Mapping[str, Any]
 ) -> Iterator[_Record]:
-    """Yield the matrices of one array, one of them in memory at a time."""
+    """Yield the matrices of an array, one of them in memory at a time."""
     _check_numbers(stream.dtype, where)
     batch = _axis_of_graphs(stream.shape, where, last=False)
     if stream.fortran_order or batch == 2:  # not matrix by matrix: held, to be turned
@@ -248,10 +248,10 @@ def _sparse(file: IO[bytes], source: File) -> Any:
 
     file.seek(0)
     try:
-        found = sp.load_npz(file)  # which loads no pickles
-        if hasattr(found, "check_format"):
-            found.check_format(full_check=True)  # places outside of the matrix would be written to
-        return found
+        matrix = sp.load_npz(file)  # which loads no pickles
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)  # places outside of the matrix would be written to
+        return matrix
     except Exception as error:  # whatever a damaged file makes of it
         raise GraphError(f"no sparse matrix, or a damaged one: {error}", where=str(source)) from None
 
@@ -339,8 +339,8 @@ def _load_matlab(data: bytes) -> dict[str, Any]:
     from scipy.io import loadmat
 
     try:
-        found = loadmat(cast("Any", io.BytesIO(data)))
-        return {name: _variable(value) for name, value in found.items() if not name.startswith("__")}
+        variables = loadmat(cast("Any", io.BytesIO(data)))
+        return {name: _variable(value) for name, value in variables.items() if not name.startswith("__")}
     except Exception as error:  # whatever a damaged file makes of it
         raise GraphError(f"damaged MATLAB file: {error or type(error).__name__}") from None
 
@@ -349,12 +349,12 @@ def _load_market(data: bytes) -> Any:
     from scipy.io import mmread
 
     try:
-        found = mmread(io.BytesIO(data), spmatrix=False)
+        matrix = mmread(io.BytesIO(data), spmatrix=False)
     except Exception as error:
         raise GraphError(f"damaged Matrix Market file: {error or type(error).__name__}") from None
-    if found.dtype.kind not in "biuf":
-        raise GraphError(f"expected a matrix of real numbers, got {found.dtype}")
-    return found
+    if matrix.dtype.kind not in "biuf":
+        raise GraphError(f"expected a matrix of real numbers, got {matrix.dtype}")
+    return matrix
 
 
 def _variable(value: Any) -> Any:

@@ -162,7 +162,7 @@ def _table_rows(
 ) -> Iterator[Rows]:
     """Yield the rows of a table with ids, targets and "smiles" as columns, and those to keep."""
     if isinstance(keep, str) or "smiles" in keep:
-        raise GraphError(f"keep takes a list of names other than smiles, which is there; got {keep!r}")
+        raise GraphError(f"keep takes a list of names other than smiles, which is there, got {keep!r}")
     with file.reopenable() as again:
         table = table_of(again)
         if not table.columns:

@@ -1,4 +1,4 @@
-"""Node-link JSON, the form of networkx and D3: a graph, a list or {"graphs": [...]} a file, or one a line.
+"""Node-link JSON, as in networkx and D3: a graph, a list or {"graphs": [...]} per file, or one per line.
 
     {"directed": false, "multigraph": false, "graph": {"id": "g1", "y": 0},
      "nodes": [{"id": 0, "element": "C"}, ...], "edges": [{"source": 0, "target": 1, "weight": 2.0}, ...]}
@@ -54,8 +54,8 @@ def _documents(file: File) -> Iterator[tuple[str, Any]]:
             yield str(file), _parsed(decoded(again.whole(), str(file)), str(file))
             return
         index = 0
-        with again.open() as opened:
-            stream = _Limited(opened)
+        with again.open() as source:
+            stream = _Limited(source)
             try:
                 for document in ijson.items(stream, prefix):  # its own floats would end at 63 bits
                     yield f"{file}, graph {index}", _with_floats(document)
@@ -96,7 +96,7 @@ def _prefix(file: File, ijson: Any) -> str | None:
 
 
 class _Limited:
-    """A stream with limits on the bytes of one graph and on the depth of brackets."""
+    """A stream with limits on the bytes of a graph and on the depth of brackets."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.count, self.first, self.depth = stream, 0, True, 0
@@ -134,7 +134,7 @@ def read_json_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawG
 
 
 def graph_of_line(line: bytes) -> RawGraph:
-    """Return the graph of one line of such a file.
+    """Return the graph of a line of such a file.
 
     Examples
     --------
@@ -179,12 +179,12 @@ def _others(item: Mapping[str, Any], structural: set[str]) -> dict[str, Any]:
 
 def _end(item: Any, key: str, kind: str) -> Hashable:
     if not isinstance(item, dict) or key not in item:
-        raise GraphError(f"each {kind} must be an object with {key!r}; got {str(item)[:80]}")
+        raise GraphError(f"each {kind} must be an object with {key!r}, got {str(item)[:80]}")
     name = item[key]
     if isinstance(name, list):
         name = json.dumps(name)
     if isinstance(name, dict):
-        raise GraphError(f"{key!r} of a {kind} must be a number or a text; got an object")
+        raise GraphError(f"{key!r} of a {kind} must be a number or a text, got an object")
     return name  # type: ignore[no-any-return]
 
 

@@ -190,7 +190,7 @@ def _chunks(source: File) -> Iterator[_Chunk]:
             if f"{key}.npy" not in members:
                 raise GraphError(f"no array {key!r}: not written by grnf.io.write_graphs", where=name)
 
-        def opened(key: str) -> ArrayStream:
+        def array_stream(key: str) -> ArrayStream:
             member = Member(archive, f"{key}.npy", name)
             stack.callback(member.close)
             array = ArrayStream(member, member.size, f"{name}: {key}")
@@ -200,12 +200,12 @@ def _chunks(source: File) -> Iterator[_Chunk]:
                 )
             return array
 
-        version = opened("grnf_format").take(1)[0]
+        version = array_stream("grnf_format").take(1)[0]
         if version != 1:
             raise GraphError(f"format must be 1, got {version}", where=name, cure="Update grnf")
-        streams = {key: opened(key) for key in (*COUNTS, *FLAGS, *LONG)}
-        _check_lengths(streams, {key: opened(key) for key in COUNTS}, name)
-        texts = _Texts(opened("text"), opened("text_ends"), name)
+        streams = {key: array_stream(key) for key in (*COUNTS, *FLAGS, *LONG)}
+        _check_lengths(streams, {key: array_stream(key) for key in COUNTS}, name)
+        texts = _Texts(array_stream("text"), array_stream("text_ends"), name)
         first, n_graphs = 0, streams["num_nodes"].length
         while first < n_graphs:
             counts = {key: streams[key].take(min(AT_ONCE, n_graphs - first)) for key in (*COUNTS, *FLAGS)}
@@ -251,7 +251,7 @@ class _Chunk:
         """Return the graphs column by column, if all have the same columns."""
         counts, long = self.counts, self.long
         widths = {key: set(counts[key].tolist()) for key in ("node_width", "edge_width")}
-        if any(len(found) > 1 for found in widths.values()):
+        if any(len(values) > 1 for values in widths.values()):
             raise GraphError("the graphs have several widths")
         codes = counts["grnf_columns"].tolist()
         described = {code: layout_of(self.texts.lookup(code, "grnf_columns") or "") for code in set(codes)}
@@ -273,9 +273,9 @@ class _Chunk:
 
     def _texts_of(self, key: str) -> Texts:
         present, codes = np.unique(self.long[key], return_inverse=True)
-        found = [self.texts.lookup(code, key) for code in present.tolist()]
+        texts = [self.texts.lookup(code, key) for code in present.tolist()]
         missing = int(len(present) > 0 and present[0] < 0)  # -1 stands for no text
-        return Texts(codes - missing, [text for text in found[missing:] if text is not None])
+        return Texts(codes - missing, [text for text in texts[missing:] if text is not None])
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         sizes = {key: np.append(0, np.cumsum(values)).tolist() for key, values in _sizes(self.counts).items()}

@@ -33,7 +33,7 @@ def is_number_table(source: File, least: int = 2) -> bool:
         layout, rows = _layout(source)
         _, first = next(rows)
         enough = layout.width >= least and _are_numbers(first[-layout.width :])
-        most = layout.width + layout.may_be_counted
+        most = layout.width + layout.may_have_header
         return enough and 1 + sum(1 for _ in islice(rows, most)) in (layout.width, most)
     except (GraphError, StopIteration):
         return False
@@ -54,7 +54,7 @@ def read_number_table(source: File) -> RawGraph:
     import scipy.sparse as sp
 
     layout, rows = _layout(source)
-    found: list[tuple[Any, Any]] = []
+    nonzeros: list[tuple[Any, Any]] = []
     labels = []
     for line, fields in rows:
         if len(fields) != layout.width + layout.labels:
@@ -65,15 +65,15 @@ def read_number_table(source: File) -> RawGraph:
         labels += fields[: layout.labels]
         values = _numbers(fields[layout.labels :], line)
         places = np.flatnonzero(values != 0)
-        found.append((places, values[places]))
-    if layout.may_be_counted and len(found) == layout.width + 1:  # the first row only counts the columns
-        found = found[1:]
+        nonzeros.append((places, values[places]))
+    if layout.may_have_header and len(nonzeros) == layout.width + 1:  # the first row only counts the columns
+        nonzeros = nonzeros[1:]
     n = layout.width
-    if len(found) != n:
-        raise GraphError(f"{len(found)} rows of {n} numbers: an adjacency matrix has as many rows as columns")
-    ends = np.repeat(np.arange(n), [len(places) for places, _ in found])
-    others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
-    weights = np.concatenate([np.empty(0), *(values for _, values in found)])
+    if len(nonzeros) != n:
+        raise GraphError(f"{len(nonzeros)} rows of {n} numbers, but an adjacency matrix must be square")
+    ends = np.repeat(np.arange(n), [len(places) for places, _ in nonzeros])
+    others = np.concatenate([np.empty(0, np.int64), *(places for places, _ in nonzeros)])
+    weights = np.concatenate([np.empty(0), *(values for _, values in nonzeros)])
     raw = batch_from_matrices([sp.coo_array((weights, (ends, others)), shape=(n, n))])[0]
     names = layout.names or labels
     if not names or _only_count(names):
@@ -87,7 +87,7 @@ class _Layout(NamedTuple):
     width: int
     names: list[str]
     labels: int
-    may_be_counted: bool
+    may_have_header: bool
 
 
 def _layout(source: File) -> tuple[_Layout, Iterator[tuple[int, list[str]]]]:
@@ -115,8 +115,8 @@ def _rows(source: File) -> Iterator[tuple[int, list[str]]]:
         if not text.strip() or text.lstrip().startswith(COMMENTS):
             continue
         if delimiter == "":
-            found = [mark for mark in "\t;," if mark in text]
-            delimiter = max(found, key=text.count) if found else None
+            delimiters = [mark for mark in "\t;," if mark in text]
+            delimiter = max(delimiters, key=text.count) if delimiters else None
         try:
             fields = text.split() if delimiter is None else next(csv.reader([text], delimiter=delimiter))
         except csv.Error as error:

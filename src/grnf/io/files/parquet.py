@@ -92,7 +92,7 @@ def _graph_id(cells: dict[str, Callable[[int], Any]], row: int) -> str | None:
 
 
 def _cells(column: Any) -> Callable[[int], Any]:
-    """Return a function that returns one value: of lists of lists of numbers views of one array."""
+    """Return a function that returns one value: for nested lists of numbers, views of the same array."""
     from pyarrow import types
 
     is_nested = types.is_list(column.type) and types.is_list(column.type.value_type)
@@ -139,7 +139,7 @@ def _graph_rows(batch: Any) -> GraphRows:
         raise GraphError("edge_index must be two lists")
     n_arcs = index_widths[0::2].astype(np.int64)
     if (index_widths[1::2] != n_arcs).any():
-        raise GraphError("edge_index must be two lists of one length")
+        raise GraphError("edge_index must be two lists of equal length")
     starts = np.repeat(np.cumsum(2 * n_arcs) - 2 * n_arcs - (np.cumsum(n_arcs) - n_arcs), n_arcs)
     source = starts + np.arange(len(starts))
     return GraphRows(
@@ -174,8 +174,8 @@ def _numbers(column: Any, counts: Any) -> Any:
 
 
 def _texts(column: Any) -> Texts:
-    found = column.flatten().flatten().dictionary_encode()
-    return Texts(found.indices.fill_null(-1).to_numpy().astype(np.int64), found.dictionary.to_pylist())
+    encoded = column.flatten().flatten().dictionary_encode()
+    return Texts(encoded.indices.fill_null(-1).to_numpy().astype(np.int64), encoded.dictionary.to_pylist())
 
 
 def open_parquet(file: IO[bytes], name: str) -> Any:
@@ -196,10 +196,10 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
         groups, skip, count = _groups_of_rows(table.metadata, source.rows)
         for batch in table.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):
             before = min(skip, batch.num_rows)
-            wanted = batch.slice(before, count)
-            skip, count = skip - before, count - wanted.num_rows
-            if wanted.num_rows:
-                yield wanted
+            selected = batch.slice(before, count)
+            skip, count = skip - before, count - selected.num_rows
+            if selected.num_rows:
+                yield selected
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
         raise GraphError(f"damaged Parquet file: {error}", where=str(source)) from None
 

@@ -45,11 +45,11 @@ def read_graphs(
     Parameters
     ----------
     path : path, or "-" for standard input
-        A file, a TU folder, or a folder of files of one format. A pipe is copied to a temporary file first.
+        A file, a TU folder, or a folder of files in the same format. A pipe is copied to a temporary file.
         Or several of these, as a list or a glob such as "2024/*.g6": graphs without a name are then called
         by their file, and from the second of it on by their place too, as "a" and "a:1".
     format : str, optional
-        A name in `FORMATS`, or "csv" or "tsv" for a table of SMILES or of edges, as its columns tell; by
+        A name in `FORMATS`, or "csv" or "tsv" for a SMILES or edge table, as its columns show; by
         default guessed from the path.
     on_error : {"raise", "yield"}, default="raise"
         "yield" gives a `BadGraph` for a graph that cannot be read, and continues with the next one. If no
@@ -68,7 +68,7 @@ def read_graphs(
     [3, 5]
     """
     if on_error not in ("raise", "yield"):
-        raise ValueError(f"on_error must be 'raise' or 'yield'; got {on_error!r}")
+        raise ValueError(f"on_error must be 'raise' or 'yield', got {on_error!r}")
     parts = _parts(path, format, options)
     return _named_graphs(parts, on_error) if is_several(path) else _graphs_of_part(next(parts), on_error)
 
@@ -158,7 +158,7 @@ def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
 def _read_entry(
     file: File, entry: Format, on_error: OnError, options: dict[str, Any]
 ) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of one file of a known format."""
+    """Yield the graphs of a file of a known format."""
     _check_options(entry, options)
     if entry.record_wise:
         options = {**options, "on_error": on_error}
@@ -229,7 +229,7 @@ def blocks_of(
     n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[Block]:
-    """Yield the graphs of one file some at a time, column by column if its format can."""
+    """Yield the graphs of a file some at a time, column by column if its format can."""
     file.format = entry.name
     if entry.blocks is None or options.keys() - entry.options or file.is_empty:
         yield from _lists(_read_entry(file, entry, on_error, options), block_size)
@@ -329,8 +329,8 @@ def _guess_folder(folder: Path) -> str:
     known = {suffix for entry in FORMATS.values() for suffix in entry.suffixes}
     names = {guess_format(file) for suffix, file in suffixes.items() if suffix in known}
     if len(names) != 1:
-        found = ", ".join(sorted(names)) or "none"
-        raise GraphError(f"{folder}: expected files of one format, found {found}; name one by format=")
+        listed = ", ".join(sorted(names)) or "none"
+        raise GraphError(f"{folder}: expected files in the same format, found {listed}. Name one by format=")
     return names.pop()
 
 
@@ -400,24 +400,24 @@ def input_paths(inputs: Inputs) -> list[Path]:
     >>> [path.name for path in input_paths(folder / "*.g6")]
     ['a.g6', 'b.g6']
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for each in [inputs] if isinstance(inputs, str | os.PathLike) else cast("Sequence[str]", inputs):
         name = os.fspath(each)
         if is_several(each):
             matching = sorted(map(Path, glob.glob(name, recursive=True)))
             if not matching:
                 raise GraphError(f"no file matches {name}")
-            found += matching
+            paths += matching
         elif name != "-" and not Path(each).exists():
             raise GraphError(f"{name} does not exist")
         else:
-            found.append(Path(each))
-    if not found:
+            paths.append(Path(each))
+    if not paths:
         raise GraphError("no file, folder or glob was given")
-    path, times = Counter(found).most_common(1)[0]
+    path, times = Counter(paths).most_common(1)[0]
     if times > 1:
         raise GraphError(f"{path} must be given once, got it {times} times")
-    return found
+    return paths
 
 
 def titles(paths: Sequence[Path]) -> list[str]:

@@ -41,7 +41,7 @@ ID_NAME = re.compile(
 
 @dataclass
 class Column:
-    """Summary of one column."""
+    """Summary of a column."""
 
     name: str
     rows: int = 0
@@ -129,7 +129,7 @@ class Column:
     def describe(self) -> dict[str, Any]:
         """Return the summary for a report."""
         bounded = len(self.counts) >= MOST_DISTINCT
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "kind": self.kind,
             "distinct": f"{MOST_DISTINCT} or more" if bounded else self.distinct,
             "missing": self.absent,
@@ -137,8 +137,8 @@ class Column:
         }
         if 1 < self.distinct <= 10 and self.is_class_like:
             ordered = sorted(self.counts.items(), key=lambda pair: (isinstance(pair[0], str), pair[0]))
-            found["classes"] = {str(key): count for key, count in ordered}
-        return found
+            summary["classes"] = {str(key): count for key, count in ordered}
+        return summary
 
 
 def survey(table: Table) -> dict[str, Column]:
@@ -157,14 +157,14 @@ def target_columns(columns: Iterable[Column], others: Sequence[str] = ()) -> tup
     free = [column for column in columns if column.name not in others and not are_molecules(column.head)]
     usual = [
         column
-        for wanted in TARGET_NAMES
+        for name in TARGET_NAMES
         for column in free
-        if column.name.strip().lower() == wanted and (column.is_target or column.is_number)
+        if column.name.strip().lower() == name and (column.is_target or column.is_number)
     ]
     usual += [column for column in free if column.name.strip().lower().startswith("measured")]
     usual = [column for column in usual if column.distinct > 1]
-    found = [column.name for column in free if column.is_target or column in usual]
-    return [column.name for column in usual], found
+    targets = [column.name for column in free if column.is_target or column in usual]
+    return [column.name for column in usual], targets
 
 
 def missing_or_value(value: Any, among_numbers: bool) -> Any:

@@ -123,9 +123,9 @@ class Table:
         """The first rows, if they were read to find the columns."""
         if self.kind == "parquet":
             with file.open_seekable() as stream:
-                opened = open_parquet(stream, str(file))
-                self.columns = list(opened.schema_arrow.names)
-                self.n_rows = opened.metadata.num_rows
+                parquet = open_parquet(stream, str(file))
+                self.columns = list(parquet.schema_arrow.names)
+                self.n_rows = parquet.metadata.num_rows
         elif self.kind == "sdf":
             self.columns = sdf_columns(file)
         else:
@@ -146,9 +146,9 @@ class Table:
 
     def smiles_column(self, given: str | None = None) -> str:
         """Return the column of SMILES: the given one, or found by its name or by what it holds."""
-        found = named_smiles(self.columns, given, self.file)
-        if found is not None:
-            return found
+        named = named_smiles(self.columns, given, self.file)
+        if named is not None:
+            return named
         several = self.molecule_columns()
         if len(several) == 1:
             return several[0]
@@ -288,7 +288,7 @@ def table_of(file: File) -> Table:
 
 
 def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> Iterator[RawBatch]:
-    """Yield batches of one graph per row; reasons get the positions of their rows, or the first is raised."""
+    """Yield batches with a graph per row; reasons get the positions of their rows, or the first is raised."""
     for rows, batch in blocks:
         errors = {row: GraphError(why, where=rows.where(row)) for row, why in sorted(batch.bad.items())}
         if errors and on_error == "raise":
@@ -299,7 +299,7 @@ def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> It
 def each_graph(
     blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError, first: int = 0
 ) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of batches of one graph per row; `first` is the number of the first row."""
+    """Yield the graphs of batches with a graph per row; `first` is the number of the first row."""
     for rows, batch in blocks:
         for graph in batch:
             if isinstance(graph, BadGraph):
@@ -344,12 +344,12 @@ def find_column(
         if given not in names:
             raise GraphError(f"there is no column {given!r}; there are {list(names)[:20]}", where=str(file))
         return given
-    found = usual_column(names, usual)
-    if found is None:
+    column = usual_column(names, usual)
+    if column is None:
         problem = f"no column of {role} among {list(names)[:20]}"
         cure = f"Call it {usual[0]!r}, or name it by an option"
         raise GraphError(problem, where=str(file), cure=cure)
-    return found
+    return column
 
 
 def named_smiles(names: Sequence[str], given: str | None, file: File | str) -> str | None:

@@ -287,7 +287,7 @@ def _once(records: npt.NDArray[Any], first: int, end: int) -> tuple[IntArray, In
 
 
 class _Store:
-    """Records of numbers in a temporary file; without any, `fields` says what they would be."""
+    """Records of numbers in a temporary file; without any, `fields` describes them."""
 
     def __init__(self, files: _Files, fields: list[Any]) -> None:
         self.file = files.stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
@@ -442,7 +442,7 @@ def _open_files(source: File) -> Iterator[_Files]:
 
 
 class _Files:
-    """The files of one dataset, in a folder or in a zip, known by the end of their names."""
+    """The files of a dataset, in a folder or in a zip, known by the end of their names."""
 
     def __init__(
         self, source: File, members: dict[str, Any], archive: zipfile.ZipFile | None, stack: ExitStack

@@ -162,8 +162,8 @@ def _refuse_ragged(values: list[Any], title: str) -> None:
         lengths = sorted({len(value) for value in vectors})
         if len(lengths) > 1:
             raise GraphError(
-                f"{title} holds vectors of {lengths[0]} and of {lengths[-1]} numbers; they must be of one "
-                "length: fill them up, or leave the column out"
+                f"{title} holds vectors of {lengths[0]} and of {lengths[-1]} numbers, but they must have "
+                "equal lengths. Fill them up, or leave the column out"
             )
 
 
@@ -206,11 +206,11 @@ def _part_names(name: str, width: int) -> list[str]:
 def vector_widths(graph: RawGraph) -> dict[str, dict[str, int]]:
     """Return the widths of the node and edge columns of vectors, which `plain_rows` splits."""
     columns = {"node": graph.node_columns, "edge": graph.edge_columns}
-    found = {
+    widths = {
         item: {name: int(np.shape(values)[1]) for name, values in own.items() if np.ndim(values) == 2}
         for item, own in columns.items()
     }
-    return {item: own for item, own in found.items() if own}
+    return {item: own for item, own in widths.items() if own}
 
 
 def part_widths(columns: Mapping[str, Any]) -> dict[str, int]:
@@ -224,22 +224,22 @@ def _with_vectors(columns: Mapping[str, npt.NDArray[Any]], widths: Mapping[str, 
 
     Parts that do not go together, of numbers and of texts, stay apart.
     """
-    found = dict(columns)
+    joined = dict(columns)
     for name, width in widths.items():
         if not 0 < width <= MOST_ABSENT * len(columns):
             continue
         names = _part_names(name, width)
-        parts = [found[part] for part in names if part in found]
+        parts = [joined[part] for part in names if part in joined]
         kinds = {"numbers" if part.dtype.kind in "fiub" else "others" for part in parts}
-        if len(kinds) != 1 or name in found or any(part.ndim != 1 for part in parts):
+        if len(kinds) != 1 or name in joined or any(part.ndim != 1 for part in parts):
             continue
         absent = np.full(len(parts[0]), np.nan) if kinds == {"numbers"} else np.full(len(parts[0]), None)
-        vector = np.stack([found.get(part, absent) for part in names], axis=1)
-        first = next(part for part in names if part in found)
+        vector = np.stack([joined.get(part, absent) for part in names], axis=1)
+        first = next(part for part in names if part in joined)
         rest = set(names) - {first}
-        found = {name if key == first else key: value for key, value in found.items() if key not in rest}
-        found[name] = vector
-    return found
+        joined = {name if key == first else key: value for key, value in joined.items() if key not in rest}
+        joined[name] = vector
+    return joined
 
 
 def _nan_for_none(value: Any) -> Any:

@@ -57,7 +57,7 @@ def write_graphs(
         raise GraphError(f"format {entry.name} is read only; write one of {writable}")
     count = 0
 
-    def counted() -> Iterator[RawGraph]:
+    def checked_graphs() -> Iterator[RawGraph]:
         nonlocal count
         for graph in _checked(graphs, entry, lossy):
             count += 1
@@ -67,10 +67,10 @@ def write_graphs(
         entry.path_writer is None or path == "-" or Path(path).suffix.lower() in entry.suffixes
     ):
         with open_sink(path) as file:
-            entry.writer(file, counted())
+            entry.writer(file, checked_graphs())
     elif entry.path_writer is not None:
         with aside(path) as made:
-            entry.path_writer(made, counted())
+            entry.path_writer(made, checked_graphs())
             deliver(made, path)
     return count
 
@@ -98,7 +98,7 @@ def _checked(graphs: Iterable[RawGraph | Graph], entry: Format, lossy: bool) -> 
 
 
 def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
-    """Return the part of a graph that a format carries, or say what would be lost."""
+    """Return the part of a graph that a format carries, or report what would be lost."""
     kept = entry.carries
     lost: list[str] = []
 
@@ -106,13 +106,13 @@ def _fitting(graph: RawGraph, entry: Format, lossy: bool) -> RawGraph:
         arrays = {name: _array(values) for name, values in columns.items()}
         if "attributes" in kept:
             return arrays
-        found = {
+        fitting = {
             name: values
             for name, values in arrays.items()
             if (name == perhaps and name in kept) or (entry.fits and entry.fits(name, values))
         }
-        lost.extend(name for name in arrays if name not in found)
-        return found
+        lost.extend(name for name in arrays if name not in fitting)
+        return fitting
 
     node_columns, edge_columns = carried(graph.node_columns), carried(graph.edge_columns, "weight")
     _refuse(f"columns {lost}" if lost else None, entry, lossy)

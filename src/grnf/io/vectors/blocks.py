@@ -51,7 +51,7 @@ class VectorBlock:
     def __post_init__(self) -> None:
         if self.Z.ndim != 2 or not len(self.ids) == len(self.y) == len(self.Z):
             raise ValueError(
-                f"a block needs one id, one y and one row each; got {len(self.ids)} ids, {len(self.y)} y "
+                f"a block needs one id, one y and one row each, got {len(self.ids)} ids, {len(self.y)} y "
                 f"and Z of shape {self.Z.shape}"
             )
         for name, values in self.columns.items():
@@ -151,7 +151,7 @@ class Layout:
 
     @classmethod
     def of(cls, block: VectorBlock) -> Layout:
-        """Return the layout of one block."""
+        """Return the layout of a block."""
         kinds = {name: Kind.of(block.column(name)) for name in ("graph_id", "y", *block.columns)}
         return cls(len(block.Z), block.Z.shape[1], block.Z.dtype.str, kinds)
 
@@ -160,7 +160,7 @@ class Layout:
         if (self.n_components, self.dtype) != (other.n_components, other.dtype):
             lengths = sorted({self.n_components, other.n_components})
             raise ValueError(
-                "blocks of one embedding must have vectors of one length and type; got lengths "
+                "blocks of the same embedding must have vectors of equal length and type, got lengths "
                 f"{lengths}, types {sorted({self.dtype, other.dtype})}"
             )
         kinds = {}
