@@ -11,21 +11,44 @@ square, so a node that is matched to padding is deleted or inserted.
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from grnf._utils.jit import compiled, inner
-from grnf.edits.edit_problem import DenseProblem
+from grnf.edits.edit_problem import DenseProblem, EditProblem
+from grnf.edits.propagation import histogram_bound, propagated_mapping
+from grnf.graphs import Graph
+from grnf.symmetry import certificates
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Search", "branch_gains", "improve"]
+__all__ = ["bounds", "isomorphism", "solve"]
+
+DENSE_NODES = 1_000
+"""Nodes of each graph up to which matrices of nodes by nodes are made."""
+
+DENSE_LABELS = 2_000
+"""Different labels of edges up to which a table of their costs is made."""
+
+EXACT_NODES = 100
+"""Nodes of each graph up to which the exact search runs."""
+
+RESTARTS = 200
+"""Restarts of the upper bound for graphs of up to 30 nodes; fewer for larger ones, by their work."""
+
+VISITS = 200
+"""Nodes of the tree between two looks at the clock."""
 
 TINY = 1e-9
 
 
 @inner
-def assign(cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray) -> Any:
+def assign(
+    cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray
+) -> Any:
     """Solve the square assignment problem by shortest augmenting paths; return the total.
 
     Potentials u, v (from index 1) satisfy u[i + 1] + v[j + 1] <= cost[i, j].
@@ -67,8 +90,17 @@ def assign(cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: In
 
 @inner
 def star_gain(
-    i: int, x: int, free1: Any, free2: Any, first: Any, second: Any, near1: Any, near2: Any,
-    edge_gain: FloatArray, uniform: FloatArray, scratch: Any,
+    i: int,
+    x: int,
+    free1: Any,
+    free2: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    near2: Any,
+    edge_gain: FloatArray,
+    uniform: FloatArray,
+    scratch: Any,
 ) -> Any:
     """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
     cost, u, v, row_of, work, count = scratch
@@ -143,7 +175,9 @@ def branch_gains(
 
 
 @inner
-def gain_at(i: int, x: int, images: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any) -> Any:
+def gain_at(
+    i: int, x: int, images: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
+) -> Any:
     """Return the gain of i as x, next to all other mapped nodes."""
     if x < 0:
         return 0.0
@@ -158,7 +192,14 @@ def gain_at(i: int, x: int, images: IntArray, node_gain: Any, first: Any, second
 
 @inner
 def gain_of_move(
-    i: int, y: int, images: IntArray, owner: IntArray, node_gain: Any, first: Any, second: Any, near1: Any,
+    i: int,
+    y: int,
+    images: IntArray,
+    owner: IntArray,
+    node_gain: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
     edge_gain: Any,
 ) -> Any:
     """Return what the cost changes if i gets the image y (-1: none), in exchange for its own; and do it."""
@@ -184,8 +225,14 @@ def gain_of_move(
 
 @compiled
 def improve(
-    images: IntArray, restarts: int, node_gain: FloatArray, first: Any, second: Any, near1: Any,
-    edge_gain: FloatArray, floor: float,
+    images: IntArray,
+    restarts: int,
+    node_gain: FloatArray,
+    first: Any,
+    second: Any,
+    near1: Any,
+    edge_gain: FloatArray,
+    floor: float,
 ) -> Any:
     """Improve a correspondence by moves and exchanges of nodes, with restarts; return the change of the cost.
 
@@ -309,8 +356,15 @@ def expand(
 
 @compiled
 def search(
-    depth: int, nodes: int, state: Any, problem: Any, images: IntArray, best_images: IntArray,
-    total: float, best: float, step: float,
+    depth: int,
+    nodes: int,
+    state: Any,
+    problem: Any,
+    images: IntArray,
+    best_images: IntArray,
+    total: float,
+    best: float,
+    step: float,
 ) -> Any:
     """Search depth first for at most some nodes of the tree; return the depth (-1: finished) and the best cost."""
     order, place, free2, cross, fixed, children, bounds, count, pointer = state
@@ -374,12 +428,83 @@ def neighbor_lists(codes: IntArray) -> IntArray:
 def uniform_gains(gain: FloatArray) -> FloatArray:
     """Return (1, a, b) if gains are a for equal codes and b >= a for others, else zeros."""
     inside = gain[1:, 1:]
-    if not inside.size or inside.shape[0] != inside.shape[1]:
+    if not inside.size:
         return np.zeros(3)
-    equal = inside[0, 0]
-    other = inside[0, 1] if len(inside) > 1 else equal
+    equal, other = inside[0, 0], inside[0, -1]
     expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
     return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
+
+
+def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, bool]:
+    """Return a correspondence, a lower bound on the edit distance, and whether the search was finished."""
+    n, m = problem.g.n_nodes, problem.h.n_nodes
+    if max(n, m) > DENSE_NODES or len(problem.bundles()[0]) > DENSE_LABELS:
+        mapping = isomorphism(problem)
+        mapping = propagated_mapping(problem) if mapping is None else mapping
+        return mapping, histogram_bound(problem), False
+    dense = problem.dense() if n <= m else problem.dense().turned()  # a level of the tree for each row
+    images, lower, upper = bounds(dense)
+    finished = upper <= lower + TINY
+    if not finished and lower <= TINY and n == m and n > EXACT_NODES:
+        mapping = isomorphism(problem)
+        if mapping is not None:
+            return mapping, 0.0, False
+    if not finished and time_limit > 0 and max(n, m) <= EXACT_NODES:
+        tree = Search(dense, images, upper)
+        finished = tree.run(0)  # may compile, so the clock starts after it
+        end = time.monotonic() + time_limit
+        while not finished and time.monotonic() < end:
+            finished = tree.run(VISITS)
+        images, lower = tree.mapping, max(lower, _rounded_up(tree.lower_bound, dense.step))
+    if n > m:
+        inverse = np.full(n, -1)
+        inverse[images[images >= 0]] = np.flatnonzero(images >= 0)
+        images = inverse
+    return images, lower, finished
+
+
+def bounds(dense: DenseProblem) -> tuple[IntArray, float, float]:
+    """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
+    n, m = dense.node_gain.shape
+    near1, near2 = neighbor_lists(dense.first), neighbor_lists(dense.second)
+    problem = dense.node_gain, dense.first, dense.second
+    gains = branch_gains(*problem, near1, near2, dense.edge_gain, uniform_gains(dense.edge_gain))
+    rows, columns = linear_sum_assignment(np.minimum(gains, 0.0))
+    lower = dense.total + float(np.minimum(gains[rows, columns], 0.0).sum())
+    lower = max(_rounded_up(lower, dense.step), 0.0)
+    images = np.full(n, -1)
+    images[rows] = np.where(gains[rows, columns] < 0, columns, -1)
+    mapped = np.flatnonzero(images >= 0)
+    to = images[mapped]
+    edges = dense.edge_gain[dense.first[np.ix_(mapped, mapped)], dense.second[np.ix_(to, to)]]
+    upper = dense.total + float(dense.node_gain[mapped, to].sum() + edges.sum() / 2)
+    if n and m and upper > lower:
+        restarts = int(RESTARTS * min(1.0, 30**3 / (n * m * max(near1.shape[1], 1) * 8)))
+        upper += improve(images, restarts, *problem, near1, dense.edge_gain, lower - upper)
+    return images, lower, upper
+
+
+def _rounded_up(bound: float, step: float) -> float:
+    return bound if step == 0 else step * math.ceil(bound / step - 1e-6)
+
+
+def isomorphism(problem: EditProblem) -> IntArray | None:
+    """Return an isomorphism of the graphs with equal codes, if they have one and it is found."""
+    g, h = problem.g, problem.h
+    if g.n_nodes != h.n_nodes or len(g.edges) != len(h.edges):
+        return None
+    graphs = [
+        Graph(
+            side.n_nodes, side.pairs(), side.nodes.astype(float), own.astype(float), directed=problem.directed
+        )
+        for side, own in zip((g, h), problem.bundles()[1], strict=True)
+    ]
+    one, other = certificates(graphs)
+    if one.compare(other) != "isomorphic":
+        return None
+    mapping = np.empty(g.n_nodes, np.int64)
+    mapping[one.order] = other.order
+    return mapping
 
 
 class Search:
@@ -407,18 +532,24 @@ class Search:
     def run(self, nodes: int) -> bool:
         """Visit nodes of the tree; return whether the search is finished."""
         self.depth, self.best = search(
-            self.depth, nodes, self.state, self.problem, self.images, self.mapping, self.total, self.best, self.step
+            self.depth,
+            nodes,
+            self.state,
+            self.problem,
+            self.images,
+            self.mapping,
+            self.total,
+            self.best,
+            self.step,
         )
-        return bool(self.depth < 0)
+        return bool(self.depth == -1)
 
     @property
     def lower_bound(self) -> float:
-        """A lower bound of the cost of all correspondences, by the branches that were not visited."""
+        """A lower bound on the cost of all correspondences, by the branches that were not visited."""
         bounds, count, pointer = self.state[6:]
-        waiting = [
-            float(bounds[d, pointer[d] : count[d]].min(initial=np.inf)) for d in range(max(self.depth + 1, 0))
-        ]
-        return min([self.best, *waiting])
+        waiting = [bounds[d, pointer[d] : count[d]].min(initial=np.inf) for d in range(self.depth + 1)]
+        return float(min([self.best, *waiting]))
 
 
 def _order(codes: IntArray) -> IntArray:
@@ -438,16 +569,16 @@ def _order(codes: IntArray) -> IntArray:
 def _twins(problem: DenseProblem) -> IntArray:
     """Return a number for each node of h, equal for nodes that can be exchanged without any effect."""
     codes, gains = problem.second, problem.node_gain
-    m = len(codes)
-    label = np.arange(m)
-    for x in range(m):
-        for y in range(x):
-            if label[y] == y and np.array_equal(gains[:, x], gains[:, y]) and codes[x, y] == codes[y, x]:
-                others = np.ones(m, bool)
-                others[[x, y]] = False
-                if np.array_equal(codes[x, others], codes[y, others]) and np.array_equal(
-                    codes[others, x], codes[others, y]
-                ):
-                    label[x] = y
-                    break
+    label = np.arange(len(codes))
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for x in range(len(codes)):
+        alike = groups.setdefault((gains[:, x].tobytes(), np.sort(codes[x]).tobytes()), [])
+        for y in alike:
+            swapped = np.arange(len(codes))
+            swapped[[x, y]] = y, x
+            if np.array_equal(codes[np.ix_(swapped, swapped)], codes):
+                label[x] = y
+                break
+        else:
+            alike.append(x)
     return label

@@ -1,7 +1,7 @@
-"""Two graphs as codes, and the costs of editing one into the other.
+"""Two graphs as codes of their attributes, and the costs of editing one into the other.
 
-A correspondence f maps nodes of g to different nodes of h; the others are deleted or inserted. With
-everything deleted and inserted as the origin, its cost is
+A correspondence f maps nodes of g to different nodes of h. The others are deleted or inserted. Relative to
+deleting g and inserting h, its cost is
 
     total + sum_i node_gain[i, f(i)] + sum_{i < j} edge_gain[e(i, j), e'(f(i), f(j))],
 
@@ -12,8 +12,9 @@ is substituted only if that is cheaper than to delete and to insert it. Self-loo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,15 +24,20 @@ from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, is_missing
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["COSTS", "CodedGraph", "DenseProblem", "EditProblem", "ItemCosts", "edit_problem", "problem_of_codes"]
+__all__ = ["COSTS", "CodedGraph", "DenseProblem", "EditProblem", "ItemCosts", "edit_problem"]
 
 Attributes: TypeAlias = Mapping[Any, Any]
-Cost: TypeAlias = "float | Callable[..., float]"
+Cost: TypeAlias = float | Callable[..., float]
 
 COSTS = tuple(
-    f"{item}_{operation}" for item in ("node", "edge") for operation in ("substitution", "deletion", "insertion")
+    f"{item}_{operation}"
+    for item in ("node", "edge")
+    for operation in ("substitution", "deletion", "insertion")
 )
 """Names of costs."""
+
+MISSING = 1e300
+"""The number of a missing value, which differs from all others."""
 
 DERIVED = {"aromatic", "hydrogens", "degree", "hybridization"}, {"conjugated", "ring"}
 """Attributes of atoms and bonds that follow from the symbols, charges and bond types of a molecule."""
@@ -39,42 +45,51 @@ DERIVED = {"aromatic", "hydrogens", "degree", "hybridization"}, {"conjugated", "
 
 @dataclass(frozen=True, eq=False)
 class ItemCosts:
-    """Costs of nodes, or of edges, by the codes of their attributes."""
+    """Costs of nodes, or of edges, by the codes of their attributes.
+
+    A substitution that is a number is the cost of unequal attributes: `values` (a row per code) that differ by
+    more than the tolerance of their column, relative to numbers above 1.
+    """
 
     labels: Sequence[Attributes]
     substitution: Cost = 1.0
     deletion: Cost = 1.0
     insertion: Cost = 1.0
+    values: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
+    tolerances: FloatArray = field(default_factory=lambda: np.zeros(0))
 
-    def of_substitution(self, one: IntArray, other: IntArray) -> FloatArray:
-        """Return the costs of substituting codes by codes of the same shape, or of one that broadcasts."""
-        if not callable(self.substitution):
-            return np.where(np.not_equal(one, other), float(self.substitution), 0.0)
+    def substituted(self, one: IntArray, other: IntArray) -> FloatArray:
+        """Return the costs of substituting codes by codes; both shapes are broadcast."""
         one, other = np.broadcast_arrays(one, other)
-        function, labels = self.substitution, self.labels
+        if not callable(self.substitution):
+            unequal = np.zeros(one.shape, bool)
+            for column, tolerance in zip(self.values.T, self.tolerances, strict=True):
+                x, y = column[one], column[other]
+                unequal |= np.abs(x - y) > tolerance * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
+            return np.where(unequal, float(self.substitution), 0.0)
         known: dict[tuple[int, int], float] = {}
-        values = np.empty(one.size)
-        for at, pair in enumerate(zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)):
-            if pair not in known:
-                known[pair] = _checked_cost(function(labels[pair[0]], labels[pair[1]]))
-            values[at] = known[pair]
-        return values.reshape(one.shape)
+        for pair in set(zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)):
+            known[pair] = _checked_cost(self.substitution(self.labels[pair[0]], self.labels[pair[1]]))
+        pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+        return np.array([known[pair] for pair in pairs], float).reshape(one.shape)
 
-    def of_one(self, rule: Cost, codes: IntArray) -> FloatArray:
+    def single(self, rule: Cost, codes: IntArray) -> FloatArray:
         """Return the costs of deleting or inserting codes."""
         if not callable(rule):
-            return np.full(np.shape(codes), float(rule))
-        return np.array([_checked_cost(rule(self.labels[code])) for code in np.ravel(codes).tolist()], float)
+            return np.full(len(codes), float(rule))
+        return np.array([_checked_cost(rule(self.labels[code])) for code in codes.tolist()], float)
 
-    def matched(self, one: Sequence[int], other: Sequence[int]) -> tuple[float, list[tuple[int, int]]]:
-        """Match parallel edges: return the cost, and the pairs of positions that are substituted."""
-        first, second = np.array(one, np.int64), np.array(other, np.int64)
-        deleted, inserted = self.of_one(self.deletion, first), self.of_one(self.insertion, second)
-        apart = deleted[:, np.newaxis] + inserted
-        gain = np.minimum(self.of_substitution(first[:, np.newaxis], second[np.newaxis]) - apart, 0.0)
-        rows, columns = linear_sum_assignment(gain)
-        pairs = [(int(i), int(x)) for i, x in zip(rows, columns, strict=True) if gain[i, x] < 0]
-        return float(deleted.sum() + inserted.sum() + sum(gain[pair] for pair in pairs)), pairs
+    def gains(self, one: IntArray, other: IntArray) -> FloatArray:
+        """Return the costs of substituting each code by each other, less those of deletion and insertion."""
+        deleted, inserted = self.single(self.deletion, one), self.single(self.insertion, other)
+        return self.substituted(one[:, np.newaxis], other[np.newaxis]) - deleted[:, np.newaxis] - inserted
+
+    def matched(self, one: Sequence[int], other: Sequence[int]) -> tuple[float, dict[int, int]]:
+        """Match parallel edges: return their gain, and the positions of those that are substituted."""
+        gains = np.minimum(self.gains(np.array(one, np.int64), np.array(other, np.int64)), 0.0)
+        rows, columns = linear_sum_assignment(gains)
+        pairs = {int(i): int(x) for i, x in zip(rows, columns, strict=True) if gains[i, x] < 0}
+        return float(gains[rows, columns].sum()), pairs
 
 
 def _checked_cost(value: Any) -> float:
@@ -86,30 +101,45 @@ def _checked_cost(value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CodedGraph:
-    """A graph whose attributes are codes: one for each node, and several for each pair of connected nodes.
+    """A graph whose attributes are codes: one for each node, and those of all edges of a pair of nodes.
 
-    Undirected graphs list a pair once, the smaller node first. `edges` are the codes of its parallel edges,
-    sorted. `bundles` numbers different ones, from 1.
+    Undirected graphs list a pair once, the smaller node first. The codes of parallel edges are sorted.
     """
 
     nodes: IntArray
-    pairs: IntArray
-    edges: list[tuple[int, ...]]
-    bundles: IntArray
+    edges: dict[tuple[int, int], tuple[int, ...]]
+
+    @classmethod
+    def of(cls, nodes: IntArray, ends: IntArray, codes: IntArray, directed: bool) -> CodedGraph:
+        """Collect the codes of edges by the pairs of their ends."""
+        ends = ends if directed else np.sort(ends, axis=1)
+        order = np.lexsort((codes, ends[:, 1], ends[:, 0]))
+        edges: dict[tuple[int, int], tuple[int, ...]] = {}
+        for i, j, code in zip(*ends[order].T.tolist(), codes[order].tolist(), strict=True):
+            edges[i, j] = (*edges.get((i, j), ()), code)
+        return cls(nodes, edges)
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
         return len(self.nodes)
 
-    def keys(self) -> IntArray:
-        """Return a number for each pair, in increasing order."""
-        return np.asarray(self.pairs[:, 0] * max(self.n_nodes, 1) + self.pairs[:, 1])
+    @property
+    def edge_codes(self) -> IntArray:
+        """The codes of all edges."""
+        return np.fromiter(chain.from_iterable(self.edges.values()), np.int64)
+
+    def pairs(self) -> IntArray:
+        """Return the connected pairs of nodes, shape (n_pairs, 2)."""
+        return np.array(list(self.edges), np.int64).reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseProblem:
-    """The problem as matrices; codes of pairs are 0 for nodes that are not connected."""
+    """The problem as matrices. Codes of pairs are 0 for nodes that are not connected.
+
+    All costs are multiples of `step`; it is 0 if they are not multiples of 1 or 1/2.
+    """
 
     total: float
     node_gain: FloatArray
@@ -117,7 +147,11 @@ class DenseProblem:
     second: IntArray
     edge_gain: FloatArray
     step: float
-    """All costs are multiples of it; 0 if they are not multiples of 1 or 1/2."""
+
+    def turned(self) -> DenseProblem:
+        """Return the problem of editing the second graph into the first."""
+        gains = np.ascontiguousarray(self.node_gain.T), np.ascontiguousarray(self.edge_gain.T)
+        return DenseProblem(self.total, gains[0], self.second, self.first, gains[1], self.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,106 +164,63 @@ class EditProblem:
     edges: ItemCosts
     directed: bool
 
-    def image_rows(self, mapping: IntArray) -> IntArray:
-        """Return the row of the pair of h onto which each pair of g is mapped, -1 for none."""
-        ends = np.append(mapping, -1)[self.g.pairs].reshape(-1, 2)
-        if not self.directed:
-            ends = np.sort(ends, axis=1)
-        keys = self.h.keys()
-        wanted = ends[:, 0] * max(self.h.n_nodes, 1) + ends[:, 1]
-        rows = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        hit = (ends >= 0).all(axis=1) & (len(keys) > 0)
-        hit[hit] = keys[rows[hit]] == wanted[hit]
-        return np.where(hit, rows, -1)
-
-    def bundle_costs(self) -> tuple[FloatArray, FloatArray]:
-        """Return the costs of deleting each pair of g and of inserting each pair of h, with all its edges."""
-        parts = []
-        for side, rule in ((self.g, self.edges.deletion), (self.h, self.edges.insertion)):
-            codes = np.array([code for edges in side.edges for code in edges], np.int64)
-            owner = np.repeat(np.arange(len(side.edges)), [len(edges) for edges in side.edges])
-            parts.append(np.bincount(owner, self.edges.of_one(rule, codes), minlength=len(side.edges)))
-        return parts[0], parts[1]
-
-    def total(self) -> float:
-        """Return the cost of deleting all of g and inserting all of h."""
-        deleted = self.nodes.of_one(self.nodes.deletion, self.g.nodes).sum()
-        inserted = self.nodes.of_one(self.nodes.insertion, self.h.nodes).sum()
-        return float(deleted + inserted + sum(part.sum() for part in self.bundle_costs()))
-
-    def cost(self, mapping: IntArray) -> float:
-        """Return the cost of a correspondence: the node of h for each node of g, or -1."""
-        mapped = np.flatnonzero(mapping >= 0)
-        one, other = self.g.nodes[mapped], self.h.nodes[mapping[mapped]]
-        saved = self.nodes.of_substitution(one, other).sum()
-        saved -= self.nodes.of_one(self.nodes.deletion, one).sum()
-        saved -= self.nodes.of_one(self.nodes.insertion, other).sum()
-        rows = self.image_rows(mapping)
-        deleted, inserted = self.bundle_costs()
-        known: dict[tuple[int, int], float] = {}
-        for at in np.flatnonzero(rows >= 0).tolist():
-            pair = int(self.g.bundles[at]), int(self.h.bundles[rows[at]])
-            if pair not in known:
-                known[pair], _ = self.edges.matched(self.g.edges[at], self.h.edges[rows[at]])
-            saved += known[pair] - deleted[at] - inserted[rows[at]]
-        return self.total() + float(saved)
+    def bundles(self) -> tuple[list[tuple[int, ...]], list[IntArray]]:
+        """Number the different tuples of parallel edges, from 1; return them, and those of both graphs."""
+        numbers: dict[tuple[int, ...], int] = {}
+        coded = [
+            np.array([numbers.setdefault(codes, len(numbers) + 1) for codes in side.edges.values()], np.int64)
+            for side in (self.g, self.h)
+        ]
+        return list(numbers), coded
 
     def dense(self) -> DenseProblem:
         """Return the problem as matrices of nodes by nodes."""
-        g, h = self.g, self.h
-        node_gain = self.nodes.of_substitution(g.nodes[:, np.newaxis], h.nodes[np.newaxis])
-        node_gain = node_gain - self.nodes.of_one(self.nodes.deletion, g.nodes)[:, np.newaxis]
-        node_gain -= self.nodes.of_one(self.nodes.insertion, h.nodes)
-        gain = self._bundle_gains()
-        matrices, loops = [], []
-        for side in (g, h):
+        bundles, numbers = self.bundles()
+        edge_gain, node_gain = self._bundle_gains(bundles), self.nodes.gains(self.g.nodes, self.h.nodes)
+        matrices = []
+        for side, own in zip((self.g, self.h), numbers, strict=True):
             matrix = np.zeros((side.n_nodes, side.n_nodes), np.int64)
-            matrix[side.pairs[:, 0], side.pairs[:, 1]] = side.bundles
-            loops.append(np.diagonal(matrix).copy())
+            matrix[tuple(side.pairs().T)] = own
+            matrices.append(matrix)
+        node_gain += edge_gain[np.diagonal(matrices[0])[:, np.newaxis], np.diagonal(matrices[1])]
+        for matrix in matrices:
             np.fill_diagonal(matrix, 0)
-            matrices.append(matrix if self.directed else matrix + matrix.T)
-        node_gain += gain[loops[0][:, np.newaxis], loops[1]]
         if self.directed:
-            matrices, gain = _both_directions(matrices, gain)
-        total = self.total()
-        parts = np.concatenate([[total], node_gain.ravel(), gain.ravel()])
-        step = next((step for step in (1.0, 0.5) if np.allclose(parts / step, np.round(parts / step))), 0.0)
-        return DenseProblem(total, node_gain, matrices[0], matrices[1], gain, step)
-
-    def _bundle_gains(self) -> FloatArray:
-        """Return the gains of edges by the numbers of bundles, 0 for number 0."""
-        one, other = (dict(zip(side.bundles.tolist(), side.edges, strict=True)) for side in (self.g, self.h))
-        size = max([*one, *other, 0]) + 1
-        gain = np.zeros((size, size))
-        singles = [[key for key, edges in bundles.items() if len(edges) == 1] for bundles in (one, other)]
-        if all(singles):
-            first, second = (
-                np.array([bundles[key][0] for key in keys], np.int64)
-                for bundles, keys in zip((one, other), singles, strict=True)
+            matrices, edge_gain = _both_directions(matrices, edge_gain)
+        else:
+            matrices = [matrix + matrix.T for matrix in matrices]
+        total = math.fsum(
+            costs.single(rule, codes).sum()
+            for costs, one, other in (
+                (self.nodes, self.g.nodes, self.h.nodes),
+                (self.edges, self.g.edge_codes, self.h.edge_codes),
             )
-            apart = self.edges.of_one(self.edges.deletion, first)[:, np.newaxis]
-            apart = apart + self.edges.of_one(self.edges.insertion, second)
-            together = self.edges.of_substitution(first[:, np.newaxis], second[np.newaxis])
-            gain[np.ix_(*singles)] = np.minimum(together - apart, 0.0)
-        for i, edges in one.items():
-            for x, others in other.items():
-                if len(edges) > 1 or len(others) > 1:
-                    apart = self.edges.matched(edges, ())[0] + self.edges.matched((), others)[0]
-                    gain[i, x] = self.edges.matched(edges, others)[0] - apart
-        return gain
+            for rule, codes in ((costs.deletion, one), (costs.insertion, other))
+        )
+        parts = np.concatenate([[total], node_gain.ravel(), edge_gain.ravel()])
+        step = next((step for step in (1.0, 0.5) if np.allclose(parts / step, np.round(parts / step))), 0.0)
+        return DenseProblem(total, node_gain, matrices[0], matrices[1], edge_gain, step)
+
+    def _bundle_gains(self, bundles: list[tuple[int, ...]]) -> FloatArray:
+        """Return the gains of tuples of parallel edges by their numbers, 0 for number 0."""
+        gains = np.zeros((len(bundles) + 1, len(bundles) + 1))
+        codes = np.array([codes[0] for codes in bundles], np.int64)
+        gains[1:, 1:] = np.minimum(self.edges.gains(codes, codes), 0.0)
+        for at, one in enumerate(bundles, start=1):
+            if len(one) > 1:
+                for to, other in enumerate(bundles, start=1):
+                    gains[at, to] = self.edges.matched(one, other)[0]
+                    gains[to, at] = self.edges.matched(other, one)[0]
+        return gains
 
 
 def _both_directions(matrices: list[IntArray], gain: FloatArray) -> tuple[list[IntArray], FloatArray]:
     """Return codes of what connects i and j in both directions, and their gains."""
-    coded, tables = [], []
-    for matrix in matrices:
-        both = np.stack([matrix, matrix.T], axis=-1).reshape(-1, 2)
-        table, codes = np.unique(np.vstack([np.zeros((1, 2), np.int64), both]), axis=0, return_inverse=True)
-        coded.append(codes.ravel()[1:].reshape(matrix.shape))
-        tables.append(table)
-    one, other = tables
-    both_gains = gain[one[:, :1], other[:, 0]] + gain[one[:, 1:], other[:, 1]]
-    return coded, both_gains
+    both = [np.stack([matrix, matrix.T], axis=-1).reshape(-1, 2) for matrix in matrices]
+    table, codes = np.unique(np.vstack([np.zeros((1, 2), np.int64), *both]), axis=0, return_inverse=True)
+    parts = np.split(codes.ravel()[1:], [matrices[0].size])
+    gains = gain[table[:, :1], table[:, 0]] + gain[table[:, 1:], table[:, 1]]
+    return [part.reshape(matrix.shape) for part, matrix in zip(parts, matrices, strict=True)], gains
 
 
 def edit_problem(
@@ -243,60 +234,32 @@ def edit_problem(
     rules = dict(costs or {})
     unknown = sorted(set(rules) - set(COSTS))
     if unknown:
-        raise ValueError(f"costs: no cost {unknown[0]!r}. Available: {', '.join(COSTS)}")
+        raise ValueError(f"costs: there is no cost {unknown[0]!r}. Available: {', '.join(COSTS)}")
     directed = g.directed or h.directed
-    items = []
+    ends = [np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in (g, h)]
+    items, codes = [], []
     for item, derived in zip(("node", "edge"), DERIVED, strict=True):
         columns = [getattr(graph, f"{item}_columns") for graph in (g, h)]
+        counts = [g.n_nodes, h.n_nodes] if item == "node" else [len(ends[0]), len(ends[1])]
         names = _compared_names(columns, attributes, derived)
-        counts = [graph.n_nodes if item == "node" else len(_edges(graph)) for graph in (g, h)]
-        items.append(_coded(columns, names, counts, tolerance))
-    (node_codes, node_labels), (edge_codes, edge_labels) = items
-    parts = []
-    for graph, codes in zip((g, h), edge_codes, strict=True):
-        edges, numbers = _edges(graph), codes
-        if directed and not graph.directed:  # an undirected edge is one in each direction
-            turned = np.flatnonzero(edges[:, 0] != edges[:, 1])
-            edges, numbers = np.vstack([edges, edges[turned, ::-1]]), np.append(codes, codes[turned])
-        parts.append((edges, numbers))
-    kinds = [
-        ItemCosts(labels, *(_rule(rules.get(name, 1.0), name) for name in COSTS if name.startswith(item)))
-        for item, labels in (("node", node_labels), ("edge", edge_labels))
-    ]
-    return problem_of_codes(node_codes, parts, kinds[0], kinds[1], directed)
-
-
-def problem_of_codes(
-    node_codes: Sequence[IntArray],
-    edges: Sequence[tuple[IntArray, IntArray]],
-    node_costs: ItemCosts,
-    edge_costs: ItemCosts,
-    directed: bool,
-) -> EditProblem:
-    """Return the problem of two graphs with codes of nodes, and ends and codes of edges."""
-    numbers: dict[tuple[int, ...], int] = {}
+        own, labels, values, tolerances = _coded(columns, names, counts, tolerance)
+        given = (_rule(rules.get(name, 1.0), name) for name in COSTS if name.startswith(item))
+        items.append(ItemCosts(labels, *given, values, tolerances))
+        codes.append(np.split(own, counts[:1]))
     sides = []
-    for codes, (ends, own) in zip(node_codes, edges, strict=True):
-        ends = ends if directed else np.sort(ends, axis=1)
-        order = np.lexsort((own, ends[:, 1], ends[:, 0]))
-        bundles: dict[tuple[int, int], list[int]] = {}
-        for (i, j), code in zip(ends[order].tolist(), own[order].tolist(), strict=True):
-            bundles.setdefault((i, j), []).append(code)
-        groups = [tuple(group) for group in bundles.values()]
-        bundle = np.array([numbers.setdefault(group, len(numbers) + 1) for group in groups], np.int64)
-        sides.append(CodedGraph(codes, np.array(list(bundles), np.int64).reshape(-1, 2), groups, bundle))
-    return EditProblem(sides[0], sides[1], node_costs, edge_costs, directed)
-
-
-def _edges(graph: RawGraph) -> IntArray:
-    return np.asarray(graph.edges, dtype=np.int64).reshape(-1, 2)
+    for graph, nodes, own, pairs in zip((g, h), *codes, ends, strict=True):
+        if directed and not graph.directed:  # an undirected edge is one in each direction
+            back = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+            pairs, own = np.vstack([pairs, pairs[back, ::-1]]), np.append(own, own[back])
+        sides.append(CodedGraph.of(nodes, pairs, own, directed))
+    return EditProblem(sides[0], sides[1], items[0], items[1], directed)
 
 
 def _compared_names(
     columns: list[Mapping[str, Any]], attributes: Sequence[str] | None, derived: set[str]
 ) -> list[str]:
-    """Return the names of the attributes that count; those derived from others do not, in molecules."""
-    names = sorted({name for each in columns for name in each})
+    """Return the names of the attributes to compare; those that follow from others are left out in molecules."""
+    names = list(dict.fromkeys(name for each in columns for name in each))
     if attributes is not None:
         return [name for name in names if name in attributes]
     molecules = all(derived <= set(each) or not each for each in columns)
@@ -305,47 +268,49 @@ def _compared_names(
 
 def _coded(
     columns: list[Mapping[str, Any]], names: list[str], counts: list[int], tolerance: float
-) -> tuple[list[IntArray], list[dict[str, Any]]]:
-    """Return the codes of the nodes (edges) of both graphs, and the attributes of each code."""
-    rows: list[dict[str, Any]] = [{} for _ in range(sum(counts))]
+) -> tuple[IntArray, list[dict[str, Any]], FloatArray, FloatArray]:
+    """Return a code for each node (edge) of both graphs; the attributes, numbers and tolerances of codes."""
+    parts, tolerances, listed = [np.zeros((sum(counts), 0))], [], {}
     for name in names:
-        values: list[Any] = []
-        for each, count in zip(columns, counts, strict=True):
-            values += _plain(each[name]) if name in each else [None] * count
-        for row, value in zip(rows, _snapped(values, tolerance), strict=True):
-            if value is not None:
-                row[name] = value
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(tuple(row.items()), len(numbers)) for row in rows]
-    labels = [dict(key) for key in numbers]  # type: ignore[call-overload]
-    return np.split(np.array(codes, np.int64), counts[:1]), labels
-
-
-def _plain(values: Any) -> list[Any]:
-    """Return values as numbers, tuples of numbers or categories; None if one is missing."""
-    array = np.asarray(values)
-    if array.dtype.kind in "biuf":
-        if array.ndim == 2 and array.shape[1] == 1:
-            array = array[:, 0]
-        numbers = array.astype(np.float64) + 0.0  # 1, 1.0 and True are the same number, and so are 0 and -0
-        known = np.where(np.isnan(numbers), None, numbers.astype(object))  # type: ignore[call-overload]
-        return [tuple(value) if isinstance(value, list) else value for value in known.tolist()]
-    plain = [tuple(value) if isinstance(value, list) else value for value in array.tolist()]
-    return [None if is_missing(value) else value for value in plain]
-
-
-def _snapped(values: list[Any], tolerance: float) -> list[Any]:
-    """Return values in which numbers that differ by at most the tolerance are the same number."""
-    flat = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
-    known = sorted({x for x in flat if isinstance(x, float)})
-    close: dict[Any, Any] = {}
-    for before, x in zip([None, *known], known, strict=False):
-        near = before is not None and x - before <= tolerance * max(1.0, abs(x))
-        close[x] = close[before] if near else x
-    return [
-        tuple(close.get(x, x) for x in value) if isinstance(value, tuple) else close.get(value, value)
-        for value in values
+        arrays = [
+            np.asarray(each[name]) if name in each else np.full(n, None)
+            for each, n in zip(columns, counts, strict=True)
+        ]
+        values = listed[name] = [_value(entry) for array in arrays for entry in array.tolist()]
+        present = [value for value in values if value is not None]
+        shapes = {len(value) if isinstance(value, tuple) else 0 for value in present}
+        is_number = len(shapes) == 1 and all(
+            isinstance(x, float)
+            for value in present
+            for x in (value if isinstance(value, tuple) else [value])
+        )
+        if is_number:
+            absent = np.full(max(shapes.pop(), 1), np.nan)
+            numbers = np.array([np.atleast_1d(absent if value is None else value) for value in values])
+            numbers = np.nan_to_num(numbers, nan=MISSING, posinf=10 * MISSING, neginf=-10 * MISSING)
+        else:
+            seen: dict[Any, int] = {}
+            numbers = np.array([[seen.setdefault(value, len(seen))] for value in values], float).reshape(
+                -1, 1
+            )
+        parts.append(numbers)
+        tolerances += [tolerance if is_number else 0.0] * numbers.shape[1]
+    table, first, codes = np.unique(np.hstack(parts), axis=0, return_index=True, return_inverse=True)
+    labels = [
+        {name: values[row] for name, values in listed.items() if values[row] is not None}
+        for row in first.tolist()
     ]
+    return codes.ravel(), labels, table, np.array(tolerances)
+
+
+def _value(entry: Any) -> Any:
+    """Return a number as float, a vector as tuple, a category unchanged; None if it is missing."""
+    if isinstance(entry, list):
+        entry = tuple(float(x) if isinstance(x, int | float) else x for x in entry)
+        return entry[0] if len(entry) == 1 else entry
+    if isinstance(entry, int | float):
+        entry = float(entry)
+    return None if is_missing(entry) else entry
 
 
 def _rule(given: Any, name: str) -> Cost:
@@ -356,34 +321,31 @@ def _rule(given: Any, name: str) -> Cost:
         try:
             return _checked_cost(given)
         except (TypeError, ValueError):
-            raise ValueError(f"costs: {name} must be a number >= 0, a function or a table, got {given!r}") from None
+            raise ValueError(
+                f"costs: {name} must be a number >= 0, a function or a table, got {given!r}"
+            ) from None
     for attribute, entries in given.items():
         if not isinstance(entries, Mapping):
             raise GraphError(
-                f"costs: the table {name} must be a mapping for each attribute, got {entries!r} for {attribute!r}"
+                f"costs: {name} must be a table of a mapping for each attribute, got {entries!r} for {attribute!r}"
             )
     if name.endswith("substitution"):
         return lambda one, other: sum(
-            _entry(entries, one.get(attribute), other.get(attribute)) for attribute, entries in given.items()
+            _pair_cost(entries, one.get(attribute), other.get(attribute))
+            for attribute, entries in given.items()
         )
-    return lambda one: sum(_found(entries, one.get(attribute), 1.0) for attribute, entries in given.items())
+    return lambda one: sum(_entry(entries, one.get(attribute), 1.0) for attribute, entries in given.items())
 
 
-def _entry(entries: Mapping[Any, Any], one: Any, other: Any) -> float:
+def _pair_cost(entries: Mapping[Any, Any], one: Any, other: Any) -> float:
     """Return the cost of a pair of values, in either order; 0 for equal ones, and 1 for others."""
     if one == other:
         return 0.0
-    for first, second in ((one, other), (other, one)):
-        row = _found(entries, first, {})
-        cost = _found(row, second, None)
-        if cost is not None:
-            return float(cost)
-    return 1.0
+    reverse = _entry(_entry(entries, other, {}), one, 1.0)
+    return float(_entry(_entry(entries, one, {}), other, reverse))
 
 
-def _found(entries: Mapping[Any, Any], value: Any, default: Any) -> Any:
-    """Return the entry of a value, or of its text, as keys of JSON files are text."""
-    if value in entries:
-        return entries[value]
+def _entry(entries: Mapping[Any, Any], value: Any, default: Any) -> Any:
+    """Return the entry of a value, or of its text, since keys of JSON files are text."""
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return entries.get(text, default)
+    return entries.get(value, entries.get(text, default))

@@ -16,7 +16,7 @@ __all__ = ["histogram_bound", "propagated_mapping"]
 ROUNDS = 4
 """Rounds of Weisfeiler-Lehman labels."""
 
-MOST_CANDIDATES = 50
+MOST_CANDIDATES = 16
 """Neighbors of a matched node up to which their pairs are candidates; of more, the first ones."""
 
 
@@ -28,10 +28,13 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
     to the coarsest, smallest groups first.
     """
     g, h = problem.g, problem.h
-    labels = _labels(g, problem.directed), _labels(h, problem.directed)
+    _, bundles = problem.bundles()
+    starts = _start_labels(problem)
+    ends = [_ends(side, own, problem.directed) for side, own in zip((g, h), bundles, strict=True)]
+    labels = [_labels(start, *own) for start, own in zip(starts, ends, strict=True)]
     rounds = [labels[0][:, depth].tolist() for depth in range(ROUNDS + 1)]
     others = [labels[1][:, depth].tolist() for depth in range(ROUNDS + 1)]
-    near1, near2 = _neighbors(g, problem.directed), _neighbors(h, problem.directed)
+    near1, near2 = _neighbors(g.n_nodes, *ends[0]), _neighbors(h.n_nodes, *ends[1])
     mapping, taken = [-1] * g.n_nodes, [False] * h.n_nodes
     votes: dict[tuple[int, int], int] = defaultdict(int)
     heap: list[tuple[int, int, int, int]] = []
@@ -83,26 +86,32 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
     return np.array(mapping, np.int64)
 
 
-def _ends(graph: CodedGraph, directed: bool) -> tuple[IntArray, IntArray, IntArray]:
+def _ends(side: CodedGraph, bundles: IntArray, directed: bool) -> tuple[IntArray, IntArray, IntArray]:
     """Return both ends of each pair, from each of them, with a kind: the bundle and the direction."""
-    i, j = graph.pairs.T
-    return np.append(i, j), np.append(j, i), np.append(2 * graph.bundles, 2 * graph.bundles + directed)
+    i, j = side.pairs().T
+    return np.append(i, j), np.append(j, i), np.append(2 * bundles, 2 * bundles + directed)
 
 
-def _labels(graph: CodedGraph, directed: bool) -> Keys:
+def _start_labels(problem: EditProblem) -> list[Keys]:
+    """Return labels of nodes by their attributes; numbers are rounded, so that noise is not a label."""
+    _, rounded = np.unique(np.round(problem.nodes.values, 3), axis=0, return_inverse=True)
+    return [mix(rounded.ravel()[side.nodes].astype(np.uint64)) for side in (problem.g, problem.h)]
+
+
+def _labels(start: Keys, source: IntArray, target: IntArray, kind: IntArray) -> Keys:
     """Return the label of each node after each round, shape (n_nodes, ROUNDS + 1)."""
-    source, target, kind = _ends(graph, directed)
-    labels = [mix(graph.nodes.astype(np.uint64))]
+    labels = [start]
     for _ in range(ROUNDS):
-        sums = np.zeros(graph.n_nodes, np.uint64)
+        sums = np.zeros(len(start), np.uint64)
         np.add.at(sums, source, hash_pairs(kind.astype(np.uint64), labels[-1][target]))
         labels.append(hash_pairs(labels[-1], sums))
     return np.stack(labels, axis=1)
 
 
-def _neighbors(graph: CodedGraph, directed: bool) -> list[dict[int, list[int]]]:
-    near: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(graph.n_nodes)]
-    for i, j, kind in zip(*(part.tolist() for part in _ends(graph, directed)), strict=True):
+def _neighbors(n_nodes: int, *ends: IntArray) -> list[dict[int, list[int]]]:
+    """Return the neighbors of each node by kind."""
+    near: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(n_nodes)]
+    for i, j, kind in zip(*(part.tolist() for part in ends), strict=True):
         if i != j:
             near[i][kind].append(j)
     return near
@@ -111,19 +120,17 @@ def _neighbors(graph: CodedGraph, directed: bool) -> list[dict[int, list[int]]]:
 def histogram_bound(problem: EditProblem) -> float:
     """Return a lower bound by the numbers of nodes, and of edges, that have each label."""
     bound = 0.0
-    edges = [[code for codes in side.edges for code in codes] for side in (problem.g, problem.h)]
-    items = (
+    for costs, one, other in (
         (problem.nodes, problem.g.nodes, problem.h.nodes),
-        (problem.edges, np.array(edges[0], np.int64), np.array(edges[1], np.int64)),
-    )
-    for costs, one, other in items:
-        deletion = float(costs.of_one(costs.deletion, np.unique(one)).min(initial=np.inf))
-        insertion = float(costs.of_one(costs.insertion, np.unique(other)).min(initial=np.inf))
+        (problem.edges, problem.g.edge_codes, problem.h.edge_codes),
+    ):
+        deletion = float(costs.single(costs.deletion, np.unique(one)).min(initial=np.inf))
+        insertion = float(costs.single(costs.insertion, np.unique(other)).min(initial=np.inf))
         surplus = len(one) - len(other)
         if surplus:
             bound += surplus * deletion if surplus > 0 else -surplus * insertion
-        if not callable(costs.substitution):
-            counts = [np.bincount(codes, minlength=len(costs.labels) or 1) for codes in (one, other)]
+        if not callable(costs.substitution) and not costs.tolerances.any():
+            counts = [np.bincount(codes, minlength=len(costs.labels)) for codes in (one, other)]
             changed = min(len(one), len(other)) - int(np.minimum(*counts).sum())
-            bound += changed * min(costs.substitution, deletion + insertion)
+            bound += changed * min(costs.substitution, deletion + insertion) if changed else 0.0
     return bound
