@@ -28,12 +28,12 @@ def tasks():
         graphs = measure.load(name)
         if some is not None:
             graphs = graphs.take(np.random.default_rng(0).permutation(len(graphs))[:some])
-        grnf = GRNF(random_state=0, **settings).fit(graphs)
+        grnf = GRNF(random_state=0, stratified=True, **settings).fit(graphs)
         return lambda: grnf.transform(graphs)
 
     def sparse(n, attributes):
         batch = GraphBatch.from_graphs([measure.sparse_graph(n, attributes)])
-        grnf = GRNF(64, random_state=0).fit(batch)
+        grnf = GRNF(64, stratified=True, random_state=0).fit(batch)  # as many features of order 2
         return lambda: grnf.transform(batch)
 
     found = {

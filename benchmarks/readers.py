@@ -26,17 +26,23 @@ SUFFIXES = {
     "excel": ".xlsx",
 }  # fmt: skip
 MODULES = {  # before, after
-    "parquet": ("parquet rows row_blocks", "parquet rows row_blocks"),
-    "npz": ("arrays archives npy_stream", "arrays archives npy_stream"),
+    "parquet": ("parquet rows row_blocks", "parquet graph_rows"),
+    "npz": ("arrays archives npy_stream", "npz"),
     "json": ("node_link json_stream", "node_link"),
     "graphml, gml, gexf": ("graphml gml gexf xml builder", "documents"),
     "dot": ("dot", "dot"),
-    "tables": ("tables survey row_blocks", "tables survey"),
-    "edge tables": ("edge_table edge_table_write grouping", "edge_table"),
+    "gspan": ("gspan", ""),
+    "tables": ("tables survey records values", "tables survey values"),
+    "edges": ("edge_list edge_table edge_table_write grouping", "edge_list edge_table"),
     "excel": ("excel", "excel"),
-    "matrices": ("matrices matlab market number_table", "matrices scipy_files number_table"),
-    "tu": ("tu tu_arcs tu_tables tu_write", "tu tu_write"),
-    "plumbing": ("registry formats blocks inputs streams", "reading writing formats file"),
+    "matrices": ("matrices matlab market number_table", "matrices number_table"),
+    "tu": ("tu tu_arcs tu_tables tu_write", "tu_files"),
+    "graph6": ("graph6", "graph6"),
+    "molecules": ("molecules sdf", "molecules sdf"),
+    "shared": (
+        "registry formats blocks inputs streams limits ranges following",
+        "reading writing formats file limits ranges following source",
+    ),
 }
 CHILD = """
 import resource, sys, time
@@ -136,7 +142,7 @@ def main():
     given = parser.parse_args()
     versions = {"after": HERE.parent / "src", **({"before": given.before} if given.before else {})}
     result = json.loads(RESULTS.read_text()) if len(given.formats) < len(SUFFIXES) else {"read": {}}
-    result |= {"grnf": __version__, "lines": {}}
+    result |= {"grnf": __version__, "megabytes": given.megabytes, "lines": {}}
     for title, modules in MODULES.items():
         pairs = zip(("before", "after"), modules, strict=True)
         result["lines"][title] = {

@@ -141,7 +141,7 @@ def test_bad_graphs_become_nan_or_are_left_out(call_lines, tmp_path, block_size)
         (["-o", "z.npy", "--orders", "1:0.5"], "must sum to 1"),
         (["-o", "z.npy", "--orders", "two"], "order:probability"),
         (["-o", "z.npy", "--orders", "1:1/0"], "--orders"),
-        (["-o", "z.npy", "--proposal", "x"], "orders such as 1,2"),
+        (["-o", "z.npy", "--proposal", "x"], "orders (example: 1,2)"),
         (["-o", "z.npy", "--basis", "mine"], "indicator"),
         (["-o", "z.npy", "--on-error", "hide"], "raise"),
         (["-o", "z.npy", "--block-size", "0"], "--block-size"),

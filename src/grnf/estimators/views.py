@@ -52,7 +52,7 @@ def lifted_views(lifts: Any, grnf: GRNF) -> dict[str, Any]:
     wrong = [step for step in steps if not isinstance(step, Lift)]
     if wrong or not chains:
         raise ValueError(
-            "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists; "
+            "lifts must be 'auto', None, a lift of grnf.lifts, a list of lifts, or a dict of such lists, "
             f"got {wrong[0] if wrong else lifts!r}"
         )
     return {name: make_pipeline(*map(clone, chain), clone(grnf)) for name, chain in chains.items()}

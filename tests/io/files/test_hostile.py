@@ -51,6 +51,13 @@ def test_zip_bombs(tmp_path):
         read_tu(path)
 
 
+def test_a_column_of_equal_labels_in_a_large_archive_is_not_a_bomb(tmp_path):
+    noise = np.random.default_rng(0).bytes(2 * limits.SMALL_MEMBER // limits.LARGEST_RATIO)
+    members = {"labels": b"C" * 2 * limits.SMALL_MEMBER, "noise": noise}
+    with archive(tmp_path / "a.npz", members).open("rb") as file:
+        assert limits.open_archive(file, "a.npz").namelist() == ["labels", "noise"]
+
+
 def test_archives_that_lie_about_sizes(tmp_path):
     """The directory says 3 bytes, the data unpack to a million: 3 are taken, and the checksum is wrong."""
     path = archive(tmp_path / "a.zip", {INDICATOR: b"1" * 10**6, "DS_A.txt": "1, 1\n"})

@@ -32,7 +32,7 @@ LARGEST_DOCUMENT = 2**30
 """Bytes of a document that is held in memory as a whole: GraphML, GML, GEXF, DOT, or one JSON object."""
 
 LARGEST_RATIO = 300
-"""Unpacked bytes per packed byte of a file in an archive. Numbers in text reach 10 to 100, a bomb 1000."""
+"""Unpacked bytes per packed byte of an archive. Numbers in text reach 10 to 100, a bomb 1000."""
 
 SMALL_MEMBER = 2**24
 """Unpacked bytes below which the ratio does not matter: a column of equal labels packs very well."""
@@ -66,6 +66,14 @@ def open_archive(file: IO[bytes], name: str) -> zipfile.ZipFile:
         _check_member(member, name)
         if member.header_offset + member.compress_size > size:
             raise GraphError(f"{member.filename!r} is damaged: it ends behind the archive", where=name)
+    total = sum(member.file_size for member in archive.infolist())
+    if total > max(SMALL_MEMBER, LARGEST_RATIO * size):
+        largest = max(archive.infolist(), key=lambda member: member.file_size)
+        raise GraphError(
+            f"unpacks from {size} to {total} bytes, which looks like a zip bomb",
+            where=f"{name}: {largest.filename!r}",
+            cure="Unpack it yourself if you trust it",
+        )
     return archive
 
 
@@ -79,12 +87,6 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise GraphError(
             f"is packed by method {member.compress_type}", where=where, cure="Use deflate or store"
-        )
-    if member.file_size > max(SMALL_MEMBER, LARGEST_RATIO * member.compress_size):
-        raise GraphError(
-            f"unpacks from {member.compress_size} to {member.file_size} bytes, which looks like a zip bomb",
-            where=where,
-            cure="Unpack it yourself if you trust it",
         )
 
 
