@@ -10,7 +10,8 @@ PUBLIC = {
         "Transformer, estimators, graphs",
         (
             "GRNF GRNFClassifier GRNFRegressor ReweightedGRNF Graph GraphBatch Activation GraphError "
-            "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph map_graphs warmup"
+            "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph compare Comparison Edit "
+            "map_graphs warmup"
         ),
     ),
     "grnf.io": (

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         testing,
     )
     from grnf.activations import Activation
+    from grnf.edits import Comparison, Edit, compare
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
     from grnf.estimators.warmup import warmup
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 __all__ = [
     "GRNF",
     "Activation",
+    "Comparison",
     "CostWarning",
+    "Edit",
     "GRNFClassifier",
     "GRNFRegressor",
     "Graph",
@@ -51,6 +54,7 @@ __all__ = [
     "ReweightedGRNF",
     "__version__",
     "check_graphs",
+    "compare",
     "map_graphs",
     "null_graph",
     "warmup",
@@ -59,7 +63,9 @@ __all__ = [
 # Names are loaded when they are first used, so that `grnf --help` does not load scikit-learn and numba.
 _HOMES = {
     "Activation": "grnf.activations",
+    "Comparison": "grnf.edits",
     "CostWarning": "grnf.errors",
+    "Edit": "grnf.edits",
     "GRNF": "grnf.estimators",
     "GRNFClassifier": "grnf.estimators",
     "GRNFRegressor": "grnf.estimators",
@@ -70,6 +76,7 @@ _HOMES = {
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
     "check_graphs": "grnf.graphs",
+    "compare": "grnf.edits",
     "map_graphs": "grnf.maps",
     "null_graph": "grnf.graphs",
     "warmup": "grnf.estimators.warmup",

@@ -1,7 +1,7 @@
 """Bounds and exact search for the cheapest correspondence of two graphs, compiled.
 
-Lower bound: each node brings half of its edges, and the cheapest assignment of nodes with their edges costs at
-most as much as any correspondence (branch bound: Riesen and Bunke 2009; Blumenthal and Gamper 2018). In the
+Lower bound: each node brings half of its edges, and the cheapest assignment of nodes with edges costs at most
+as much as any correspondence (branch bound: Riesen and Bunke 2009; Blumenthal and Gamper 2018). In the
 search, edges to nodes that are mapped already count in full (Chang, Feng, Lin, Qin and Zhang 2020). Upper
 bound: assignment, then moves and exchanges of single nodes against the true cost, with restarts.
 
@@ -89,6 +89,38 @@ def assign(
 
 
 @inner
+def uniform_star_gain(
+    i: int,
+    x: int,
+    free1: Any,
+    free2: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    near2: Any,
+    uniform: Any,
+    count: Any,
+) -> Any:
+    """Return the same as `star_gain` if gains are uniform[1] for equal codes and uniform[2] for others."""
+    a = b = common = 0
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        if free1[j]:
+            count[first[i, j]] += 1
+            a += 1
+    for at in range(near2[x, 0]):
+        y = near2[x, at + 1]
+        if free2[y]:
+            b += 1
+            if count[second[x, y]] > 0:
+                count[second[x, y]] -= 1
+                common += 1
+    for at in range(near1[i, 0]):
+        count[first[i, near1[i, at + 1]]] = 0
+    return uniform[1] * common + uniform[2] * (min(a, b) - common)
+
+
+@inner
 def star_gain(
     i: int,
     x: int,
@@ -104,24 +136,9 @@ def star_gain(
 ) -> Any:
     """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
     cost, u, v, row_of, work, count = scratch
+    if uniform[0] > 0:
+        return uniform_star_gain(i, x, free1, free2, first, second, near1, near2, uniform, count)
     a = b = 0
-    if uniform[0] > 0:  # gains are uniform[1] for equal codes and uniform[2] for others
-        common = 0
-        for at in range(near1[i, 0]):
-            j = near1[i, at + 1]
-            if free1[j]:
-                count[first[i, j]] += 1
-                a += 1
-        for at in range(near2[x, 0]):
-            y = near2[x, at + 1]
-            if free2[y]:
-                b += 1
-                if count[second[x, y]] > 0:
-                    count[second[x, y]] -= 1
-                    common += 1
-        for at in range(near1[i, 0]):
-            count[first[i, near1[i, at + 1]]] = 0
-        return uniform[1] * common + uniform[2] * (min(a, b) - common)
     for at in range(near1[i, 0]):
         j = near1[i, at + 1]
         if free1[j]:
@@ -223,6 +240,46 @@ def gain_of_move(
     return after - before
 
 
+@inner
+def owners(images: IntArray, m: int) -> IntArray:
+    """Return the node whose image each node is; -1 for none."""
+    owner = np.full(m, -1)
+    for i in range(len(images)):
+        if images[i] >= 0:
+            owner[images[i]] = i
+    return owner
+
+
+@inner
+def descend(
+    images: IntArray, owner: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
+) -> Any:
+    """Make moves that lower the cost until there is none; return the change of the cost."""
+    n, m = node_gain.shape
+    total, changed = 0.0, True
+    while changed:
+        changed = False
+        for i in range(n):
+            for y in range(-1, m):
+                x = images[i]
+                if y == x:
+                    continue
+                change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+                if change < -TINY:
+                    total += change
+                    changed = True
+                    continue
+                j = owner[x] if x >= 0 else -1
+                images[i] = x
+                if x >= 0:
+                    owner[x] = i
+                if y >= 0:
+                    owner[y] = j
+                if j >= 0:
+                    images[j] = y
+    return total
+
+
 @compiled
 def improve(
     images: IntArray,
@@ -240,10 +297,7 @@ def improve(
     search ends if the change reaches `floor`.
     """
     n, m = node_gain.shape
-    owner = np.full(m, -1)
-    for i in range(n):
-        if images[i] >= 0:
-            owner[images[i]] = i
+    owner = owners(images, m)
     total, best_total = 0.0, 0.0
     best = images.copy()
     state = np.uint64(88172645463325252)
@@ -257,27 +311,7 @@ def improve(
                 y = np.int64((state >> np.uint64(7)) & np.uint64(0xFFFFFF)) % m
                 if images[i] != y:
                     total += gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
-        changed = True
-        while changed:
-            changed = False
-            for i in range(n):
-                for y in range(-1, m):
-                    x = images[i]
-                    if y == x:
-                        continue
-                    change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
-                    if change < -TINY:
-                        total += change
-                        changed = True
-                    else:
-                        j = owner[x] if x >= 0 else -1
-                        images[i] = x
-                        if x >= 0:
-                            owner[x] = i
-                        if y >= 0:
-                            owner[y] = j
-                        if j >= 0:
-                            images[j] = y
+        total += descend(images, owner, node_gain, first, second, near1, edge_gain)
         if total <= best_total:
             best_total = total
             best[:] = images
@@ -286,12 +320,28 @@ def improve(
         else:
             images[:] = best
             total = best_total
-            owner[:] = -1
-            for i in range(n):
-                if images[i] >= 0:
-                    owner[images[i]] = i
+            owner = owners(images, m)
     images[:] = best
     return best_total
+
+
+@inner
+def has_twin(twins: IntArray, columns: IntArray, b: int) -> Any:
+    """Return whether an earlier column is a node that can be exchanged with that of column b."""
+    found = False
+    for c in range(b):
+        found = found or twins[columns[c]] == twins[columns[b]]
+    return found
+
+
+@inner
+def insert_sorted(bounds: FloatArray, children: IntArray, made: int, bound: float, x: int) -> None:
+    """Insert an image among the first `made` ones, which are sorted by their bounds."""
+    at = made
+    while at > 0 and bounds[at - 1] > bound:
+        bounds[at], children[at] = bounds[at - 1], children[at - 1]
+        at -= 1
+    bounds[at], children[at] = bound, x
 
 
 @inner
@@ -335,21 +385,13 @@ def expand(
         if b < width:
             x = columns[b]
             bound = base + max(bounds[d, b] - u[1] - v[b + 1], 0.0)
-            twin = False
-            for c in range(b):
-                twin = twin or twins[columns[c]] == twins[x]
-            if twin:
+            if has_twin(twins, columns, b):
                 continue
         else:
             x, bound = -1, base + max(smallest - u[1], 0.0)
         if bound >= limit:
             continue
-        at = made
-        while at > 0 and bounds[d, at - 1] > bound:
-            bounds[d, at] = bounds[d, at - 1]
-            children[d, at] = children[d, at - 1]
-            at -= 1
-        bounds[d, at], children[d, at] = bound, x
+        insert_sorted(bounds[d], children[d], made, bound, x)
         made += 1
     count[d] = made
 
@@ -366,9 +408,9 @@ def search(
     best: float,
     step: float,
 ) -> Any:
-    """Search depth first for at most some nodes of the tree; return the depth (-1: finished) and the best cost."""
-    order, place, free2, cross, fixed, children, bounds, count, pointer = state
-    node_gain, first, second, near1, near2, edge_gain, uniform, twins = problem
+    """Search depth first, up to some nodes of the tree; return the depth (-1: finished) and the best cost."""
+    order, _, free2, cross, fixed, children, bounds, count, pointer = state
+    node_gain, first, second, near1, near2, edge_gain, _, _ = problem
     n, m = node_gain.shape
     scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
     size = max(n, m) + 1

@@ -96,8 +96,8 @@ class Comparison:
     Attributes
     ----------
     distance : DistanceEstimate
-        The distance d of the graphs: without sampling (`distance.exact`) if they have up to 3,000 types of
-        pairs of nodes, otherwise d_P estimated by `GRNF`.
+        The distance of the graphs: `grnf.metric.exact_distance` (then `distance.exact`) if they have up to
+        3,000 types of pairs of nodes, otherwise d_P estimated by `GRNF`, which is close to it but not equal.
     mapping : array of int, shape (n_nodes,)
         The node of the second graph for each node of the first; -1 for a node that is removed.
     edits : tuple of Edit
@@ -177,8 +177,8 @@ def compare(
         If only one of them is directed, an undirected edge of the other is one edge in each direction.
     costs : mapping, optional
         Costs by name: ``node_substitution``, ``node_deletion``, ``node_insertion`` and the same for ``edge``.
-        A cost is a number (of unequal attributes, for substitution), a function of one or two
-        dictionaries of attributes, or a table. A table of substitutions is
+        A cost is a number (of unequal attributes, for substitution), a function of the
+        attributes (one dictionary, or two for substitution), or a table. A table of substitutions is
         ``{attribute: {value: {other: cost}}}`` and one of deletions ``{attribute: {value: cost}}``. Costs of
         several attributes are added. Pairs of values that are not listed cost 1, equal ones 0.
     attributes : sequence of str, optional
@@ -199,7 +199,7 @@ def compare(
     >>> path, paw = Graph(3, [(0, 1), (1, 2)]), Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])
     >>> result = compare(path, paw)
     >>> print(result)
-    edit distance 3 (exact), 3 edits (edge: add 2, node: add 1), d = 0.04837
+    edit distance 3 (exact): 1 node added, 2 edges added. d = 0.1059
     node 3 added
     edge 0-2 added
     edge 2-3 added
@@ -266,7 +266,7 @@ def list_edits(problem: EditProblem, mapping: IntArray) -> tuple[Edit, ...]:
 
 
 def _distance(g: RawGraph, h: RawGraph) -> DistanceEstimate:
-    """Return d: without sampling for few types of nodes and pairs, otherwise by GRNF with default settings."""
+    """Return d: without sampling for few types of pairs, otherwise by GRNF with default settings."""
     encoder = AttributeEncoder(handle_missing="zero").fit([g, h])
     one, other = encoder.transform([g, h])
     metric = ExactMetric(parameter_law({1: 2 / 3, 2: 1 / 3}, 4, "orders"), max_types=AFFORDABLE_TYPES)

@@ -47,8 +47,8 @@ DERIVED = {"aromatic", "hydrogens", "degree", "hybridization"}, {"conjugated", "
 class ItemCosts:
     """Costs of nodes, or of edges, by the codes of their attributes.
 
-    A substitution that is a number is the cost of unequal attributes: `values` (a row per code) that differ by
-    more than the tolerance of their column, relative to numbers above 1.
+    A substitution that is a number is the cost of unequal attributes: `values` (a row per code) that
+    differ by more than the tolerance of their column, relative to numbers above 1.
     """
 
     labels: Sequence[Attributes]
@@ -165,7 +165,7 @@ class EditProblem:
     directed: bool
 
     def bundles(self) -> tuple[list[tuple[int, ...]], list[IntArray]]:
-        """Number the different tuples of parallel edges, from 1; return them, and those of both graphs."""
+        """Return the different tuples of parallel edges, and for both graphs their numbers, from 1."""
         numbers: dict[tuple[int, ...], int] = {}
         coded = [
             np.array([numbers.setdefault(codes, len(numbers) + 1) for codes in side.edges.values()], np.int64)
@@ -258,7 +258,7 @@ def edit_problem(
 def _compared_names(
     columns: list[Mapping[str, Any]], attributes: Sequence[str] | None, derived: set[str]
 ) -> list[str]:
-    """Return the names of the attributes to compare; those that follow from others are left out in molecules."""
+    """Return the attributes to compare; in molecules, those that follow from others are left out."""
     names = list(dict.fromkeys(name for each in columns for name in each))
     if attributes is not None:
         return [name for name in names if name in attributes]
@@ -327,7 +327,8 @@ def _rule(given: Any, name: str) -> Cost:
     for attribute, entries in given.items():
         if not isinstance(entries, Mapping):
             raise GraphError(
-                f"costs: {name} must be a table of a mapping for each attribute, got {entries!r} for {attribute!r}"
+                f"costs: {name} must be a table of a mapping for each attribute, "
+                f"got {entries!r} for {attribute!r}"
             )
     if name.endswith("substitution"):
         return lambda one, other: sum(

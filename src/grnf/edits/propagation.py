@@ -1,4 +1,4 @@
-"""A correspondence of large graphs without a matrix: from Weisfeiler-Lehman labels to neighbors of matched nodes."""
+"""A correspondence of large graphs without a matrix: Weisfeiler-Lehman labels, then matched neighbors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
     """Match nodes with equal labels, and neighbors of matched nodes before others.
 
     Pairs are matched in the order of their matched neighbors, then of the rounds after which their labels
-    are still equal. A pair without matched neighbors is matched if its labels are rare: from the finest labels
-    to the coarsest, smallest groups first.
+    are still equal. A pair without matched neighbors is matched if its labels are rare: from the finest
+    labels to the coarsest, smallest groups first.
     """
     g, h = problem.g, problem.h
     _, bundles = problem.bundles()
@@ -40,10 +40,7 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
     heap: list[tuple[int, int, int, int]] = []
 
     def agreement(i: int, x: int) -> int:
-        depth = 0
-        while depth <= ROUNDS and rounds[depth][i] == others[depth][x]:
-            depth += 1
-        return depth
+        return sum(own[i] == other[x] for own, other in zip(rounds, others, strict=True))
 
     def match(i: int, x: int) -> None:
         mapping[i], taken[x] = x, True
@@ -62,28 +59,31 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
                 match(i, x)
 
     for depth in range(ROUNDS, -1, -1):
-        groups: dict[int, list[int]] = defaultdict(list)
-        for x, label in enumerate(others[depth]):
-            if not taken[x]:
-                groups[label].append(x)
-        members: dict[int, list[int]] = defaultdict(list)
-        for i, label in enumerate(rounds[depth]):
-            if mapping[i] < 0 and label in groups:
-                members[label].append(i)
-        for label in sorted(members, key=lambda label: len(members[label]) * len(groups[label])):
-            waiting = iter(groups[label])
-            for i in members[label]:
-                if mapping[i] < 0:
-                    x = next((x for x in waiting if not taken[x]), None)
-                    if x is None:
-                        break
+        for members, candidates in _groups(rounds[depth], others[depth], mapping, taken):
+            waiting = iter(candidates)
+            for i in members:
+                if mapping[i] < 0 and (x := next((x for x in waiting if not taken[x]), None)) is not None:
                     match(i, x)
                     propagate()
-    left = iter([x for x in range(h.n_nodes) if not taken[x]])
-    for i in range(g.n_nodes):
+    images = np.array(mapping, np.int64)
+    free, left = np.flatnonzero(images < 0), np.flatnonzero(~np.array(taken, bool))
+    count = min(len(free), len(left))
+    images[free[:count]] = left[:count]
+    return images
+
+
+def _groups(
+    labels: list[int], others: list[int], mapping: list[int], taken: list[bool]
+) -> list[tuple[list[int], list[int]]]:
+    """Return the free nodes of both graphs for each label that both have, smallest groups first."""
+    groups: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for i, label in enumerate(labels):
         if mapping[i] < 0:
-            mapping[i] = next(left, -1)
-    return np.array(mapping, np.int64)
+            groups[label][0].append(i)
+    for x, label in enumerate(others):
+        if not taken[x] and label in groups:
+            groups[label][1].append(x)
+    return sorted((pair for pair in groups.values() if pair[1]), key=lambda pair: len(pair[0]) * len(pair[1]))
 
 
 def _ends(side: CodedGraph, bundles: IntArray, directed: bool) -> tuple[IntArray, IntArray, IntArray]:
