@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit quick explore interpreted docs docs-quick reproduce bench dist clean
+.PHONY: demo test lint types unit quick explore interpreted docs docs-quick reproduce bench faults dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -60,6 +60,10 @@ reproduce: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/run.py
+
+# Every file operation of every command that writes, failing once; counts go to benchmarks/results/faults.json.
+faults: $(DEV)
+	$(BIN)/python tests/faults/enumeration.py
 
 # A wheel and an sdist; the wheel goes into an empty environment, without extras, and passes the tests of the sdist.
 dist:

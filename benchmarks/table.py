@@ -115,6 +115,16 @@ def speed():
     return lines
 
 
+def exact():
+    heads = ["exact: seconds", "M = 512: seconds", "exact: µs per pair", "M = 512: µs per pair"]
+    lines = [f"| Gram matrix, one core | {' | '.join(heads)} |", "|---|---|---|---|---|"]
+    for name, row in rows("exact").items():
+        cells = [f"{row['seconds'][key]:.2f}" for key in ("exact", "vectors")]
+        cells += [f"{row['microseconds_per_pair'][key]:.2f}" for key in ("exact", "vectors")]
+        lines.append(f"| {name} ({row['graphs']:,} graphs) | {' | '.join(cells)} |")
+    return lines
+
+
 def before_and_after():
     lines = ["| before and after, taking turns in one run | ms before | ms after | after / before |"]
     lines.append("|---|---|---|---|")
@@ -209,6 +219,7 @@ def copies():
 
 PLACES = {
     "benchmarks": speed,
+    "exact-speed": exact,
     "before-after": before_and_after,
     "intervals": intervals,
     "search": search,

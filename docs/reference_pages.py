@@ -9,9 +9,9 @@ PUBLIC = {
     "grnf": (
         "Transformer, estimators, graphs",
         (
-            "GRNF GRNFClassifier GRNFRegressor ReweightedGRNF Graph GraphBatch Activation GraphError "
-            "GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph compare Comparison Edit "
-            "map_graphs warmup"
+            "GRNF GRNFClassifier GRNFRegressor JointFeatures WLFingerprint ReweightedGRNF Graph GraphBatch "
+            "Activation GraphError GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph "
+            "compare Comparison Edit map_graphs warmup"
         ),
     ),
     "grnf.io": (

@@ -18,6 +18,7 @@ MORE = (
     "heads",
     "unlabelled",
     "recipe_cost",
+    "moleculeace",
     "reweighted",
     "precision",
     "third_order",

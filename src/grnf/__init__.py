@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from grnf.activations import Activation
     from grnf.edits import Comparison, Edit, compare
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
-    from grnf.estimators import GRNF, GRNFClassifier, GRNFRegressor, ReweightedGRNF
+    from grnf.estimators import (
+        GRNF,
+        GRNFClassifier,
+        GRNFRegressor,
+        JointFeatures,
+        ReweightedGRNF,
+        WLFingerprint,
+    )
     from grnf.estimators.warmup import warmup
     from grnf.graphs import Graph, GraphBatch, check_graphs, null_graph
     from grnf.maps import map_graphs
@@ -50,8 +57,10 @@ __all__ = [
     "GraphBatch",
     "GraphError",
     "GrnfWarning",
+    "JointFeatures",
     "OrderTooLargeError",
     "ReweightedGRNF",
+    "WLFingerprint",
     "__version__",
     "check_graphs",
     "compare",
@@ -73,8 +82,10 @@ _HOMES = {
     "GraphBatch": "grnf.graphs",
     "GraphError": "grnf.errors",
     "GrnfWarning": "grnf.errors",
+    "JointFeatures": "grnf.estimators",
     "OrderTooLargeError": "grnf.errors",
     "ReweightedGRNF": "grnf.estimators",
+    "WLFingerprint": "grnf.estimators",
     "check_graphs": "grnf.graphs",
     "compare": "grnf.edits",
     "map_graphs": "grnf.maps",

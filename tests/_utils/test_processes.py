@@ -29,6 +29,7 @@ def who(number):
     return os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_results_come_in_order(n_jobs):
     assert list(in_processes(slow_square, range(9), n_jobs)) == [n * n for n in range(9)]
@@ -85,6 +86,7 @@ print(worked, refused)
 """
 
 
+@pytest.mark.slow
 def test_many_processes_and_a_folder_that_comes_and_goes(tmp_path, monkeypatch):
     folder = tmp_path / "z.npy.parts"
     command = [sys.executable, "-c", WORK, str(folder)]
@@ -98,15 +100,15 @@ def test_many_processes_and_a_folder_that_comes_and_goes(tmp_path, monkeypatch):
 def test_a_file_that_was_removed_before_it_was_locked_is_no_lock(tmp_path, monkeypatch):
     folder = tmp_path / "z.npy.parts"
     first = FolderLock(folder)
-    locked, removed = module._locked, []
+    try_lock, removed = module.try_lock, []
 
-    def remove_and_lock(descriptor, place):
+    def remove_and_lock(descriptor):
         if not removed:
             removed.append(descriptor)
             first.remove_folder()  # the holder ends between our opening of the file and our lock of it
-        return locked(descriptor, place)
+        return try_lock(descriptor)
 
-    monkeypatch.setattr(module, "_locked", remove_and_lock)
+    monkeypatch.setattr(module, "try_lock", remove_and_lock)
     with FolderLock(folder):
         monkeypatch.undo()
         with pytest.raises(FolderInUseError):
@@ -135,7 +137,7 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(module.fcntl, "flock", refuse)
+    monkeypatch.setattr("grnf._utils.files.fcntl.flock", refuse)
     with pytest.warns(GrnfWarning, match="has no locks"):
         FolderLock(tmp_path / "z.npy.parts").release()
 
@@ -161,6 +163,7 @@ def vectors(n_jobs):
     return GRNF(4, random_state=0, n_jobs=n_jobs).fit_transform([GRAPH]).tolist(), n_workers(n_jobs)
 
 
+@pytest.mark.slow
 def test_threads_inside_a_process_pool_without_a_warning():
     """A pool's processes are daemons, in which joblib starts no processes and warns of it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:

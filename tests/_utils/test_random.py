@@ -85,6 +85,7 @@ print(hashlib.sha256(out.tobytes() + uniforms(5, 2, np.arange(1001)).tobytes()).
 """
 
 
+@pytest.mark.slow
 def test_every_machine_gives_the_same_bits(tmp_path):
     """With all instructions of this machine, and with the common ones alone: short vectors, no FMA."""
     plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}

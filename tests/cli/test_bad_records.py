@@ -60,7 +60,9 @@ def test_graphs_without_ids_are_called_by_their_places(call, source, tmp_path):
     assert call("index", source, "-o", folder, *options).returncode == 0
     hits = rows(call("search", folder, source, "-k", 1, "--others", "--on-error", "skip"))
     assert {row["query"]: row["id"] for row in hits}["8"] == "0"
-    assert call("index", source, "-o", folder, "--append", "--on-error", "skip").returncode == 0
+    more = tmp_path / "more.jsonl"
+    more.write_text(source.read_text() + "\n")
+    assert call("index", more, "-o", folder, "--append", "--on-error", "skip").returncode == 0
     names = {row["id"] for row in rows(call("search", folder, source, "-k", 99, "--on-error", "skip"))}
     assert names == {*map(str, (0, 1, 3, 4, 5, 6, 7, 8)), *map(str, (9, 10, 12, 13, 14, 15, 16, 17))}
 

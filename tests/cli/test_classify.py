@@ -23,6 +23,7 @@ def labelled(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_classes(run, labelled, tmp_path):
     require("matplotlib")
     result = run("classify", labelled, "-o", tmp_path / "out", *FAST)

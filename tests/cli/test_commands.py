@@ -45,6 +45,7 @@ def test_the_package_is_a_program_too():
     assert (result.returncode, "embed" in result.stdout) == (0, True), result.stderr
 
 
+@pytest.mark.slow
 def test_import_loads_no_heavy_guest():
     code = (
         "import sys, sklearn.base; before = set(sys.modules); "  # it loads pandas and pyarrow itself

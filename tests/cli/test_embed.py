@@ -84,6 +84,7 @@ def test_number_of_features_from_error_and_risk(call, tu, tmp_path):
     assert json.loads(result.stdout)["n_components"] == np.load(tmp_path / "z.npy").shape[1] == 24
 
 
+@pytest.mark.slow
 def test_from_standard_input_to_standard_output(run, tu, tmp_path):
     archive = shutil.make_archive(tmp_path / "TU", "zip", tu)
     data = Path(archive).read_bytes()
@@ -193,6 +194,7 @@ def test_standard_input_needs_a_format(run):
     assert "Name its format" in result.stderr
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_in_silence(run_patched, tu):
     code = "import os; reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 1)"
     result = run_patched(code, "embed", tu, "-o", "-", "-m", 64, "-q")
@@ -273,6 +275,7 @@ atexit.register(lambda: print("opened", len(opens), "times", file=sys.stderr))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("more", "times"), [(0, 1), (500, 2)])
 def test_a_table_is_opened_once_for_its_checksum_and_once_for_its_graphs(run_patched, tmp_path, more, times):
     """A table up to 1 MB is kept from the first time."""

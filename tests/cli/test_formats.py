@@ -29,6 +29,7 @@ def test_directed_edges_and_names_of_columns(call, tmp_path):
     assert n_directed(call, table, "--format", "csv:directed") == 1
 
 
+@pytest.mark.slow
 def test_arrays_of_a_file_in_every_run_of_a_command(call, tmp_path):
     require("pyarrow")
     A = np.triu(np.random.default_rng(0).random((6, 5, 5)), 1)

@@ -47,6 +47,7 @@ def limit(module, name, limit):
     return LIMIT.format(module=module, name=name, limit=limit)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call, run_patched, tu, tmp_path):
     output = tmp_path / "z.npy"
     output.write_bytes(b"what was here before")
@@ -67,6 +68,7 @@ def test_no_room_for_the_output_keeps_the_old_file_and_the_finished_blocks(call,
     assert names(tmp_path) == ["TU", "z.npy", "z.npy.json"]
 
 
+@pytest.mark.slow
 def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path):
     output = tmp_path / "z.npy"
     options = ["embed", tu, "-o", output, "-m", 512, "--block-size", 10]
@@ -79,6 +81,7 @@ def test_no_room_for_a_block_keeps_those_before(call, run_patched, tu, tmp_path)
     assert np.load(output).shape == (25, 512)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
     result = run_patched(
         limit("grnf.scale.driver", "fit_stream", 100), "embed", tu, "-o", tmp_path / "z.npy", "-m", 512
@@ -88,6 +91,7 @@ def test_no_room_for_the_first_block_leaves_nothing(run_patched, tu, tmp_path):
     assert names(tmp_path) == ["TU"]
 
 
+@pytest.mark.slow
 def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
     result = run_patched(
         limit("shutil", "copyfileobj", 1000),
@@ -100,6 +104,7 @@ def test_no_room_for_the_copy_of_standard_input(run_patched, tmp_path):
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
     result = run_patched(
         limit("grnf.search.segments", "longest", 30_000), "index", tu, "-o", tmp_path / "z.index", "-m", 512
@@ -109,6 +114,7 @@ def test_no_room_for_an_index_leaves_nothing(run_patched, tu, tmp_path):
     assert names(tmp_path) == ["TU"]
 
 
+@pytest.mark.slow
 def test_no_room_on_standard_output(run_patched, tu):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")

@@ -147,6 +147,7 @@ def test_a_table_that_is_cut_off(call, tmp_path):
     assert found["row"].to_pylist()[good] is None
 
 
+@pytest.mark.slow
 def test_standard_input_and_a_format_by_name(run, call, tmp_path):
     source = write_table(tmp_path / "t.csv")
     embed(call, source, tmp_path / "y.csv", "--keep", "code")
@@ -174,6 +175,7 @@ def test_a_folder_of_tables(call, tmp_path):
     assert found["phase"].to_pylist() == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [".csv", ".parquet"], indirect=True)
 def test_resume(call, run_patched, table, tmp_path):
     job = ["embed", table, "-o", tmp_path / "z.parquet", "-m", 4, "--on-error", "nan", "--block-size", 2]

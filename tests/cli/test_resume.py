@@ -77,6 +77,7 @@ def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
     assert json.loads((tmp_path / "z.npy.json").read_text())["vectors"]["n_graphs"] == 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "kept"),
     [
@@ -98,6 +99,7 @@ def test_interrupts_at_other_moments(call, run_patched, job, tu, tmp_path, modul
     assert not (tmp_path / "z.npy.parts").exists()
 
 
+@pytest.mark.slow
 def test_other_settings_or_input_are_refused(call, run_patched, job, tu, tmp_path):
     run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job)
     for change, message in (
@@ -149,6 +151,7 @@ def test_resume_without_anything_to_resume_is_a_plain_run(call, job, tmp_path):
     assert np.load(tmp_path / "z.npy").shape == (25, 8)
 
 
+@pytest.mark.slow
 def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
     """The output is the file to which the shards were written, interrupted or not."""
     run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGKILL"), *job)
@@ -159,6 +162,7 @@ def test_vectors_are_written_once(run_patched, call, job, tu, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
 
 
+@pytest.mark.slow
 def test_killed_between_the_output_and_the_end(call, run_patched, job, tu, tmp_path):
     """The rows have become the output, and the folder of parts is still there: nothing is computed again."""
     kill = STOP_IN.replace("SIGINT", "SIGKILL").replace("{name}", "_remove_work")

@@ -17,7 +17,9 @@ def rows(path):
 
 @pytest.fixture
 def made(call, tu, tmp_path):
-    done = call("index", tu, "-o", tmp_path / "tu.index", "--keep-graphs", "-m", 64, "--json")
+    done = call(
+        "index", tu, "-o", tmp_path / "tu.index", "--keep-graphs", "--space", "d_P", "-m", 64, "--json"
+    )
     assert (done.returncode, json.loads(done.stdout)["graphs"]) == (0, 25), done.stderr
     return tmp_path / "tu.index"
 
@@ -61,7 +63,7 @@ def test_append_and_delete(call, made, tu, tmp_path):
     done = call("index", tu, "-o", made)
     assert (done.returncode, "--append" in done.stderr) == (1, True)
     done = call("index", "-o", made, "--delete", tmp_path / "gone.txt")
-    assert (done.returncode, "no graph in the index is called" in done.stderr) == (1, True)
+    assert (done.returncode, "5 ids are not in the index" in done.stderr) == (0, True)
 
 
 def test_vectors(call, tmp_path):
@@ -146,14 +148,16 @@ def test_what_is_no_index_is_said(call, tu):
     assert (done.returncode, "not an index" in done.stderr) == (1, True)
 
 
-def test_an_index_of_views(call, tmp_path):
+def test_joint_space(call, tmp_path):
     require("rdkit")
     path = tmp_path / "m.smi"
     path.write_text("".join(f"{'C' * n}O m{n}\n" for n in range(1, 12)))
-    done = call("index", path, "--space", "views", "-m", 16, "-o", tmp_path / "i")
+    done = call("index", path, "-m", 16, "-o", tmp_path / "i")
     assert done.returncode == 0, done.stderr
-    assert "FeatureViews" in done.stdout
+    assert "JointFeatures" in done.stdout
     done = call("search", tmp_path / "i", path, "-k", 1, "--json")
     assert [row["id"] for row in json.loads(done.stdout)] == [f"m{n}" for n in range(1, 12)]
-    done = call("index", path, "--space", "views", "--orders", "1,2", "-o", tmp_path / "j")
-    assert (done.returncode, "--space views has its own orders" in done.stderr) == (2, True)
+    done = call("index", path, "--orders", "1,2", "-o", tmp_path / "j")
+    assert (done.returncode, "--orders and --like need --space d_P" in done.stderr) == (2, True)
+    done = call("search", tmp_path / "i", path, "--certified", 0.9)
+    assert (done.returncode, "--space d_P" in done.stderr) == (1, True)

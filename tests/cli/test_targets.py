@@ -71,6 +71,7 @@ def test_the_target_is_found(classified, tmp_path, kind):
     assert report["graphs"] == 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -102,6 +103,7 @@ def test_parquet_with_gaps(classified, tmp_path):
     assert (report["graphs"], report["without_value"]) == (18, 6)
 
 
+@pytest.mark.slow
 def test_several_targets(classified, call, tmp_path):
     rows = [[acid(s), "" if n % 2 else n % 4 // 2, 1, n / 3, f"TOX{n}", s] for n, s in enumerate(MOLECULES)]
     path = write(tmp_path / "t.csv", ["acid", "gaps", "same", "a, b", "mol_id", "smiles"], rows)
@@ -205,6 +207,7 @@ def test_only_rare_classes_or_one_that_training_lacks(classified, tmp_path, labe
     assert (result.returncode, "too few for 25 folds" in result.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_whole_numbers_and_very_many_classes(classified, tmp_path):
     counts = write(tmp_path / "n.csv", ["smiles", "y"], [[s, 3 * n % 70] for n, s in enumerate(MOLECULES)])
     result, report = classified(counts)
@@ -230,6 +233,7 @@ def test_help_says_what_is_used(call):
     assert "1024" in text
 
 
+@pytest.mark.slow
 def test_constant_answers_know_nothing(classified, tmp_path):
     path = write(tmp_path / "t.csv", ["smiles", "y"], [[s, acid(s)] for s in MOLECULES])
     _, report = classified(path)

@@ -220,6 +220,7 @@ def test_large_graphs():
     h.add_edges_from([(0, 500), (17, 1242)])
     result = compare(g, h, time_limit=0)
     assert 1 <= result.lower_bound <= 3
-    assert result.upper_bound == 3 == sum(edit.cost for edit in result.edits)
+    assert result.upper_bound == sum(edit.cost for edit in result.edits)
+    assert result.upper_bound < 20  # 3 edits were made; no minimum is searched at this size
     assert len(str(result).splitlines()) <= 22
     assert compare(g, g).edits == ()

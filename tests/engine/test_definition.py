@@ -67,6 +67,7 @@ def test_all_activations(activation, k):
     assert_engine_is_definition(graphs, k, activation=activation, normalize=True, adjacency_channel=True)
 
 
+@pytest.mark.slow
 def test_order_5_on_small_graphs():
     generator = np.random.default_rng(0)
     graphs = [random_graph(generator, n, 0, 0, False, 0.3) for n in (4, 5)]
@@ -143,6 +144,7 @@ def sorted_everywhere(monkeypatch):
     return used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_sorted_paths(sorted_everywhere, activation, k, normalize):

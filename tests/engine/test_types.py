@@ -170,6 +170,7 @@ def typed_everywhere(monkeypatch):
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "ramp", "tanh"])
 @pytest.mark.parametrize("k", [3, 4])

@@ -294,6 +294,7 @@ def seen_by_pairs(graph):
     return frozenset(Counter(nodes).items()), frozenset(edges.items())
 
 
+@pytest.mark.slow
 def test_real_molecules_are_told_apart_as_far_as_pairs_of_atoms_go(shared):
     require("rdkit")
     with gzip.open(shared / "data" / "molecules" / "moses_test.csv.gz", "rt") as file:

@@ -250,11 +250,12 @@ def test_scoring_by_ranks():
     expected = roc_auc_score(rare, model.predict_proba(graphs)[:, 1])
     assert model.score(graphs, rare) == pytest.approx(expected)
     assert 0.95 < model.best_score_ <= 1
-    for wrong in ("f1", 3):
+    for wrong in ("no_such_score", 3):
         with pytest.raises(ValueError, match="scoring must be"):
             GRNFClassifier(16, scoring=wrong).fit(graphs, y)
     with pytest.raises(ValueError, match="scoring must be"):
         GRNFRegressor(16, scoring="roc_auc").fit(graphs, y.astype(float))
+    assert GRNFClassifier(16, random_state=0).fit(graphs, rare).estimator_.scoring_ == "roc_auc"
     for lifts in (None, "auto"):
         linear = GRNFClassifier(16, lifts=lifts, estimator="linear", scoring="roc_auc", random_state=0).fit(
             graphs, y
@@ -272,3 +273,25 @@ def test_vectors_do_not_depend_on_the_fold():
     odd = nx.cycle_graph(4)
     nx.set_node_attributes(odd, "never seen", "symbol")
     assert GRNFClassifier(16, random_state=0).fit(graphs, y).predict([odd]).shape == (1,)
+
+
+@pytest.mark.parametrize("scoring", ["f1", "neg_log_loss", "average_precision"])
+def test_any_scorer_selects_settings(scoring):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    X[:, 0] += 2 * y
+    model = KernelClassifier(scoring=scoring, random_state=0).fit(X, y)
+    assert model.best_score_ == max(model.cv_results_["mean_test_score"])
+    assert KernelClassifier(random_state=0).fit(X, y).scoring_ == "accuracy"  # balanced
+    numbers = KernelRegressor(scoring="neg_mean_absolute_error", random_state=0).fit(X, 100 * X[:, 0])
+    assert -200 < numbers.best_score_ < 0
+
+
+def test_landmarks_include_rare_classes(monkeypatch):
+    for name, value in {"MOST_ROWS": 300, "LANDMARKS": 100}.items():
+        monkeypatch.setattr(f"grnf.estimators.kernel_model.{name}", value)
+    X, y = np.random.default_rng(0).normal(size=(900, 3)), (np.arange(900) % 30 == 0).astype(int)
+    X[:, 0] += 2 * y
+    model = KernelClassifier(random_state=0).fit(X, y)
+    assert model.model_ == "112 landmarks"
+    assert y[model.support_].sum() == 30
+    assert model.predict_proba(X)[:, 1].mean() < 0.1  # calibrated for the shares of all samples

@@ -149,7 +149,7 @@ def test_save_and_load(settings, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not JSON"),
+        ("{", "invalid JSON"),
         ("[]", "is not a saved transformer"),
         ('{"format": "grnf-transformer", "version": 99}', "has version 99 of the format"),
         (
@@ -166,7 +166,7 @@ def test_save_and_load(settings, tmp_path):
                     "fitted": {"node_width": 0, "edge_width": 0, "seed": 0},
                 }
             ),
-            "is damaged: unknown order distribution",
+            "encoder is missing",
         ),
         (" " * 32_000_001, "too large"),
     ],

@@ -125,6 +125,7 @@ def test_nothing_is_compiled_at_import(tmp_path):
         assert bool(list(tmp_path.rglob("*.nbi"))) == compiled
 
 
+@pytest.mark.slow
 def test_compilation_is_announced_once(tmp_path):
     code = (
         "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s')\n"

@@ -54,6 +54,7 @@ def test_the_valid_file_is_valid(name, tmp_path):
     assert all(isinstance(graph, RawGraph) for graph in graphs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=150)
 @given(data=st.data())
@@ -72,10 +73,11 @@ def test_random_bytes(name, data):
             read_all(name, bytes(63 + byte % 64 for byte in data), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
 @pytest.mark.parametrize("name", FORMATS)
 def test_coverage_guided(name):
     script = Path(__file__).with_name("fuzz_readers.py")
     # by way of a shell: a child's peak memory, which libFuzzer limits, begins with that of its parent
-    command = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, str(script), name, "-max_total_time=3"]
+    command = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, str(script), name, "-max_total_time=1"]
     subprocess.run(command, check=True, capture_output=True)

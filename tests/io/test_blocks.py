@@ -145,6 +145,7 @@ def test_molecules():
     np.testing.assert_allclose(Z[[0, 2]], grnf.transform(["CCO", "CCN"]), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_real_molecules_are_read_as_by_calls(shared):
     require("rdkit")
     from grnf.io.from_molecules import _can_decode

@@ -85,6 +85,7 @@ LIFTS = [
 each_lift = pytest.mark.parametrize("lift", LIFTS, ids=repr)
 
 
+@pytest.mark.slow
 @each_lift
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_equivariant(lift, graph, seed):

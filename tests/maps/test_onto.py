@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grnf import GRNF
+from grnf import GRNF, GraphError
 from grnf.datasets import make_sbm
 from grnf.maps import GraphMap
 from map_pages import map_graphs, meta_of
@@ -53,7 +53,7 @@ def test_nothing_new(saved):
 
 
 def test_what_is_no_map_is_refused(tmp_path, saved):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(GraphError, match="does not exist"):
         GraphMap.load(tmp_path / "absent.npz")
     (tmp_path / "text.npz").write_text("hello")
     np.savez(tmp_path / "other.npz", x=np.zeros(3))

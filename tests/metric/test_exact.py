@@ -53,6 +53,7 @@ def moments(graphs, k, **settings):
     return e - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", ["indicator", "overlapping"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -74,6 +75,7 @@ def test_second_moments_are_those_of_the_definition(k, directed, basis):
                 assert found[i, j] == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSED)
 def test_second_moments_are_means_over_a_million_draws(name):
     """The definition with sampled theta: no Gaussian integral is involved."""
@@ -95,20 +97,40 @@ def test_second_moments_are_means_over_a_million_draws(name):
 @pytest.mark.slow
 def test_order_k_separates_all_graphs_that_the_definition_separates():
     """156 graphs of 6 nodes: 90 pairs are at distance 0 at order 1, 16 at order 2, none at orders 3 and 4."""
-    graphs = list(all_graphs(6))
+    graphs = all_graphs(6)
+    generator = np.random.default_rng(0)
+    permuted = [graph.permuted(generator.permutation(6)) for graph in graphs]
     assert len(graphs) == 156
-    for k, zeros in ((1, 90), (2, 16), (3, 0)):
-        D = exact_distances(graphs, orders={k: 1.0})
+    for k, zeros in ((1, 90), (2, 16), (3, 0), (4, 0)):
+        D = exact_distances(graphs, orders={k: 1.0}, max_order=k)
         assert (D[np.triu_indices(156, 1)] == 0).sum() == zeros
+        copies = exact_distances(graphs[::8], permuted[::8], orders={k: 1.0}, max_order=k)
+        assert not np.diagonal(copies).any()
+        pairs = itertools.combinations(range(40), 3)
+        assert all(D[i, j] <= D[i, m] + D[m, j] + 1e-12 for i, m, j in pairs)
+
+
+def test_theorem_1_for_relu():
+    """Up to 5 nodes, orders up to 5: only isomorphic graphs are at distance 0 at every order."""
+    graphs = [graph for n in range(1, 6) for graph in all_graphs(n)]
+    generator = np.random.default_rng(0)
+    permuted = [graph.permuted(generator.permutation(graph.n_nodes)) for graph in graphs]
+    assert len(graphs) == 52
+    other = ~np.eye(52, dtype=bool)
+    for k, zeros in ((1, 13), (2, 0), (3, 0), (4, 0), (5, 0)):
+        D = exact_distances(graphs, permuted, orders={k: 1.0}, max_order=k)
         assert not np.diagonal(D).any()
-    pairs = itertools.combinations(range(40), 3)
-    assert all(D[i, j] <= D[i, m] + D[m, j] + 1e-12 for i, m, j in pairs)
+        assert (D[other] == 0).sum() == 2 * zeros
 
 
-@pytest.mark.parametrize("n", [3, 4, 5])
-def test_order_4_separates_small_graphs(n):
-    D = exact_distances(list(all_graphs(n)), orders={4: 1.0}, max_order=4)
-    assert (D[np.triu_indices(len(D), 1)] > 0).all()
+def test_pairs_at_distance_0_have_equal_hidden_sums():
+    """The definition at order 1: distance 0 if and only if U agrees for random theta."""
+    graphs = all_graphs(5)
+    U = GRNF(16, orders={1: 1.0}, normalize=False, dtype="float64", random_state=0).fit(graphs)
+    (sums,) = (group.sums for group in U.hidden_sums(graphs).groups)
+    same = (np.abs(sums[:, np.newaxis] - sums).max(axis=(2, 3))) < 1e-9
+    D = exact_distances(graphs, orders={1: 1.0}, normalize=False)
+    np.testing.assert_array_equal(D == 0, same)
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -204,6 +226,7 @@ def test_quasi_monte_carlo_estimates_the_distance_of_finitely_many_channels(hidd
     np.testing.assert_allclose(pairs.values[0], found.values[0, 1:], rtol=0.1)
 
 
+@pytest.mark.slow
 def test_quasi_monte_carlo_has_a_fraction_of_the_variance():
     """1,024 hidden samples, 24 seeds: errors are as claimed; a tenth of the variance of i.i.d. samples."""
     graphs = GraphBatch.from_graphs(make_sbm(2, random_state=3)[0])
@@ -232,3 +255,12 @@ def test_too_many_types_are_an_error():
     graph = Graph(100, [(0, 1)], generator.normal(size=(100, 1)))
     with pytest.raises(ValueError, match="too many for a closed form"):
         exact_distance(graph, graph, orders={3: 1.0})
+
+
+def test_blocks_that_are_not_kept_are_computed_again(monkeypatch):
+    """Many categories make blocks large, so that fewer of them are kept: values stay the same."""
+    graphs = all_graphs(5)
+    expected = exact_kernel(graphs)
+    monkeypatch.setattr("grnf.engine.moments.GRAM_ENTRIES", 400)
+    monkeypatch.setattr("grnf.engine.moments.KEPT_ENTRIES", 1)
+    np.testing.assert_allclose(exact_kernel(graphs), expected, rtol=1e-12)

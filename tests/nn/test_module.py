@@ -209,6 +209,7 @@ def test_deterministic_mode_and_threads():
         torch.testing.assert_close(one, three, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_compiles_as_one_graph():
     layer = GRNFLayer(1, 6, 1, orders={2: 1.0}, random_state=0, trainable=True)
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)

@@ -188,6 +188,7 @@ def test_a_shard_that_kills_is_set_aside_and_the_rest_goes_on(engine, embed, poi
     assert report.n_graphs == 80
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_from_outside_loses_nothing(embed, expected, client, tmp_path):
     victims = list(client.run(os.getpid).values())
 
@@ -246,6 +247,7 @@ def test_a_killed_driver_goes_on_where_it_was(embed, expected, source, tmp_path)
     assert sums(folder) == expected
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_is_refused(embed, expected, client, tmp_path):
     notes = []
     bad = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
@@ -319,6 +321,7 @@ def test_pipes_and_empty_inputs_are_refused(tmp_path):
     assert not (tmp_path / "v").exists()
 
 
+@pytest.mark.slow
 def test_cross_validation_on_a_cluster(client):
     graphs, y = make_sbm(40, random_state=0)
     model = make_pipeline(GRNF(32, random_state=0), LogisticRegression())

@@ -171,14 +171,14 @@ def test_a_writer_locks_the_folder(saved):
 
 def test_the_first_of_two_new_indexes_stays(tmp_path, monkeypatch):
     Z = np.random.default_rng(0).normal(size=(2, 300, 8))
-    path, rename = tmp_path / "i", segments._rename
+    path, rename = tmp_path / "i", segments.rename
 
     def slower(aside, target):
-        monkeypatch.setattr(segments, "_rename", rename)
+        monkeypatch.setattr(segments, "rename", rename)
         GraphIndex().add(Z[0]).save(target)
         rename(aside, target)
 
-    monkeypatch.setattr(segments, "_rename", slower)
+    monkeypatch.setattr(segments, "rename", slower)
     with pytest.raises(FileExistsError, match="made by another program meanwhile"):
         GraphIndex().add(Z[1]).save(path)
     np.testing.assert_allclose(GraphIndex.load(path).row("0"), Z[0, 0])

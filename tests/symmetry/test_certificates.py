@@ -60,6 +60,7 @@ def changed(graph, generator):
     return Graph(copy.n_nodes, edges, copy.node_attr, copy.edge_attr, copy.directed)
 
 
+@pytest.mark.slow
 def test_the_answer_of_networkx_on_thousands_of_small_graphs():
     generator = np.random.default_rng(0)
     seen = collections.Counter()
@@ -194,6 +195,7 @@ def test_stars_and_complete_graphs_take_no_time():
         assert compare_graphs(one, two) == "isomorphic"
 
 
+@pytest.mark.slow
 def test_all_pairs_of_brec(shared):
     generator = np.random.default_rng(0)
     for name, pairs in load_brec(data=shared / "data").items():

@@ -1,8 +1,14 @@
-"""Writing files so that a crash leaves the old or the new one, never half of one; what is a pipe."""
+"""Writing files so that a crash leaves the old or the new one, never half of one; what is a pipe.
+
+A file is written under another name, .NAME.RANDOM.part, flushed to the disk and renamed. Then the folder is
+flushed, so that the name survives a loss of power. The writer holds a lock on the unfinished file, which the
+system frees when the process ends. So the next writer of NAME removes unfinished files that nobody writes.
+"""
 
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import io
 import json
@@ -17,14 +23,24 @@ from typing import IO, Any
 
 from grnf.errors import DiskFullError
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 __all__ = [
     "atomic_write",
     "check_free",
     "is_pipe",
     "npy_header",
+    "remove_abandoned",
+    "rename",
     "room_for",
     "sealed",
     "sync",
+    "sync_folder",
+    "try_lock",
+    "unfinished",
     "unsealed",
     "write_array",
     "write_json",
@@ -32,13 +48,19 @@ __all__ = [
 ]
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF}
+FAR = 2**30
+"""The byte that is locked on Windows, where a locked byte cannot be read: behind all that is written."""
+TRIES = 1000
 
 
 @contextmanager
 def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> Iterator[Path]:
     """Give the path of an empty file next to `path`, and rename it to `path` at the end of the block.
 
-    If an exception leaves the block, the file is removed and `path` stays as it was.
+    If an exception leaves the block, the file is removed and `path` stays as it was. If `path` is a symbolic
+    link, the file that it points to is replaced.
 
     Parameters
     ----------
@@ -46,20 +68,89 @@ def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> It
     needed : int, optional
         About how many bytes are needed; the error of a full disk states it.
     """
-    target = Path(path)
-    with room_for(target, target.parent, needed):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        os.close(handle)
-        try:
-            yield Path(name)
-            sync(name)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private; give it the usual rights
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+    target = Path(os.path.realpath(path))
+    with room_for(path, target.parent, needed), unfinished(target) as aside:
+        yield aside
+        sync(aside)
+        os.chmod(aside, 0o666 & ~_umask())  # mkstemp makes files private; give it the usual rights
+        rename(aside, target)
+
+
+@contextmanager
+def unfinished(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """Make an empty file or folder next to `target`, removed at the end unless it was renamed.
+
+    Those that earlier runs left behind are removed first.
+    """
+    remove_abandoned(target)
+    names: dict[str, Any] = {"dir": target.absolute().parent, "prefix": f".{target.name}.", "suffix": ".part"}
+    for _ in range(TRIES):
+        if folder:
+            aside = tempfile.mkdtemp(**names)
+            os.chmod(aside, 0o777 & ~_umask())
+            descriptor = None if sys.platform == "win32" else os.open(aside, os.O_RDONLY)
+        else:
+            descriptor, aside = tempfile.mkstemp(**names)
+        if sys.platform == "win32" and descriptor is not None:
+            os.close(descriptor)  # an open file cannot be renamed there
+            descriptor = None
+        if descriptor is None:
+            break
+        try_lock(descriptor)
+        if os.fstat(descriptor).st_nlink and os.path.exists(aside):
+            break  # else another run removed it before it was locked
+        os.close(descriptor)
+    try:
+        yield Path(aside)
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(aside, ignore_errors=True) if folder else os.unlink(aside)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def remove_abandoned(target: Path) -> None:
+    """Remove unfinished files and folders of `target` whose writer has ended."""
+    if sys.platform == "win32":
+        return
+    for path in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                if try_lock(descriptor):
+                    shutil.rmtree(path) if path.is_dir() else os.unlink(path)
+            finally:
+                os.close(descriptor)
+
+
+def rename(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Rename a file or folder, replacing an existing file, and wait until the new name is on the disk."""
+    os.replace(source, target)
+    sync_folder(Path(target).absolute().parent)
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Try to lock an open file; False if another process has it locked, None if there are no locks here."""
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in HELD:
+            return False
+        if error.errno in NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 @contextmanager
@@ -76,6 +167,20 @@ def sync(path: str | os.PathLike[str]) -> None:
     """Wait until the content of a file is on the disk."""
     with open(path, "r+b") as file:
         os.fsync(file.fileno())
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Wait until the names in a folder are on the disk, if the system can do that."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -150,7 +255,11 @@ def write_array(file: IO[bytes], array: Any) -> None:
 
 
 def check_free(path: str | os.PathLike[str], force: bool) -> None:
-    """Refuse to replace an existing file without `force`, and a folder, a pipe or a device at all."""
+    """Refuse to replace an existing file without `force`, and a link, a folder, a pipe or a device at all."""
+    if Path(path).is_symlink():
+        raise FileExistsError(
+            f"{path} is a symbolic link: write to {os.path.realpath(path)}, to which it points"
+        )
     if is_pipe(path):
         raise FileExistsError(
             f"{path} is not a file; to write to another program, write to - (standard output)"

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import socket
+import stat
 import sys
 import time
 import warnings
@@ -15,21 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from grnf._utils.files import room_for
+from grnf._utils.files import room_for, try_lock
 from grnf.errors import GrnfWarning
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 __all__ = ["LOCK", "FolderInUseError", "FolderLock"]
 
 LOCK = "lock"
-FAR = 2**30
-"""The byte that is locked on Windows, where a locked byte cannot be read: behind all that is written."""
-HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+SIGNATURE = b'{"pid": '
+CURE = "Remove it, or write to another output"
 TRIES = 1000
 """Times that a folder may vanish between two steps before it counts as a fault and no race."""
 
@@ -105,7 +99,15 @@ class FolderLock:
             if file is None:
                 continue
             try:
-                if not _locked(file.fileno(), self.folder):
+                locked = try_lock(file.fileno())
+                if locked is None:
+                    warnings.warn(
+                        f"the file system of {self.folder} has no locks: make sure that no other run writes "
+                        "to this output",
+                        GrnfWarning,
+                        stacklevel=4,
+                    )
+                elif not locked:
                     raise FolderInUseError(self._in_use())
                 if self._is_current(file.fileno()):
                     return file
@@ -121,8 +123,21 @@ class FolderLock:
             with suppress(FileExistsError):
                 self.folder.mkdir()
             with suppress(FileNotFoundError):
-                return open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+                _check_owner(self.folder, os.lstat(self.folder))
+                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+                file = os.fdopen(os.open(self.path, flags, 0o666), "r+b", buffering=0)
+                try:
+                    _check_owner(self.path, os.fstat(file.fileno()), file.read(len(SIGNATURE)))
+                    file.seek(0)
+                    return file
+                except BaseException:
+                    file.close()
+                    raise
+        except FolderInUseError:
+            raise
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise FolderInUseError(f"{self.path} is a symbolic link. {CURE}") from None
             raise OSError(
                 f"cannot write to {self.folder}, where unfinished work is kept: {error.strerror}; "
                 "write to another place"
@@ -171,23 +186,16 @@ class FolderLock:
         return None
 
 
-def _locked(descriptor: int, folder: Path) -> bool:
-    """Try to lock an open file; False if another has it locked."""
-    try:
-        if sys.platform == "win32":
-            os.lseek(descriptor, FAR, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in HELD:
-            return False
-        if error.errno not in NO_LOCKS:
-            raise
-        warnings.warn(
-            f"the file system of {folder} has no locks: see to it that no other run has this output",
-            GrnfWarning,
-            stacklevel=2,
-        )
-    return True
+def _check_owner(path: Path, about: os.stat_result, start: bytes | None = None) -> None:
+    """Refuse a folder that is a link or of another user, and a file that does not start as a lock does."""
+    problem = ""
+    if stat.S_ISLNK(about.st_mode):
+        problem = "is a symbolic link"
+    elif hasattr(os, "geteuid") and about.st_uid not in (os.geteuid(), 0):
+        problem = "belongs to another user"
+    elif start is not None:
+        is_ours = start == SIGNATURE or not any(start)  # zeros after a loss of power
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or not is_ours:
+            problem = "is not a lock of a run"
+    if problem:
+        raise FolderInUseError(f"{path} {problem}. {CURE}")

@@ -58,9 +58,9 @@ def classify(
         Option(help="auto: structural encodings, counts and WL labels of each graph; none: the plain graph."),
     ] = "auto",
     scoring: Annotated[
-        Literal["accuracy", "roc_auc"],
-        Option(help="Score that selects settings; roc_auc for rare classes."),
-    ] = "accuracy",
+        str,
+        Option(help="Scorer of scikit-learn that selects settings. auto: roc_auc, accuracy if balanced."),
+    ] = "auto",
     folds: Annotated[int, Option(min=2, help="Number of folds.")] = 10,
     repeats: Annotated[int, Option(min=1, help="Number of cross-validations, with new folds.")] = 1,
     output: Annotated[
@@ -91,7 +91,7 @@ def classify(
         "orders": grnf.orders,
         "estimator": estimator,
         "lifts": None if lifts == "none" else lifts,
-        "scoring": None if scoring == "accuracy" else scoring,
+        "scoring": None if scoring == "auto" else scoring,
         "random_state": grnf.random_state,
         "handle_missing": "zero",
     }

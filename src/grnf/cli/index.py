@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from itertools import islice
 from pathlib import Path
@@ -41,16 +42,19 @@ def index(
     delete: Annotated[
         Path | None, Option(help="File with one id per line: remove these graphs from the index.")
     ] = None,
+    verify: Annotated[
+        bool, Option("--verify", help="Check all files of an existing index against their checksums.")
+    ] = False,
     keep_graphs: Annotated[
         bool, Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
     ] = False,
     space: Annotated[
-        Literal["plain", "whitened", "views"],
+        Literal["joint", "d_P", "whitened"],
         Option(
-            help="Distances. plain: d_P; whitened: equal variance in all directions; views: WL labels, "
-            "degrees, neighbors and walks in addition to d_P."
+            help="Distances. joint: hashed WL labels and whitened GRNF, in which near graphs are alike; d_P: "
+            "the distance of GRNF; whitened: GRNF with equal variance in all directions."
         ),
-    ] = "plain",
+    ] = "joint",
     shrinkage: Annotated[
         float, Option(help="For whitened: share of the largest variance below which axes count less.")
     ] = 0.01,
@@ -72,10 +76,11 @@ def index(
             "Missing --output: name the index folder, for example --output molecules.index."
         )
     require(
-        bool(source) or delete is not None, "give graphs or vectors to index, or a file of ids to --delete"
+        bool(source) or delete is not None or verify,
+        "give graphs or vectors to index, a file of ids to --delete, or --verify",
     )
     is_new = bool(source) and not append
-    settings = keep_graphs or space != "plain" or features != LikeFeatures()
+    settings = keep_graphs or space != "joint" or features != LikeFeatures()
     require(is_new or not settings, "the settings of an existing index are fixed")
     if is_new and output.exists():
         raise FileExistsError(f"{output} exists already: add to it with --append, or choose another name")
@@ -83,18 +88,33 @@ def index(
 
     with run.threads():
         if is_new:
-            kind = "plain" if space == "views" else space
-            made = GraphIndex(space=kind, shrinkage=shrinkage, keep_graphs=keep_graphs)
-            made.transformer = _views(features) if space == "views" else None
+            of_vectors = all(holds_vectors(name, reading.format) for name in source or ())
+            made = GraphIndex(
+                _joint(features) if space == "joint" and not of_vectors else None,
+                space="whitened" if space == "whitened" else "plain",
+                shrinkage=shrinkage,
+                keep_graphs=keep_graphs,
+            )
         else:
-            made = GraphIndex.load(output)
+            made = GraphIndex.load(output, verify=verify)
         before = len(made)
         if delete is not None:
-            made.remove([line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()])
+            names = [line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()]
+            absent = [name for name in names if name not in made]
+            if absent:
+                run.note(f"grnf: {len(absent)} ids are not in the index, the first is {absent[0]!r}")
+            made.remove([name for name in names if name in made])
         removed = before - len(made)
-        if source:
+        digest = _digest(source or [])
+        if digest is not None and digest in made.sources_:
+            run.note(
+                f"grnf: {output} holds the graphs of {', '.join(source or [])} already: nothing is added"
+            )
+        elif source:
             _fill(made, source, reading, features, run)
-        made.save(output)
+            made.sources_ = (*made.sources_, *([] if digest is None else [digest]))
+        if source or delete is not None:
+            made.save(output)
     added = len(made) - before + removed
     if run.as_json:
         summary = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
@@ -103,21 +123,33 @@ def index(
         typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
 
 
-def _views(features: LikeFeatures) -> Any:
-    """Return feature views with the settings that they have."""
-    from grnf.estimators import FeatureViews
+def _digest(sources: list[str]) -> str | None:
+    """Return the checksum of files, by which a repeated command is recognized; None for anything else."""
+    digest = hashlib.sha256()
+    for name in sources:
+        if not Path(name).is_file():
+            return None
+        with open(name, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest() if sources else None
+
+
+def _joint(features: LikeFeatures) -> Any:
+    """Return joint features with the settings that they have."""
+    from grnf.estimators import JointFeatures
 
     require(
         features.like is None and features.orders is None,
-        "--space views has its own orders and cannot be combined with --orders or --like",
+        "--orders and --like need --space d_P or --space whitened",
     )
-    chosen = {"n_components": features.n_components, "random_state": features.seed or 0}
-    return FeatureViews(**{name: value for name, value in chosen.items() if value is not None})
+    return JointFeatures(features.n_components or 192, random_state=features.seed or 0)
 
 
 def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFeatures, run: Run) -> None:
     """Add the vectors or graphs of a source."""
+    from grnf.collection import is_fitted
     from grnf.estimators import fit_stream
+    from grnf.estimators.transformer import FeatureTransformer
 
     if all(holds_vectors(name, reading.format) for name in source):
         from grnf.io.vectors.read import vector_blocks
@@ -135,8 +167,8 @@ def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFea
             raise GraphError("there are no graphs", where=graphs.name)
         if made.transformer is None:
             made.transformer = features.transformer()
-            if not hasattr(made.transformer, "n_components_"):
-                fit_stream(made.transformer, (graph for *_, graph in graphs.usable(reading.on_error, [])))
+        if isinstance(made.transformer, FeatureTransformer) and not is_fitted(made.transformer):
+            fit_stream(made.transformer, (graph for *_, graph in graphs.usable(reading.on_error, [])))
         start = 1 + max((int(name) for name in made.ids if name.isdecimal()), default=-1)
         items = graphs.usable(reading.on_error, bad)
         while some := list(islice(items, BLOCK)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -99,19 +100,19 @@ def monitor(
       grnf monitor usual.smi arriving.smi --follow --alarms-only --state monitor.npz --output alarms.jsonl
     """
     level.check()
-    watch = _MonitorRun(stream, state, level, out, reading, features, run)
+    watch = _MonitorRun(reference, stream, state, level, out, reading, features, run)
     with run.threads(), ExitStack() as stack:
-        if state is not None:
+        for path in sorted({str(state or "-"), out.output} - {"-"}):
             from grnf._utils.locks import FolderLock
 
-            lock = FolderLock(state.with_name(f"{state.name}.lock"))
+            lock = FolderLock(Path(path).with_name(f"{Path(path).name}.lock"))
             stack.callback(lock.remove_folder)
         if state is not None and state.exists():
             watch.resume()
         else:
             if out.output != "-":
                 check_free(out.output, out.force)
-            watch.begin(reference)
+            watch.begin()
             if out.output != "-":
                 Path(out.output).write_bytes(b"")
         alarm = watch.detector.alarm_
@@ -128,6 +129,7 @@ def monitor(
 class _MonitorRun:
     """A run: the detector, its input and its output."""
 
+    reference: str
     stream: str
     state: Path | None
     level: Level
@@ -146,13 +148,21 @@ class _MonitorRun:
         """Options that a run which continues must repeat."""
         like = None if self.features.like is None else str(self.features.like)
         level = {"alpha": self.level.alpha, "mean_time": self.level.mean_time}
-        files = {"stream": self.stream, "output": self.out.output}
+        files = {"reference": self._reference(), "stream": self.stream, "output": self.out.output}
         return {**level, **asdict(self.features), "like": like, **files}
 
-    def begin(self, reference: str) -> None:
+    def _reference(self) -> str:
+        """Return the checksum of the reference, or its name if it is not a file."""
+        if not Path(self.reference).is_file():
+            return self.reference
+        with open(self.reference, "rb") as file:
+            return f"sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+
+    def begin(self) -> None:
         """Fit the detector on the reference."""
         from grnf.stats import ChangeDetector
 
+        reference = self.reference
         known = None if reference != "-" and Path(reference).suffix else self.reading.format
         X = replace(self.reading, format=known).collection(reference, self.run)
         of_vectors = self.features.transformer_of(reference) if X.has_vectors else None

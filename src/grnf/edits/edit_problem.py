@@ -93,10 +93,10 @@ class ItemCosts:
 
 
 def _checked_cost(value: Any) -> float:
-    value = float(value)
-    if not 0 <= value < math.inf:
-        raise ValueError(f"an edit cost must be a finite number >= 0, got {value}")
-    return value
+    cost = float(value)
+    if not 0 <= cost < math.inf:
+        raise ValueError(f"an edit cost must be a finite number >= 0, got {cost}")
+    return cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +243,10 @@ def edit_problem(
         counts = [g.n_nodes, h.n_nodes] if item == "node" else [len(ends[0]), len(ends[1])]
         names = _compared_names(columns, attributes, derived)
         own, labels, values, tolerances = _coded(columns, names, counts, tolerance)
-        given = (_rule(rules.get(name, 1.0), name) for name in COSTS if name.startswith(item))
-        items.append(ItemCosts(labels, *given, values, tolerances))
+        substitution, deletion, insertion = (
+            _rule(rules.get(name, 1.0), name) for name in COSTS if name.startswith(item)
+        )
+        items.append(ItemCosts(labels, substitution, deletion, insertion, values, tolerances))
         codes.append(np.split(own, counts[:1]))
     sides = []
     for graph, nodes, own, pairs in zip((g, h), *codes, ends, strict=True):

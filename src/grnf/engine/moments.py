@@ -34,6 +34,8 @@ from grnf.typing import FloatArray, IntArray
 
 __all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments", "type_vectors"]
 
+KEPT_ENTRIES = 2**24
+"""Entries of blocks that are kept for the next rows: 128 MB, fewer blocks if there are many categories."""
 MOST_TYPES = 200_000
 """Types of tuples that a graph may have."""
 
@@ -403,7 +405,10 @@ def second_moments(
     others = rows if columns is None else columns
     out = np.zeros((len(rows), len(others)))
 
-    @lru_cache(maxsize=64)
+    width = node_width * form.node.shape[-1] + rows[0].values.shape[1] * form.edge.shape[-1] if rows else 1
+    held = KEPT_ENTRIES // (math.isqrt(GRAM_ENTRIES) * width)
+
+    @lru_cache(maxsize=max(2, min(64, held)))
     def side(block: range, of_columns: bool) -> _Side:
         graphs = columns if of_columns and columns is not None else rows
         return _side([graphs[g] for g in block], node_width, form, normalize)

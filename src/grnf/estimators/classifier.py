@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -88,7 +88,7 @@ class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         C: Any = None,
         gamma: Any = None,
         cv: Any = None,
-        scoring: str | None = None,
+        scoring: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         handle_unknown: HandleUnknown | None = None,
@@ -281,7 +281,8 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     grnf_params : dict, optional
         Other parameters of `GRNF`.
     estimator : "auto", "svm", "linear", "network", "forest", "boosted" or estimator, default="auto"
-        "auto", "svm": as above; beyond 8,000 graphs, ridge regression on the kernel with 2,000 of them.
+        "auto", "svm": as above; beyond 8,000 graphs, ridge regression on the kernel with 2,000
+        to 4,000 of them, up to half of which are from rare classes.
         "linear": logistic regression; "network": a perceptron with one hidden layer; "forest", "boosted":
         random forest and gradient boosting; or any scikit-learn classifier. These are given the vectors of
         `transform`.
@@ -290,9 +291,11 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         distance between vectors.
     cv : int, splitter or iterable, optional
         How "svm" and "linear" choose. None: 5 folds; "svm" uses fewer, or a hold-out, for many graphs.
-    scoring : "accuracy" or "roc_auc", optional
-        Score that "svm" and "linear" choose by, and that `score` returns; None is accuracy. ROC-AUC is for
-        rare classes; with several classes, it is the mean of each against the rest.
+    scoring : str or callable, optional
+        Scorer of scikit-learn that "svm" and "linear" choose by, and that `score` returns. None: `score`
+        returns the accuracy. "svm" then chooses by ROC-AUC, since accuracy hardly depends on the settings if
+        a class is rare, and by accuracy if the largest class has at most 1.5 times the graphs of the
+        smallest. With several classes, ROC-AUC is the mean of each against the rest.
     random_state : int, numpy Generator or RandomState, optional
         Defines the features and the folds.
     n_jobs : int, optional
@@ -347,9 +350,12 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or the ROC-AUC if `scoring` is "roc_auc"."""
-        if self.scoring != "roc_auc":
+        """Return the score that `scoring` names; None is accuracy."""
+        if self.scoring is None:
             return float(super().score(X, y, sample_weight))
+        if self.scoring != "roc_auc":
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            return float(check_scoring(self, self.scoring)(self, X, y, **weights))
         probabilities = self.predict_proba(X)
         values = probabilities[:, 1] if len(self.classes_) == 2 else probabilities
         options = {} if len(self.classes_) == 2 else {"multi_class": "ovr", "labels": self.classes_}
@@ -375,9 +381,9 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: Graph Random Neural Features, WL labels and kernel ridge regression.
 
-    Parameters are those of `GRNFClassifier`; `scoring` must be None. The estimators: "auto", "svm": kernel
-    ridge regression; "linear": ridge regression; "network": a perceptron; "forest", "boosted": trees; or any
-    scikit-learn regressor.
+    Parameters are those of `GRNFClassifier`. `scoring` selects settings, None by squared error. The
+    estimators: "auto", "svm": kernel ridge regression; "linear": ridge regression; "network": a perceptron;
+    "forest", "boosted": trees; or any scikit-learn regressor.
 
     Examples
     --------
@@ -415,13 +421,16 @@ def fitted_estimator(
     C: Any = None,
     gamma: Any = None,
     cv: Any = None,
-    scoring: str | None = None,
+    scoring: Any = None,
     random_state: Any = None,
 ) -> Any:
     """Return an estimator, given by its name or as an object, fitted to vectors of views of some widths."""
-    measures = (None, "accuracy", "roc_auc") if classify else (None,)
-    if scoring not in measures:
-        raise ValueError(f"scoring must be one of {', '.join(map(repr, measures))}, got {scoring!r}")
+    ranks = isinstance(scoring, str) and scoring.startswith(("roc_auc", "accuracy"))
+    known = scoring is None or callable(scoring) or scoring in get_scorer_names()
+    if not known or (ranks and not classify):
+        raise ValueError(
+            f"scoring must be the name of a scorer for this task, a callable or None, got {scoring!r}"
+        )
     if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:
@@ -446,7 +455,7 @@ def fitted_estimator(
         return made.fit(X, y)
 
 
-def _linear(classify: bool, y: Any, cv: Any, scoring: str | None, random_state: Any) -> Any:
+def _linear(classify: bool, y: Any, cv: Any, scoring: Any, random_state: Any) -> Any:
     if not classify:
         return make_pipeline(StandardScaler(), RidgeCV(alphas=np.logspace(-1, 5, 13)))
     smallest = int(np.unique(y, return_counts=True)[1].min())

@@ -24,7 +24,16 @@ from grnf.lifts.base import arcs
 from grnf.lifts.labels import hashed_rows, refined_labels
 from grnf.typing import FloatArray, IntArray, Keys
 
-__all__ = ["Counts", "LabelSets", "SetsKernel", "WLLabels", "structure_free"]
+__all__ = [
+    "Counts",
+    "LabelColumns",
+    "LabelSets",
+    "SetsKernel",
+    "WLLabels",
+    "label_pairs",
+    "structure_free",
+    "wl_labels",
+]
 
 COARSE_DEPTHS, FINE_DEPTH = (2, 4), 2
 """Rounds of refinement."""
@@ -122,11 +131,8 @@ class LabelSets(NamedTuple):
 
         Each key adds a random sign to a random column.
         """
-        random = mix(self.keys ^ SKETCH_SEED)
-        column = (random >> np.uint64(1)) % np.uint64(width)
-        sign = np.where(random & np.uint64(1), 1.0, -1.0)
-        place = self.graph * width + column.astype(np.int64)
-        rows = np.bincount(place, sign, self.n_graphs * width).reshape(self.n_graphs, width)
+        rows = np.zeros((self.n_graphs, width), np.float32)
+        add_signs(self.graph, mix(self.keys ^ SKETCH_SEED), rows)
         size = np.bincount(self.graph, minlength=self.n_graphs)
         return np.asarray(rows / np.sqrt(size)[:, np.newaxis], dtype=np.float32)
 
@@ -163,25 +169,28 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
     def sets(self, X: GraphBatch) -> LabelSets:
         """Return the labels of each graph as sets."""
         everyone, one = np.arange(len(X)), np.zeros(len(X), np.uint64)
+        nodes = _owners(X)[0]
         # every set has this key, so that graphs without nodes are like each other and have a size
         parts = [(everyone, one, 0)]
-        for depth, labels in enumerate(self._labels(X, max(COARSE_DEPTHS), *self.coarse_)):
-            parts.append((*_pairs(X, labels, depth), int(depth > COARSE_DEPTHS[0])))
+        for depth, labels in enumerate(wl_labels(X, max(COARSE_DEPTHS), *self.coarse_)):
+            parts.append((nodes, label_pairs(X, labels, depth), int(depth > COARSE_DEPTHS[0])))
         n_kinds = 2 if self.fine_ == self.coarse_ else 3
         if n_kinds == 3:
             parts.append((everyone, one + np.uint64(1), 2))
-            for depth, labels in enumerate(self._labels(X, FINE_DEPTH, *self.fine_)):
-                parts.append((*_pairs(X, labels, depth + 1000), 2))
+            for depth, labels in enumerate(wl_labels(X, FINE_DEPTH, *self.fine_)):
+                parts.append((nodes, label_pairs(X, labels, depth + 1000), 2))
         owner, keys, levels = zip(*parts, strict=True)
         level = np.repeat(levels, [len(part) for part in keys])
         return LabelSets(np.concatenate(owner), np.concatenate(keys), level, len(X), n_kinds)
 
-    def _labels(self, batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
-        nodes = node.hashes(batch.node_attr, batch.node_codes)
-        edges = edge.hashes(batch.edge_attr, batch.edge_codes)
-        if self.fine_[0].is_empty:
-            nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
-        return refined_labels(batch, depth, nodes, edges)
+
+def wl_labels(batch: GraphBatch, depth: int, node: LabelColumns, edge: LabelColumns) -> list[Keys]:
+    """Return the labels of all nodes at depths 0 .. `depth`; without node columns they start from degrees."""
+    nodes = node.hashes(batch.node_attr, batch.node_codes)
+    edges = edge.hashes(batch.edge_attr, batch.edge_codes)
+    if node.is_empty:
+        nodes = mix(np.bincount(arcs(batch)[0], minlength=len(nodes)).astype(np.uint64))
+    return refined_labels(batch, depth, nodes, edges)
 
 
 class LabelColumns(NamedTuple):
@@ -268,17 +277,33 @@ def _count_shared(
                 out[i, rows[entry]] += 1
 
 
-def _pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[IntArray, Keys]:
-    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys, and the graph of each."""
-    graph = _owners(batch)[0]
-    own = mix(labels + np.uint64(salt))
-    order = np.lexsort((own, graph))
-    g, c = graph[order], own[order]
-    new = np.ones(len(c), dtype=bool)
-    new[1:] = (g[1:] != g[:-1]) | (c[1:] != c[:-1])
-    starts = np.flatnonzero(new)
-    times = np.arange(len(c)) - np.repeat(starts, np.diff(np.append(starts, len(c))))
-    return g, mix(c ^ mix(times.astype(np.uint64) + np.uint64(1)))
+def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> Keys:
+    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys: as many as it has nodes."""
+    keys = mix(labels + np.uint64(salt))
+    times = _occurrences(batch.node_ptr, keys)
+    return mix(keys ^ mix(times))
+
+
+@compiled
+def _occurrences(ptr: IntArray, keys: Keys) -> Keys:
+    """Sort the keys of each graph in place, and number those that are equal from 1."""
+    times = np.ones(len(keys), np.uint64)
+    for graph in range(len(ptr) - 1):
+        own = keys[ptr[graph] : ptr[graph + 1]]
+        own.sort()
+        for i in range(1, len(own)):
+            if own[i] == own[i - 1]:
+                times[ptr[graph] + i] = times[ptr[graph] + i - 1] + np.uint64(1)
+    return times
+
+
+@compiled
+def add_signs(graph: IntArray, random: Keys, out: FloatArray) -> None:
+    """Add the random sign of each key to its random column of the row of its graph."""
+    width = np.uint64(out.shape[1])
+    for i in range(len(random)):
+        column = (random[i] >> np.uint64(1)) % width
+        out[graph[i], column] += 1 if random[i] & np.uint64(1) else -1
 
 
 def _owners(batch: GraphBatch) -> tuple[IntArray, IntArray]:

@@ -4,11 +4,12 @@ With squared distances D_v between vectors and D_l between sets of Weisfeiler-Le
 units of their median, the kernel is exp(-gamma (w D_l + (1 - w) D_v)). Without labels w is 0. The weight w,
 then gamma, then C are chosen on held-out samples, each by a walk along its grid that starts at a default and
 stops as soon as the score no longer improves. Beyond `MOST_ROWS` samples, ridge regression on the kernel with
-a random subset (Nystroem) serves classes too.
+a subset (Nystroem) serves classes too. `model_` and the log state which model was fitted.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import check_scoring, roc_auc_score
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -32,6 +33,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from grnf.estimators.histograms import LabelSets, SetsKernel
@@ -50,8 +52,10 @@ START = {"wl_weight": 0.5, "gamma": 0.3, "C": 10.0}
 
 MOST_ROWS = 8_000
 """Samples up to which the whole kernel matrix is used."""
-LANDMARKS = 2_000
-"""Size of the random subset for more samples."""
+LANDMARKS, MOST_LANDMARKS, ROWS_PER_LANDMARK = 2_000, 4_000, 8
+"""Size of the subset for more samples: at least, at most, and the samples for each landmark in between."""
+BALANCED = 1.5
+"""Classes are balanced if the largest has at most so many times the samples of the smallest."""
 FOR_SEARCH = 4_000
 """Samples used to choose settings."""
 FOLDS = ((300, 5), (2_000, 3))
@@ -59,6 +63,8 @@ FOLDS = ((300, 5), (2_000, 3))
 FOR_SCALE = 500
 """Samples whose distances give the median."""
 ROWS_AT_ONCE = 2_000
+
+logger = logging.getLogger(__name__)
 
 Settings: TypeAlias = dict[str, float]
 HeldOut: TypeAlias = list[tuple[FloatArray, Any]]
@@ -91,7 +97,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         gamma: Any = None,
         C: Any = None,
         cv: Any = None,
-        scoring: str | None = None,
+        scoring: Any = None,
         random_state: Any = None,
     ) -> None:
         self.views = views
@@ -110,7 +116,9 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         if sum(widths) != width:
             raise ValueError(f"views must add up to the {width} columns of X, got {widths}")
         few = n <= MOST_ROWS
-        kept = np.arange(n) if few else self._subset(y, LANDMARKS)
+        kept = np.arange(n) if few else self._landmarks(y)
+        self.model_ = "exact" if few else f"{len(kept):,} landmarks"
+        logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
         self.distances_ = Distances(X if few else X.take(kept), widths)
         parts = self.distances_.own()
         chosen = self._subset(y[kept], FOR_SEARCH) if len(kept) > FOR_SEARCH else np.arange(len(kept))
@@ -173,6 +181,19 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         ]
         return np.concatenate(parts)
 
+    def _landmarks(self, y: Any) -> IntArray:
+        """Return a random subset; if ranks are scored, rare classes fill up to half of it."""
+        count = int(np.clip(len(y) // ROWS_PER_LANDMARK, LANDMARKS, MOST_LANDMARKS))
+        if not is_classifier(self) or self.scoring_ != "roc_auc":
+            return self._subset(y, count)
+        sizes = np.bincount(y)
+        rare = np.flatnonzero(np.isin(y, np.flatnonzero(2 * len(sizes) * sizes < len(y))))
+        random = check_random_state(self.random_state)
+        rare = random.permutation(rare)[: count // 2]
+        others = np.setdiff1d(np.arange(len(y)), rare)
+        chosen = random.choice(others, count - len(rare), replace=False)
+        return np.asarray(np.sort(np.concatenate([rare, chosen])))
+
     def _subset(self, y: Any, count: int) -> IntArray:
         """Return a random subset of the rows, with the same share of every class."""
         stratify = is_classifier(self) and np.bincount(y).min() >= 2 and len(np.unique(y)) <= count // 2
@@ -221,14 +242,19 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         `wl_weight` is w, from 0 to 1.
     cv : int, splitter or iterable of (train, test), optional
         How to choose. None: 5 folds, 3 for more than 300 samples, a hold-out of a fifth for more than 2,000.
-    scoring : "accuracy" or "roc_auc", optional
-        Score to choose by; None is accuracy. With several classes, ROC-AUC is the one-versus-rest mean.
+    scoring : str or callable, optional
+        Scorer of scikit-learn to choose by. None: ROC-AUC, or accuracy if classes are balanced. With several
+        classes, ROC-AUC is the one-versus-rest mean.
     random_state : int, optional
         Seed of the folds.
 
     Attributes
     ----------
     classes_ : array
+    scoring_ : str or callable
+        Score that chose.
+    model_ : str
+        "exact", or the number of landmarks.
     best_params_, best_score_, best_index_, cv_results_
         What was chosen and all that was tried, as in `GridSearchCV`; absent if there is too little data.
     """
@@ -238,13 +264,18 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least two classes, got only {self.classes_.tolist()}")
+        sizes = np.bincount(labels)
+        balanced = sizes.max() <= BALANCED * sizes.min()
+        self.scoring_ = self.scoring or ("accuracy" if balanced else "roc_auc")
         held_out = self._fit(X, labels)
         self.calibration_ = None
         targets = np.concatenate([target for _, target in held_out] or [np.empty(0)])
         shapes = {output.shape[1:] for output, _ in held_out}
         if len(np.unique(targets)) == len(self.classes_) and len(shapes) == 1:
             values = np.concatenate([output for output, _ in held_out]).reshape(len(targets), -1)
-            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets)
+            shares = sizes / np.bincount(targets)  # landmarks may have more of the rare classes
+            weights = shares[targets] / shares[targets].mean()
+            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets, weights)
         return self
 
     def decision_function(self, X: KernelInput | FloatArray) -> FloatArray:
@@ -260,7 +291,7 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         output = self._output(X)
         if self.calibration_ is not None:
             return np.asarray(self.calibration_.predict_proba(output.reshape(len(output), -1)))
-        return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
+        return _softmax(output)
 
     def _solver(self, few: bool) -> Callable[[FloatArray, Any, float], Any]:
         return partial(_SupportVectors, n_classes=len(self.classes_)) if few else self._ridge
@@ -270,7 +301,11 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         return one_hot[:, 1:] if len(self.classes_) == 2 else one_hot
 
     def _score(self, output: FloatArray, y: Any) -> float:
-        return rank_score(output, y) if self.scoring == "roc_auc" else float(np.mean(_votes(output) == y))
+        if self.scoring_ == "roc_auc":
+            return rank_score(output, y)
+        if self.scoring_ == "accuracy":
+            return float(np.mean(_votes(output) == y))
+        return float(check_scoring(self, self.scoring_)(_ClassOutputs(len(self.classes_)), output, y))
 
 
 class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
@@ -279,9 +314,9 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
     Parameters
     ----------
     views, wl_weight, gamma, C, cv, random_state
-        As in `KernelClassifier`. The choice is by squared error.
-    scoring : None
-        There is no other score.
+        As in `KernelClassifier`.
+    scoring : str or callable, optional
+        Scorer of scikit-learn to choose by. None: squared error.
     """
 
     def fit(self, X: KernelInput | FloatArray, y: Any) -> Self:
@@ -304,7 +339,37 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         return np.asarray(y, dtype=np.float64)[:, np.newaxis]
 
     def _score(self, output: FloatArray, y: Any) -> float:
-        return -float(np.mean((output - y) ** 2))
+        if self.scoring is None:
+            return -float(np.mean((output - y) ** 2))
+        output, y = (values * self.y_scale_ + self.y_mean_ for values in (output, y))
+        return float(check_scoring(self, self.scoring)(_NumberOutputs(), output, y))
+
+
+class _ClassOutputs(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier for scorers whose samples are decisions already."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.classes_ = np.arange(n_classes)
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """Return the samples."""
+        return X
+
+    def predict(self, X: FloatArray) -> npt.NDArray[np.intp]:
+        """Return the class of each decision."""
+        return _votes(X)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Return probabilities without calibration."""
+        return _softmax(X)
+
+
+class _NumberOutputs(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor for scorers whose samples are predictions already."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return the samples."""
+        return X
 
 
 class Distances:
@@ -509,6 +574,11 @@ def _grid(given: Any, name: str) -> list[float]:
     if not good or not all(good):
         raise ValueError(f"{name} must be numbers {'from 0 to 1' if weight else '> 0'}, got {given!r}")
     return [float(value) for value in values]
+
+
+def _softmax(output: FloatArray) -> FloatArray:
+    """Return probabilities of classes from decisions."""
+    return np.asarray(softmax(np.column_stack([-output, output]) if output.ndim == 1 else output, axis=1))
 
 
 def _votes(output: FloatArray) -> npt.NDArray[np.intp]:

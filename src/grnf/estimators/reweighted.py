@@ -27,7 +27,7 @@ from grnf._utils.running import no_progress, progress
 from grnf.activations import Activation
 from grnf.collection import Collection
 from grnf.engine import Schedule
-from grnf.estimators.transformer import GraphTransformer, Settings, schedule_of
+from grnf.estimators.transformer import FeatureTransformer, Settings, schedule_of
 from grnf.features import Embedder, FeatureMap
 from grnf.graphs import GraphBatch
 from grnf.law.parameters import Law
@@ -36,7 +36,7 @@ from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnEr
 __all__ = ["ReweightedGRNF", "aligned_weights", "sparse_weights", "target_matrix"]
 
 
-class ReweightedGRNF(GraphTransformer):
+class ReweightedGRNF(FeatureTransformer):
     """Graph Random Neural Features with P fitted to labels: z(g) = [ sqrt(p_m) psi(g; w_m) ].
 
     `fit` draws `n_candidates` features from a proposal and scores how far each is aligned with the labels. It
@@ -102,7 +102,7 @@ class ReweightedGRNF(GraphTransformer):
     weights_: FloatArray
 
     _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
+        **FeatureTransformer._rules,
         "n_components": [Int(1)],
         "n_candidates": [Int(1)],
         "radius": [Real(), OneOf(None)],
@@ -184,7 +184,7 @@ class ReweightedGRNF(GraphTransformer):
         else:
             chosen, weights = self._learned(settings, samples, y, seed)
         features = self._feature_map(settings, len(chosen), seed, chosen=chosen, weights=weights)
-        self._fix(features, settings, fitted)
+        self._fix(features, settings)
         self.chosen_, self.weights_ = chosen, weights
 
     def _learned(

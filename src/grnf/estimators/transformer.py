@@ -6,12 +6,13 @@ import json
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+from numba.core.errors import NumbaError
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config, _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
+from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, damaged, parse_json, validate
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
@@ -51,6 +53,7 @@ from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, OnEr
 __all__ = [
     "DTYPES",
     "GRNF",
+    "FeatureTransformer",
     "GraphTransformer",
     "Saved",
     "Settings",
@@ -77,6 +80,23 @@ DEFAULT_KIND = "GRNF"
 LARGEST = 32_000_000
 """Characters of a saved transformer."""
 Settings: TypeAlias = Mapping[str, Any]
+
+COLUMNS = [{"name": TEXT, "width?": Int(0, 2**20), "categories?": Instance("a list", list)}]
+ENCODER = {
+    "handle_unknown": HANDLE_UNKNOWN, "handle_missing": HANDLE_MISSING, "node": COLUMNS, "edge": COLUMNS,
+    "keys?": [[Int(0, 2**64 - 1)]],
+}  # fmt: skip
+SCHEMA = {
+    "params": OBJECT,
+    "fitted": {
+        "node_width": COUNT, "edge_width": COUNT, "seed": Int(0), "kept_orders?": [Int(1)],
+        "chosen?": [COUNT], "weights?": [NUMBER], "radius?": NUMBER, "dropped?": NUMBER, "axes?": [TEXTS],
+    },
+    "encoder": ENCODER,
+}  # fmt: skip
+"""The schema of a saved transformer. The rules of its parameters check `params`."""
+UNUSABLE = (AttributeError, IndexError, KeyError, NumbaError, OverflowError, TypeError, ValueError)
+"""What values of the right types that do not fit together raise."""
 
 
 class Saved:
@@ -111,7 +131,7 @@ class Saved:
             try:
                 text = file.read(LARGEST + 1)
             except UnicodeDecodeError as error:
-                raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+                raise damaged(f"invalid JSON: {error}", path) from None
         return cls._of_text(text, os.fspath(path), **policies)
 
     @classmethod
@@ -121,7 +141,7 @@ class Saved:
 
 
 class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
+    """The base of transformers from graphs to vectors, which fix `_embedder` in their `_fit`."""
 
     encoder_: AttributeEncoder
     errors_: list[tuple[int, str]]
@@ -129,34 +149,17 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     edge_width_: int
     seed_: int
     n_components_: int
-    proposal_law_: ParameterLaw
-    center: bool
     on_error: OnError
-    random_state: Any
-    _map: FeatureMap
-    _embedder: Embedder
+    _embedder: Callable[[GraphBatch], FloatArray]
     _rules: ClassVar[Table] = {
-        "orders": LAW_RULES,
-        "stratified": [Bool()],
-        "hidden_channels": [Int(1)],
-        "hidden_activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
-        "activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
-        "basis": [OneOf("indicator", "overlapping")],
-        "adjacency_channel": [Bool()],
-        "normalize": [Bool()],
-        "center": [Bool()],
-        "dtype": [OneOf(*DTYPES)],
-        "random_state": SEED_RULES,
-        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
         "handle_unknown": [HANDLE_UNKNOWN],
         "handle_missing": [HANDLE_MISSING],
         "on_error": [NAN_ON_ERROR],
-        "max_memory": [MemorySize()],
     }
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:  # noqa: ARG002
         """Fit, then embed the same graphs. `errors_` has the bad ones."""
-        samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._map.dtype)
+        samples = self._fit_samples(X, y).embed(self._embedder, self.n_components_, self._dtype)
         self.errors_ = samples.errors
         return with_index(self, samples)
 
@@ -209,7 +212,7 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         check_is_fitted(self)
         encoder = self.encoder_.with_policies(handle_unknown, handle_missing)
         samples = encode(X, encoder, self.on_error if on_error is None else on_error)
-        return replace(samples.embed(self._embedder, self.n_components_, self._map.dtype), transformer=self)
+        return replace(samples.embed(self._embedder, self.n_components_, self._dtype), transformer=self)
 
     def transform_blocks(self, X: Iterable[Any], block_size: int = 1024) -> Iterator[FloatArray]:
         """Embed a stream of graphs, yielding the vectors of `block_size` graphs at a time.
@@ -229,6 +232,130 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         check_is_fitted(self)
         for block, _ in embed_stream(self, X, block_size=block_size):
             yield _wrap_data_with_container("transform", block.Z, None, self)
+
+    def to_json(self) -> str:
+        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
+
+        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
+        """
+        check_is_fitted(self)
+        kind, params = type(self).__name__, plain_params(self)
+        state = {
+            "format": FORMAT,
+            "version": VERSION,
+            **({} if kind == DEFAULT_KIND else {"kind": kind}),
+            "params": {**params, **({"random_state": self.seed_} if "random_state" in params else {})},
+            "fitted": self._fitted_state(),
+            "encoder": self.encoder_.to_config(),
+        }
+        text = json.dumps(state, indent=2, default=_plain)
+        if len(text) >= LARGEST:
+            raise ValueError(
+                f"the settings must have at most {LARGEST} characters, got {len(text)}. Remove columns of "
+                "names or ids from the graphs: each value is a category"
+            )
+        return text + "\n"
+
+    @classmethod
+    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
+        state = _saved_state(text, cls.__name__, name)
+        validate(state, SCHEMA, name)
+        try:
+            fitted, params = state["fitted"], dict(state["params"])
+            params |= {law: _law(params[law]) for law in LAWS & params.keys()}
+            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
+            if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
+                raise ValueError("the columns of the encoder do not make up the widths")
+            own = {name: getattr(encoder, name) for name in POLICIES if name in params}
+            loaded = cls(**{**params, **own})
+            loaded._fit_encoded(encoder, fitted, None, None)
+        except UNUSABLE as error:
+            raise damaged(str(error), name) from None
+        return loaded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.non_deterministic = False
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
+        """Fit on graphs, with the policy of the call, and return them encoded."""
+        settings = self._settings()
+        policies = {name: settings[name] for name in POLICIES if name in settings}
+        encoder, samples = fit_encode(X, AttributeEncoder(**policies), on_error or settings["on_error"])
+        seed = draw_seed(getattr(self, "random_state", 0))
+        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
+        self._fit_encoded(encoder, {**widths, "seed": seed}, samples, y)
+        return samples
+
+    def _fit_encoded(
+        self, encoder: AttributeEncoder, fitted: Settings, samples: Collection | None, y: Any
+    ) -> None:
+        """Fit on encoded graphs; without graphs, use what `_fitted_state` returned."""
+        self.encoder_, self.errors_ = encoder, [] if samples is None else samples.errors
+        self.node_width_, self.edge_width_, self.seed_ = (
+            fitted[name] for name in ("node_width", "edge_width", "seed")
+        )
+        self._fit(self._settings(), fitted, samples, y)
+
+    @property
+    def _dtype(self) -> type[np.floating[Any]]:
+        return np.float32
+
+    @abstractmethod
+    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
+        """Fix `_embedder` and `n_components_`; without graphs, from what `_fitted_state` returned."""
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
+
+    def _batch(self, graphs: Any) -> GraphBatch:
+        check_is_fitted(self)
+        return encode(graphs, self.encoder_).batch
+
+    def _vectors(self, graphs: Any) -> FloatArray:
+        return self._embedder(self._batch(graphs))
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters, checked, with distributions as `ParameterLaw`."""
+        settings = checked_parameters(self, self._rules)
+        for name in LAWS & settings.keys():
+            if settings[name] is not None:
+                settings[name] = parameter_law(
+                    settings[name], settings["hidden_channels"], name, settings["stratified"]
+                )
+        return settings
+
+
+class FeatureTransformer(GraphTransformer):
+    """The base of `GRNF` and `ReweightedGRNF`, which fix `_map`, the features, in their `fit`."""
+
+    proposal_law_: ParameterLaw
+    center: bool
+    random_state: Any
+    _map: FeatureMap
+    _embedder: Embedder
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "orders": LAW_RULES,
+        "stratified": [Bool()],
+        "hidden_channels": [Int(1)],
+        "hidden_activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
+        "activation": [OneOf(*ACTIVATIONS), Instance("a grnf.Activation", Activation)],
+        "basis": [OneOf("indicator", "overlapping")],
+        "adjacency_channel": [Bool()],
+        "normalize": [Bool()],
+        "center": [Bool()],
+        "dtype": [OneOf(*DTYPES)],
+        "random_state": SEED_RULES,
+        "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
+        "max_memory": [MemorySize()],
+    }
 
     def distance(self, g1: Any, g2: Any) -> DistanceEstimate:
         """Estimate d_P between two graphs of any kind, with error bars."""
@@ -305,98 +432,13 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         null = GraphBatch.from_graphs([null_graph(self.node_width_, self.edge_width_)])  # whatever its keys
         return np.asarray(Embedder(self._map, self._embedder.schedule)(null)[0])
 
-    def to_json(self) -> str:
-        """Return the fitted transformer as JSON, from which `from_json` makes the same transformer.
-
-        It holds the settings, the attributes of graphs, and the seed from which all coefficients follow.
-        """
-        check_is_fitted(self)
-        kind = type(self).__name__
-        state = {
-            "format": FORMAT,
-            "version": VERSION,
-            **({} if kind == DEFAULT_KIND else {"kind": kind}),
-            "params": {**plain_params(self), "random_state": self.seed_},
-            "fitted": self._fitted_state(),
-            "encoder": self.encoder_.to_config(),
-        }
-        text = json.dumps(state, indent=2, default=_plain)
-        if len(text) >= LARGEST:
-            raise ValueError(
-                f"the settings must have at most {LARGEST} characters, got {len(text)}. Remove columns of "
-                "names or ids from the graphs: each value is a category"
-            )
-        return text + "\n"
-
-    @classmethod
-    def _of_text(cls, text: str, name: str, **policies: Any) -> Self:
-        state = _saved_state(text, cls.__name__, name)
-        try:
-            fitted = dict(state["fitted"])
-            fitted |= {key: int(fitted[key]) for key in ("node_width", "edge_width", "seed")}
-            params = dict(state["params"])
-            params |= {law: _law(params[law]) for law in LAWS & params.keys()}
-            encoder = AttributeEncoder.from_config(state["encoder"]).with_policies(**policies)
-            if (encoder.node_width, encoder.edge_width) != (fitted["node_width"], fitted["edge_width"]):
-                raise ValueError("the columns of the encoder do not make up the widths")
-            loaded = cls(**{**params, **{name: getattr(encoder, name) for name in POLICIES}})
-            loaded.encoder_, loaded.errors_ = encoder, []
-            loaded._fit(loaded._settings(), fitted, None, None)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{name} is damaged: {error}") from None
-        return loaded
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.non_deterministic = False
-        return tags
-
     @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def _fit_samples(self, X: Any, y: Any, on_error: OnError | None = None) -> Collection:
-        """Fit on graphs, with the policy of the call, and return them encoded."""
-        settings = self._settings()
-        encoder = AttributeEncoder(**{name: settings[name] for name in POLICIES})
-        self.encoder_, samples = fit_encode(X, encoder, on_error or settings["on_error"])
-        self.errors_ = samples.errors
-        fitted = {
-            "node_width": self.encoder_.node_width,
-            "edge_width": self.encoder_.edge_width,
-            "seed": draw_seed(self.random_state),
-        }
-        self._fit(settings, fitted, samples, y)
-        return samples
-
-    @abstractmethod
-    def _fit(self, settings: Settings, fitted: Settings, samples: Collection | None, y: Any) -> None:
-        """Fix the features with `_fix`. Without graphs, use what `_fitted_state` returned."""
-
-    def _fitted_state(self) -> dict[str, Any]:
-        return {"node_width": self.node_width_, "edge_width": self.edge_width_, "seed": self.seed_}
+    def _dtype(self) -> type[np.floating[Any]]:
+        return self._map.dtype
 
     @abstractmethod
     def _precision(self) -> dict[str, Any]:
         """Return the arguments of `grnf.metric.distance` for its error bars."""
-
-    def _batch(self, graphs: Any) -> GraphBatch:
-        check_is_fitted(self)
-        return encode(graphs, self.encoder_).batch
-
-    def _vectors(self, graphs: Any) -> FloatArray:
-        return self._embedder(self._batch(graphs))
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the parameters, checked, with distributions as `ParameterLaw`."""
-        settings = checked_parameters(self, self._rules)
-        for name in LAWS & settings.keys():
-            if settings[name] is not None:
-                settings[name] = parameter_law(
-                    settings[name], settings["hidden_channels"], name, settings["stratified"]
-                )
-        return settings
 
     def _feature_map(
         self,
@@ -423,9 +465,8 @@ class GraphTransformer(Saved, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             **more,
         )
 
-    def _fix(self, features: FeatureMap, settings: Settings, fitted: Settings) -> None:
-        self.node_width_, self.edge_width_ = fitted["node_width"], fitted["edge_width"]
-        self.n_components_, self.seed_ = features.n_components, fitted["seed"]
+    def _fix(self, features: FeatureMap, settings: Settings) -> None:
+        self.n_components_ = features.n_components
         self.proposal_law_, self._map = features.proposal, features
         self._embedder = Embedder(features, schedule_of(settings))
 
@@ -468,10 +509,7 @@ def parsed(text: str, name: str) -> Any:
     """Return the content of JSON, or raise a ValueError if it is too large or invalid."""
     if len(text) > LARGEST:
         raise ValueError(f"{name} is too large for a saved transformer")
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} is not JSON: {error}") from None
+    return parse_json(text, name)
 
 
 def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
@@ -514,7 +552,7 @@ HIGHEST = 64
 """The highest order of a proposal that is considered."""
 
 
-class GRNF(GraphTransformer):
+class GRNF(FeatureTransformer):
     """Graph Random Neural Features: z(g) = M^(-1/2) [psi(g; w_1) .. psi(g; w_M)], w_m drawn from P.
 
     Each feature psi is a random graph neural network of hidden order k that is invariant under permutations
@@ -613,7 +651,7 @@ class GRNF(GraphTransformer):
     """
 
     _rules: ClassVar[Table] = {
-        **GraphTransformer._rules,
+        **FeatureTransformer._rules,
         "n_components": [Int(1), OneOf("auto"), "required_dimension of grnf.metric takes it from an error"],
         "proposal": [*LAW_RULES, OneOf(None)],
         "heads": [Int(1)],
@@ -869,7 +907,7 @@ class GRNF(GraphTransformer):
             kept = affordable_orders(features, samples.batch, settings["max_seconds_per_graph"])
         if kept is not None:
             features = replace(features, proposal=features.proposal.restricted_to(kept))
-        self._fix(features, settings, fitted)
+        self._fix(features, settings)
         self.target_law_, self._kept_orders = features.target, kept
         if samples is not None and kept is not None:
             warnings.warn(

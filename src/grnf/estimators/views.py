@@ -15,19 +15,28 @@ from sklearn.utils.validation import check_is_fitted
 
 import grnf.lifts as all_lifts
 from grnf._utils.random import draw_seed
+from grnf._utils.rules import Int, OneOf
+from grnf._utils.saved import OBJECT, TEXT, damaged, validate
 from grnf.collection import Collection, encode, fit_encode
 from grnf.errors import GraphError
+from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
 from grnf.estimators.histograms import Counts, LabelColumns, WLLabels
-from grnf.estimators.transformer import GRNF, Saved, parsed, with_index
+from grnf.estimators.reweighted import ReweightedGRNF
+from grnf.estimators.transformer import ENCODER, GRNF, UNUSABLE, Saved, parsed, with_index
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts import Degree, Lift, Propagate, Size, Standardize, Triangles
 from grnf.lifts.base import bare_batch
 from grnf.typing import FloatArray
 
-__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views"]
+__all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views", "saved_transformer"]
 
 FORMAT, VERSION = "grnf-views", 2
+SCHEMA = {
+    "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "encoder": ENCODER, "views": OBJECT,
+    "params": {"n_components": Int(1), "random_state": Int(0)},
+}  # fmt: skip
+"""The schema of saved views. Each step checks its own."""
 SAVED_STEPS: dict[str, Any] = {
     **{name: getattr(all_lifts, name) for name in all_lifts.__all__},
     **{step.__name__: step for step in (Counts, WLLabels)},
@@ -184,17 +193,18 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     @classmethod
     def _of_text(cls, text: str, name: str) -> Self:  # type: ignore[override]
         state = parsed(text, name)
+        validate(state, SCHEMA, name)
         try:
-            if state["format"] != FORMAT or state["version"] != VERSION:
-                raise ValueError(f"unknown format {state['format']!r}, version {state['version']!r}")
+            if not state["views"] or not all(state["views"].values()):
+                raise ValueError("a view must have a step")
             views = {name: [_step(step) for step in steps] for name, steps in state["views"].items()}
             made = {name: make_pipeline(*chain) if chain[1:] else chain[0] for name, chain in views.items()}
             loaded = cls(**state["params"], views=made)
             loaded.encoder_, loaded.views_ = AttributeEncoder.from_config(state["encoder"]), made
             loaded.seed_ = draw_seed(loaded.random_state)
             loaded.get_feature_names_out()  # raises an error if the saved arrays do not match
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{name} is damaged, or not saved views: {error}") from None
+        except UNUSABLE as error:
+            raise damaged(f"not saved views: {error}", name) from None
         return loaded
 
     def _start(self, X: Any) -> Collection:
@@ -237,6 +247,17 @@ def _rows(name: str, rows: Any, batch: GraphBatch) -> FloatArray:
     if Z.ndim != 2 or len(Z) != len(batch):
         raise GraphError(f"view {name!r} must return one row per graph, got shape {Z.shape} for {len(batch)}")
     return Z
+
+
+def saved_transformer(text: str, name: str = "the text") -> Any:
+    """Return the transformer or the views that `to_json` made a text of."""
+    state = parsed(text, name)
+    validate(state, {"format": TEXT, "kind?": TEXT}, name)
+    kind = "FeatureViews" if state["format"] == FORMAT else state.get("kind", "GRNF")
+    for known in (GRNF, ReweightedGRNF, JointFeatures, WLFingerprint, FeatureViews):
+        if kind == known.__name__:
+            return known._of_text(text, name)
+    raise ValueError(f"{name} holds {kind!r:.60}, which this release does not know")
 
 
 def _side_by_side(views: Mapping[str, FloatArray]) -> FloatArray:
@@ -291,4 +312,7 @@ def _restored(value: Any) -> Any:
         return AttributeEncoder.from_config(value["encoder"])
     if "columns" in value:
         return LabelColumns(**{name: tuple(columns) for name, columns in value["columns"].items()})
-    return np.array(value["array"], dtype=value["dtype"])
+    array = np.array(value["array"], dtype=value["dtype"])
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"an array must have numbers, got {array.dtype}")
+    return array

@@ -8,11 +8,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from html import escape
 from importlib.resources import files
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +20,21 @@ from grnf._utils.arrays import offsets
 from grnf._utils.files import atomic_write
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf._utils.saved import (
+    ANY,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    Array,
+    Optional,
+    damaged,
+    read_arrays,
+    validate,
+    validate_arrays,
+)  # fmt: skip
 from grnf.collection import vectors_of
 from grnf.errors import GraphError
-from grnf.estimators import GRNF
+from grnf.estimators import GRNF, saved_transformer
 from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
@@ -37,7 +48,20 @@ from grnf.typing import FloatArray
 __all__ = ["GraphMap", "map_graphs"]
 
 FORMAT = "grnf map"
-VERSION = 2
+VERSION = 3
+SCHEMA = {
+    "title": TEXT, "ids": TEXTS, "kinds": TEXTS, "space": OneOf(*SPACES), "transformer": TEXT,
+    "columns": [
+        {"name": TEXT, "kind": OneOf("category", "number", "text"), "values": [ANY], "meaning": TEXT}
+    ],
+}  # fmt: skip
+ARRAYS = {
+    "positions": Array("f", ("n", 2)), "vectors": Array("f", ("n", "M")),
+    **{name: Array("u", ("n",)) for name in ("flags", "n_nodes", "n_edges")},
+    **{name: Array("u", ("nodes",)) for name in ("x", "y", "kind")},
+    **{name: Array("u", ("edges",)) for name in ("source", "target", "value")},
+}  # fmt: skip
+"""The schemas of a saved map."""
 HEIGHT = 640
 """Of the page in a notebook, in pixels."""
 
@@ -136,7 +160,7 @@ class GraphMap:
             "title": self.title,
             "ids": self.ids,
             "kinds": self.drawings.kinds,
-            "columns": [[c.name, c.kind, c.values, c.meaning] for c in self.columns],
+            "columns": [asdict(column) for column in self.columns],
             "space": self.space,
             "transformer": self.transformer.to_json(),
         }
@@ -153,27 +177,30 @@ class GraphMap:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
         """Load a saved map; neighbors are computed when graphs are added."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            head = json.loads(arrays.pop("head").tobytes())
-        except (KeyError, ValueError, EOFError, BadZipFile) as error:
-            cure = "Save one with GraphMap.save or grnf map --save-layout"
-            raise GraphError(f"not a saved map: {error}", where=str(path), cure=cure) from None
-        if head.get("format") != FORMAT or head.get("version") != VERSION:
+        head, arrays = read_arrays(path, "a saved map")
+        if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
             raise GraphError(f"not a saved map of version {VERSION}", where=str(path), cure="Make it again")
+        validate(head, SCHEMA, path)
         n = len(head["ids"])
         empty = np.zeros((n, 0))
+        counts = {kind: arrays.get(f"n_{kind}", empty) for kind in ("nodes", "edges")}
+        sizes = {kind: int(own.sum()) for kind, own in counts.items() if own.dtype.kind in "iu"}
+        validate_arrays(arrays, ARRAYS, path, n=n, **sizes)
+        for column in head["columns"]:
+            if len(column["values"]) != n:
+                raise damaged(f"the column {column['name']!r} must have {n} values", path)
+            if column["kind"] == "number":
+                validate(column["values"], [Optional(NUMBER)], path, column["name"])
         return cls(
             title=head["title"],
             ids=head["ids"],
             positions=arrays.pop("positions"),
             kept=np.ones(n),
-            columns=[Column(*column) for column in head["columns"]],
+            columns=[Column(**column) for column in head["columns"]],
             nearest=Nearest(empty.astype(np.uint32), empty, empty, empty, ""),
             vectors=arrays.pop("vectors"),
             drawings=Drawings(**arrays, kinds=head["kinds"]),
-            transformer=GRNF.from_json(head["transformer"]),
+            transformer=saved_transformer(head["transformer"], f"{os.fspath(path)}: transformer"),
             space=head["space"],
         )
 

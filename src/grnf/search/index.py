@@ -14,6 +14,7 @@ from grnf._utils.result_tables import write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
+from grnf.estimators import JointFeatures
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
 from grnf.search.certified import certify
@@ -85,13 +86,13 @@ class GraphIndex:
 
     Parameters
     ----------
-    transformer : GRNF or another object with `transform`, optional
-        Makes vectors of graphs. It is fitted on the first graphs that are added if it is not yet. Without
-        one the index takes vectors only.
+    transformer : JointFeatures, GRNF or another object with `transform`, optional
+        Makes vectors of graphs. It is fitted on the first graphs that are added if it is not yet. By default
+        ``JointFeatures(random_state=0)``, in which near graphs are alike. GRNF makes the distance an estimate
+        of d_P.
     space : "plain" or "whitened", default="plain"
-        The distance. "plain": |z - z'|, the estimate of d_P. "whitened": all principal directions of the
-        first collection have equal variance, which finds graphs that are similar in detail and not in size or
-        density alone; no guarantee about d_P comes with it.
+        The distance. "plain": |z - z'|, with GRNF the estimate of d_P. "whitened": all principal directions
+        of the first collection have equal variance. No guarantee about d_P comes with it.
     shrinkage : float, default=0.01
         For "whitened": directions whose variance is below this share of the largest count for less.
     keep_graphs : bool, default=False
@@ -103,13 +104,15 @@ class GraphIndex:
     ----------
     n_components_ : int
         Length of the vectors; 0 while the index is empty.
+    sources_ : tuple of str
+        Checksums of the inputs that `grnf index` added, so that a repeated command adds nothing twice.
 
     Examples
     --------
     >>> from grnf import GRNF
     >>> from grnf.datasets import make_sbm
     >>> graphs, _ = make_sbm(50, random_state=0)
-    >>> index = GraphIndex(GRNF(64, random_state=0)).add(graphs)
+    >>> index = GraphIndex(GRNF(64, random_state=0)).add(graphs)  # distances that estimate d_P
     >>> hits = index.search(graphs[:2], n_neighbors=3)
     >>> [names[0] for names in hits.ids], hits.distances[0].shape
     (['0', '1'], (3,))
@@ -134,6 +137,7 @@ class GraphIndex:
         self._segments = Segments()
         self._path: Path | None = None
         self._checksum = ""
+        self.sources_: tuple[str, ...] = ()
 
     def add(self, X: Any, ids: Sequence[str] | None = None) -> Self:
         """Add graphs, or vectors.
@@ -144,7 +148,10 @@ class GraphIndex:
         ids : sequence of str, optional
             Names of the graphs; by default their own, or their row numbers.
         """
-        collection = vectors_of(X, self.transformer, ids=ids, keep_graphs=self.keep_graphs)
+        transformer = self.transformer
+        if transformer is None and not self.n_components_:
+            transformer = JointFeatures(random_state=0, n_jobs=self.n_jobs)
+        collection = vectors_of(X, transformer, ids=ids, keep_graphs=self.keep_graphs)
         if self.keep_graphs and collection.graphs is None:
             raise GraphError("keep_graphs=True needs graphs, got vectors")
         self._check_width(collection)
@@ -170,6 +177,7 @@ class GraphIndex:
         if isinstance(ids, str):
             raise GraphError(f"ids must be a list of str, got {ids!r}")
         self._segments.remove(list(ids))
+        self.sources_ = ()
         return self
 
     def compact(self) -> Self:
@@ -308,7 +316,9 @@ class GraphIndex:
             "n_components": self.n_components_,
             "keep_graphs": self.keep_graphs,
         }
-        state = IndexState(settings, self._space_map, self._segments, self.transformer, self._checksum)
+        state = IndexState(
+            settings, self._space_map, self._segments, self.transformer, self._checksum, self.sources_
+        )
         saved = save_index(state, Path(path), self._path)
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
 
@@ -338,6 +348,7 @@ class GraphIndex:
         index = cls(state.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
         index.n_components_, index._space_map, index._segments = width, state.space_map, state.segments
         index._path, index._checksum = Path(path).resolve(), state.checksum
+        index.sources_ = state.sources
         return index
 
     def _queries(
@@ -377,7 +388,7 @@ class GraphIndex:
             raise GraphError(
                 f"intervals are about d_P, and this index ({self.space}) does not estimate it or does not "
                 "have its GRNF",
-                cure="Use space='plain' with the transformer that made the vectors",
+                cure="Make the index with GraphIndex(GRNF()) or grnf index --space d_P",
             )
         return dict(self.transformer._precision())
 

@@ -24,25 +24,44 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from grnf._utils.files import room_for, write_array, write_json
+from grnf._utils.files import (
+    remove_abandoned,
+    rename,
+    room_for,
+    sync_folder,
+    unfinished,
+    write_array,
+    write_json,
+)
 from grnf._utils.locks import FolderInUseError, FolderLock
+from grnf._utils.rules import Int, OneOf, Real
 from grnf._utils.running import n_workers, run
+from grnf._utils.saved import (
+    BOOL,
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    FileName,
+    damaged,
+    parse_json,
+    validate,
+)
 from grnf.errors import GraphError
 from grnf.io.files.node_link import graph_of_line, write_json_lines
 from grnf.io.raw import RawGraph
 from grnf.search.scan import Sketcher, blocks_of, boxes_of, nearest, tree_order, within
-from grnf.search.whitening import BLOCK, SpaceMap, Whitening, unchanged
+from grnf.search.whitening import BLOCK, SPACES, SpaceMap, Whitening, unchanged
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
@@ -50,7 +69,7 @@ __all__ = ["IndexState", "Neighbors", "Segments", "load_index", "save_index"]
 AXES = 16
 """Length of a sketch: 15 principal axes and the residual, 64 bytes per row."""
 
-FORMAT, VERSION = "grnf-index", 3
+FORMAT, VERSION = "grnf-index", 4
 HEAD = "index.json"
 LARGE = ("rows.npy", "graphs.jsonl")
 """Files that are checked against their checksums only on request."""
@@ -60,6 +79,17 @@ IDS = ("text", "ends", "hashes", "positions")
 SKETCHER = ("center", "axes")
 WHITENING = ("mean", "variances", "axes")
 """Arrays of a segment, of its names, of its sketches, and of the map of a whitened index."""
+
+SCHEMA = {
+    "settings": {
+        "space": OneOf(*SPACES), "shrinkage": Real(), "n_components": Int(1), "keep_graphs": BOOL,
+    },
+    "next_number": COUNT,
+    "segments": [{"folder": FileName(), "alive": FileName(), "norm": NUMBER}],
+    "sources": TEXTS,
+    "files": OBJECT,
+}  # fmt: skip
+"""The schema of the head."""
 
 Neighbors = tuple[IntArray, FloatArray]
 """Positions, counted over all segments, and distances."""
@@ -125,7 +155,11 @@ class GraphLines:
         start = int(self.ends[position - 1]) if position else 0
         with open(self.path, "rb") as file:
             file.seek(start)
-            return graph_of_line(file.read(int(self.ends[position]) - start))
+            try:
+                return graph_of_line(file.read(int(self.ends[position]) - start))
+            except GraphError as error:
+                cure = "The index is damaged: check it with grnf index --verify"
+                raise GraphError(error.reason, where=f"{self.path}, line {position + 1}", cure=cure) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,6 +393,8 @@ class IndexState:
     segments: Segments
     transformer: Any
     checksum: str = ""
+    sources: tuple[str, ...] = ()
+    """Checksums of the inputs that `grnf index` added."""
 
 
 def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState:
@@ -370,33 +406,22 @@ def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState
             with FolderLock(path):
                 _update(state, path)
                 return load_index(path)
-        aside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=".part"))
-        try:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(aside, 0o777 & ~umask)
+        with unfinished(path, folder=True) as aside:
             for name in WHITENING if isinstance(state.space_map, Whitening) else ():
                 _write_array(aside / f"space-{name}.npy", getattr(state.space_map, name))
             if hasattr(state.transformer, "save"):
                 state.transformer.save(aside / "transformer.json")
             parts = [replace(segment, folder=None) for segment in state.segments.parts]
             _write_changes(replace(state, segments=Segments(parts, state.segments.next_number)), aside, {})
-            _rename(aside, path)
-        except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise
+            try:
+                rename(aside, path)
+            except OSError:
+                if not path.exists():
+                    raise
+                raise FileExistsError(
+                    f"{path} was made by another program meanwhile: add to it, or choose another name"
+                ) from None
     return load_index(path)
-
-
-def _rename(aside: Path, path: Path) -> None:
-    try:
-        aside.rename(path)
-    except OSError:
-        if not path.exists():
-            raise
-        raise FileExistsError(
-            f"{path} was made by another program meanwhile: add to it, or choose another name"
-        ) from None
 
 
 def _update(state: IndexState, path: Path) -> None:
@@ -407,7 +432,13 @@ def _update(state: IndexState, path: Path) -> None:
             f"{path} was changed by another program after it was loaded here: load it again, and repeat the "
             "changes"
         )
-    named = _write_changes(state, path, head["files"])
+    _remove_unnamed(path, head["files"])  # of a run that was killed
+    _remove_unnamed(path, _write_changes(state, path, head["files"]))
+
+
+def _remove_unnamed(path: Path, named: Mapping[str, Any]) -> None:
+    """Remove the files that the head does not name."""
+    remove_abandoned(path / HEAD)
     for file in [*path.glob("alive-*.npy"), *path.glob("segment-*/*")]:
         if file.relative_to(path).as_posix() not in named:
             file.unlink()
@@ -441,8 +472,10 @@ def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> d
         "settings": state.settings,
         "next_number": state.segments.next_number,
         "segments": segments,
+        "sources": list(state.sources),
         "files": files,
     }
+    sync_folder(path)
     write_json(path / HEAD, {**head, "checksum": _checksum(head)})
     return files
 
@@ -458,16 +491,22 @@ def _write_segment(segment: Segment, folder: Path) -> None:
             for position in range(len(segment)):
                 write_json_lines(file, [segment.graphs[position]])
                 ends.append(file.tell())
+            _flush(file)
         arrays["graphs_ends"] = np.array(ends, dtype=np.int64)
     for name, array in arrays.items():
         _write_array(folder / f"{name}.npy", array)
+    sync_folder(folder)
 
 
 def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
     with open(path, "wb") as file:
         write_array(file, array)
-        file.flush()
-        os.fsync(file.fileno())
+        _flush(file)
+
+
+def _flush(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def load_index(path: Path, verify: bool = False) -> IndexState:
@@ -492,20 +531,24 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
             fitted = {name: _mapped(path / f"space-{name}.npy") for name in WHITENING}
             space_map = Whitening(**fitted, shrinkage=float(settings["shrinkage"]))
         parts = [_read_segment(path, about) for about in head["segments"]]
-        segments = Segments(parts, int(head["next_number"]))
+        segments = Segments(parts, head["next_number"])
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:
-        raise GraphError(f"the index is damaged: {error!r}", where=str(path)) from None
-    return IndexState(settings, space_map, segments, _read_transformer(path), _checksum(head))
+        raise damaged(f"{error!r}", path) from None
+    width = settings["n_components"]
+    for part in parts:
+        if part.rows.shape[1:] != (width,):
+            reason = f"settings.n_components must be the width of the rows, {part.rows.shape[1]}, got {width}"
+            raise damaged(reason, path / HEAD)
+    return IndexState(
+        settings, space_map, segments, _read_transformer(path), _checksum(head), tuple(head["sources"])
+    )
 
 
 def _read_head(path: Path) -> dict[str, Any]:
     cure = "Build an index with grnf index or GraphIndex.save"
     if not (path / HEAD).is_file():
         raise GraphError(f"not an index: there is no file {HEAD}", where=str(path), cure=cure)
-    try:
-        head = json.loads((path / HEAD).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise GraphError(f"invalid JSON: {error}", where=str(path / HEAD)) from None
+    head = parse_json((path / HEAD).read_bytes(), path / HEAD)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         reason = f"not an index: the 'format' in {HEAD} is not {FORMAT!r}"
         raise GraphError(reason, where=str(path), cure=cure)
@@ -514,6 +557,11 @@ def _read_head(path: Path) -> dict[str, Any]:
         raise GraphError(reason, where=str(path), cure="Build the index again")
     if head.pop("checksum", None) != _checksum(head):
         raise GraphError("the file is damaged: its checksum does not match", where=str(path / HEAD))
+    validate(head, SCHEMA, path / HEAD)
+    if not head["segments"]:
+        raise damaged("segments must have an entry, got []", path / HEAD)
+    for name, about in head["files"].items():
+        validate(about, {"bytes": COUNT, "sha256": TEXT}, path / HEAD, f"files.{name}")
     return head
 
 
@@ -549,11 +597,10 @@ def _read_segment(path: Path, about: Mapping[str, Any]) -> Segment:
 def _read_transformer(path: Path) -> Any:
     if not (path / "transformer.json").exists():
         return None
-    from grnf.estimators import GRNF, FeatureViews
-    from grnf.estimators.views import FORMAT as VIEWS
+    from grnf.estimators import saved_transformer
 
-    saved = json.loads((path / "transformer.json").read_text(encoding="utf-8"))
-    return (FeatureViews if saved.get("format") == VIEWS else GRNF).load(path / "transformer.json")
+    file = path / "transformer.json"
+    return saved_transformer(file.read_text(encoding="utf-8"), str(file))
 
 
 def _mapped(file: Path) -> npt.NDArray[Any]:

@@ -27,8 +27,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
@@ -42,11 +40,24 @@ from grnf._utils.arrays import principal_axes
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
+from grnf._utils.saved import (
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    Array,
+    Optional,
+    damaged,
+    read_arrays,
+    validate,
+    validate_arrays,
+)  # fmt: skip
 from grnf.collection import vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.stats.conformal import LENGTH_AXES, ReferenceScores, n_kept_axes, rounded_scores
-from grnf.stats.strategies import EPOCH, TEMPER, Strategies, Strategy, likely_interval
+from grnf.stats.strategies import EPOCH, TEMPER, Strategies, Strategy, likely_interval, since
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["Alarm", "ChangeDetector", "ChangePoint", "Contribution", "Update", "change_points"]
@@ -64,6 +75,29 @@ SAVED = ("alpha", "mean_time", "n_axes", "n_neighbors", "on_error")
 
 LEARNED = ("mean", "axes", "deviations", "known", "units")
 """Arrays of the scores that are saved."""
+
+STATE = {
+    "parameters": {
+        "alpha": Real(1), "mean_time": Optional(Real()), "n_axes": Int(1), "n_neighbors": Int(1, 2**20),
+        "on_error": OneOf("raise", "skip"),
+    },
+    "seed": Int(0), "width": Int(1), "count": COUNT, "n_seen": COUNT, "evidence": Optional(NUMBER),
+    "alarm": Optional({
+        "graph": COUNT, "id": TEXT, "change": COUNT, "interval": [COUNT], "confidence": Real(1),
+        "evidence": NUMBER, "threshold": NUMBER, "score": TEXT,
+        "contributions": [{"graph": COUNT, "id": TEXT, "factor": NUMBER, "distance": NUMBER}],
+    }),
+    "ids": TEXTS, "transformer": Optional(TEXT), "notes": OBJECT,
+}  # fmt: skip
+"""The schema of a saved head."""
+
+ARRAYS = {
+    "scores_mean": Array("f", ("M",)), "scores_axes": Array("f", ("M", "d")),
+    "scores_deviations": Array("f", ("d",)), "scores_known": Array("f", ("n", "d")),
+    "scores_units": Array("f", (4,)), "calibration": Array("f", ("held out", "scores")),
+    "rows": Array("f", ("rows", "scores")), "numbers": Array("iu", ("numbers",)),
+}  # fmt: skip
+"""The schema of the saved arrays."""
 
 MOST_AXES = 32
 BYTES = 2**26
@@ -367,8 +401,8 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
         detector = cls()
         try:
             detector._restore(head, arrays, transformer)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise GraphError(f"the file is damaged: {error!r}", where=str(path)) from None
+        except ValueError as error:
+            raise damaged(str(error), path) from None
         return detector
 
     def _restore(self, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], transformer: Any) -> None:
@@ -427,21 +461,17 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(bytes(arrays.pop("head")).decode())
-    except FileNotFoundError:
-        raise GraphError("the file does not exist", where=str(path)) from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
-        reason = f"not the state of a detector, or damaged: {error}"
-        raise GraphError(reason, where=str(path)) from None
+    head, arrays = read_arrays(path, "the state of a detector")
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         reason = f"not the state of a detector: its 'format' is not {FORMAT!r}"
         raise GraphError(reason, where=str(path))
     if head.get("version") != VERSION:
         reason = f"version {head.get('version')!r} of the format; this release reads {VERSION}"
         raise GraphError(reason, where=str(path), cure="Fit the detector again")
+    validate(head, STATE, path)
+    validate_arrays(arrays, ARRAYS, path, M=head["width"], rows=head["count"] - since(head["count"]))
+    if len(arrays["numbers"]) != len(head["ids"]) or len(head["ids"]) < len(arrays["rows"]):
+        raise damaged(f"ids must have {len(arrays['numbers'])} entries, got {len(head['ids'])}", path)
     return head, arrays
 
 

@@ -147,6 +147,7 @@ def valid_files(folder):
     return sorted(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_damaged_files_are_graphs_or_errors_of_ours(tmp_path):
     """Nothing else, and above all not the end of the process."""
     random, seen = np.random.default_rng(0), {True: 0, False: 0}

@@ -44,6 +44,7 @@ def check(graphs, suffix, exact=True, arrange=lambda graph: graph):
         assert_same(arrange(one), arrange(other), exact=exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".npz"])
 @given(graphs=st.lists(raw_graphs(EVERY_KIND), max_size=4))
 def test_own_formats_carry_everything(suffix, graphs):

@@ -89,6 +89,7 @@ COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800,
 MANY = [name for name, entry in FORMATS.items() if entry.streaming and not entry.one_graph]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_memory_does_not_grow_with_the_file(tmp_path, name):
     count = COUNTS.get(name, 40)
@@ -115,6 +116,7 @@ def test_graphml_declares_a_column_once(tmp_path):
     assert (tmp_path / "a.graphml").read_text().count("<key ") == 3  # y, x and weight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_folder_of_a_tu_set_takes_little_memory(tmp_path, shuffled):
     for name, text in tu_texts(1300, shuffled).items():
@@ -176,6 +178,7 @@ def test_edge_tables_in_any_order(tmp_path, suffix):
                 assert set(map(tuple, (ends // 2).tolist())) == {(i, (i + 1) % N) for i in range(N)}
 
 
+@pytest.mark.slow
 def test_sorting_an_edge_table_takes_little_memory(tmp_path):
     path = tmp_path / "edges.csv"
     edge_table(40, shuffled=True).to_csv(path, index=False)

@@ -278,6 +278,7 @@ def test_damage_in_rows(row, message):
         graph_of_row({"edge_index": [[0], [1]], "num_nodes": 3, **row})
 
 
+@pytest.mark.slow
 def test_moses(shared):
     """40,000 molecules of MOSES: none is lost, and their atoms and bonds are as RDKit counts them."""
     path = shared / "data" / "molecules" / "moses_test.csv.gz"

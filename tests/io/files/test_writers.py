@@ -56,6 +56,7 @@ def table_graphs(draw):
     return graphs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet"])
 @settings(max_examples=40)
 @given(graphs=table_graphs())

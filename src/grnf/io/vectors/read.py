@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import warnings
 import zipfile
@@ -14,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.files import is_pipe
+from grnf._utils.rules import Int
+from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, damaged, parse_json, validate
 from grnf.errors import GraphError, GrnfWarning
 from grnf.io.vectors.blocks import Vectors
 from grnf.io.vectors.formats import FORMATS, vector_format
@@ -31,6 +32,17 @@ __all__ = [
 
 ROWS_CHECKED = 1024
 """Rows that are searched for NaN at a time."""
+
+SHARDS = {
+    "vectors": {"n_graphs": COUNT, "n_components": Int(1)},
+    "shards": [
+        {"shard": COUNT, "file": FileName(), "rows": COUNT, "bytes": COUNT, "sha256": TEXT, "bad": [OBJECT]}
+    ],
+    "set_aside": [{"shard": COUNT, "reason": TEXT}],
+    "run": OBJECT,
+    "transformer": OBJECT,
+}
+"""The schema of a manifest."""
 
 DAMAGE = (ValueError, KeyError, EOFError, csv.Error, zipfile.BadZipFile)
 """What the readers of formats raise."""
@@ -95,15 +107,14 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the manifest of a folder of shards; shards that were set aside are warned of."""
     path = Path(folder) / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = parse_json(path.read_bytes(), path)
     except FileNotFoundError:
         raise GraphError(f"{folder} is unfinished: resume the run that makes it (--resume)") from None
-    except ValueError as error:
-        raise GraphError(f"{path} is damaged: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise GraphError(f"{path} is not a manifest of shards: its 'format' is not {FORMAT!r}")
     if manifest.get("version") != VERSION:
         raise GraphError(f"{path} has version {manifest.get('version')!r}; this release reads {VERSION}")
+    validate(manifest, SHARDS, path)
     if manifest["set_aside"]:
         first = manifest["set_aside"][0]
         warnings.warn(
@@ -162,7 +173,8 @@ def describe_vectors(path: str | os.PathLike[str]) -> dict[str, Any]:
     }
     settings = side_file(path)
     if settings.exists():
-        made = json.loads(settings.read_text(encoding="utf-8"))
+        made = parse_json(settings.read_bytes(), settings)
+        validate(made, {"transformer?": {"params?": OBJECT}}, settings)
         report["input"] = made.get("input")
         report["settings"] = made.get("transformer", {}).get("params")
     return report
@@ -177,6 +189,10 @@ def _read_shards(folder: Path) -> Vectors:
     for (n_rows, _), path in zip(sizes, shard_files(folder), strict=True):
         shard = read_vectors(path)
         Z = np.empty((sum(rows for rows, _ in sizes), shard.Z.shape[1]), shard.Z.dtype) if Z is None else Z
+        if shard.Z.shape != (n_rows, Z.shape[1]):
+            expected = (n_rows, Z.shape[1])
+            reason = f"the vectors of {path.name} must have shape {expected}, got {shard.Z.shape}"
+            raise damaged(reason, folder / MANIFEST)
         Z[len(ids) : len(ids) + n_rows] = shard.Z
         ids += shard.ids
         y += [None] * n_rows if shard.y is None else shard.y

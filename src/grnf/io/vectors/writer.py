@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from grnf._utils.files import atomic_write, check_free, room_for, sealed, sync, unsealed, write_json
+from grnf._utils.files import atomic_write, check_free, rename, room_for, sealed, sync, unsealed, write_json
 from grnf._utils.locks import LOCK, FolderInUseError, FolderLock
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
@@ -435,7 +435,7 @@ class ShardWriter:
             sync(file)
             if settings is not None:
                 write_json(side_file(self.output), settings)
-            os.replace(file, self.output)
+            rename(file, self.output)
 
     def _rewritten(self, layout: Layout) -> tuple[Path, list[int]]:
         """Write all shards again: a late value has changed the type of a column."""

@@ -1,0 +1,135 @@
+"""Hashed WL labels and joint vectors: what they estimate, and what they tell apart."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from grnf import GRNF, Graph, JointFeatures, WLFingerprint
+from grnf.datasets import make_delaunay, make_sbm
+from grnf.estimators import saved_transformer
+from grnf.estimators.histograms import label_pairs, wl_labels
+from grnf.graphs import GraphBatch
+from random_graphs import random_graph
+
+XYLENES = ["Cc1cccc(C)c1", "Cc1ccc(C)cc1"]
+SMILES = [*XYLENES, "CCO", "CCCO", "CC(=O)O", "c1ccccc1", "C[N+](C)(C)C", "CC(=O)Oc1ccccc1C(=O)O"]
+PRINT = """
+import hashlib
+from grnf import WLFingerprint
+Z = WLFingerprint(64).fit_transform(["CCO", "c1ccccc1O"])
+print(hashlib.sha256(Z.astype("<f4").tobytes()).hexdigest())
+"""
+
+
+def labelled(n_graphs=30, seed=0):
+    generator = np.random.default_rng(seed)
+    batch = [random_graph(generator, n, 1, 0, False) for n in generator.integers(0, 12, n_graphs)]
+    return [Graph(g.n_nodes, g.edges, (g.node_attr > 0).astype(float)) for g in batch]
+
+
+def test_products_estimate_the_share_of_labels_in_common():
+    graphs = labelled()
+    wide = WLFingerprint(2**15, depth=2).fit(graphs)
+    batch = wide._batch(graphs)
+    keys = np.stack([label_pairs(batch, own, t) for t, own in enumerate(wl_labels(batch, 2, *wide._columns))])
+    sets = [{0, *keys[:, a:b].ravel().tolist()} for a, b in pairwise(batch.node_ptr)]
+    shared = np.array([[len(a & b) for b in sets] for a in sets], dtype=float)
+    size = np.sqrt(np.diagonal(shared))
+    Z = wide.transform(graphs)
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1, rtol=1e-6)
+    assert np.abs(Z @ Z.T - shared / np.outer(size, size)).max() < 6 * 2**-7.5
+
+
+def test_equal_in_every_process():
+    runs = [subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stdout.strip() == "f30c740153e06ab7df0c54ca01085bcb9304f8e78adafbbee59b14f41bc96e0c"
+
+
+@pytest.mark.parametrize("transformer", [WLFingerprint(96), JointFeatures(96, random_state=0)])
+def test_order_and_company_change_nothing(transformer):
+    graphs = labelled()
+    Z = transformer.fit_transform(graphs)
+    generator = np.random.default_rng(1)
+    permuted = [graph.permuted(generator.permutation(graph.n_nodes)) for graph in graphs]
+    np.testing.assert_allclose(transformer.transform(permuted), Z, atol=2e-5)
+    np.testing.assert_allclose(transformer.transform(graphs[3:5]), Z[3:5], atol=1e-6)
+    np.testing.assert_array_equal(saved_transformer(transformer.to_json()).transform(graphs), Z)
+    assert list(transformer.get_feature_names_out()[:1]) == [f"{type(transformer).__name__.lower()}0"]
+
+
+def test_joint_vectors_are_centered_and_scaled():
+    graphs, _ = make_sbm(60, random_state=0)
+    joint = JointFeatures(random_state=0)
+    Z = joint.fit_transform(graphs)
+    assert Z.shape == (60, 192)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
+    for part in (Z[:, :128], Z[:, 128:]):
+        np.testing.assert_allclose(np.square(part).sum(axis=1).mean(), 0.5, rtol=1e-4)
+
+
+def test_isomers_differ():
+    Z = JointFeatures(random_state=0).fit_transform(SMILES)
+    D = np.linalg.norm(Z[:, np.newaxis] - Z, axis=2)
+    assert 0.05 < D[0, 1] == D[0, 1:].min()  # the nearest of meta-xylene is para-xylene
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [[Graph(3, [[0, 1]])], [Graph(0, [])] * 3, [Graph(2, [[0, 1]])] * 4, [Graph(0, []), Graph(4, [[0, 1]])]],
+)
+@pytest.mark.parametrize("n_components", [1, 5, 192, 2000])
+def test_few_and_equal_graphs(graphs, n_components):
+    joint = JointFeatures(n_components, random_state=0)
+    assert joint.fit_transform(graphs).shape == (len(graphs), n_components)
+    Z = joint.transform([Graph(5, [[0, 1], [1, 2]]), Graph(0, [])])
+    assert np.isfinite(Z).all()
+    assert n_components < 100 or np.linalg.norm(Z[0] - Z[1]) > 1e-3
+
+
+def test_rounding_errors_of_copies_are_not_scaled_up():
+    generator = np.random.default_rng(0)
+    graph = random_graph(generator, 30, 2, 0, False)
+    copies = [graph.permuted(generator.permutation(30)) for _ in range(20)]
+    Z = JointFeatures(random_state=0).fit_transform(copies)
+    assert np.abs(Z - Z[0]).max() < 1e-4
+
+
+def test_continuous_attributes_and_unknown_labels():
+    graphs, _ = make_delaunay(20, random_state=0)
+    joint = JointFeatures(random_state=0).fit(graphs)
+    moved = Graph(graphs[0].n_nodes, graphs[0].edges, graphs[0].node_attr + 1)
+    Z = joint.transform([graphs[0], moved])
+    assert np.linalg.norm(Z[0] - Z[1]) > 0.1
+    new = JointFeatures(random_state=0).fit(SMILES).transform(["CCBr", "CCI"])
+    assert np.linalg.norm(new[0] - new[1]) > 0.1
+
+
+def test_bad_graphs():
+    joint = JointFeatures(16, random_state=0, on_error="nan").fit(SMILES)
+    Z = joint.transform(["CCO", "not a molecule"])
+    assert np.isfinite(Z[0]).all()
+    assert np.isnan(Z[1]).all()
+    with pytest.raises(ValueError, match="n_components must be an integer >= 1, got 0"):
+        JointFeatures(0).fit(SMILES)
+
+
+def test_as_fast_as_512_features():
+    """CPU time, the smallest of several runs in turn."""
+    import time
+
+    graphs = GraphBatch.from_graphs(
+        [random_graph(np.random.default_rng(i), 25, 1, 0, False) for i in range(300)]
+    )
+    times = {}
+    for _ in range(5):
+        for transformer in (WLFingerprint(512).fit(graphs), GRNF(512, random_state=0).fit(graphs)):
+            transformer.transform(graphs)
+            start = time.process_time()
+            transformer.transform(graphs)
+            own = times.setdefault(type(transformer).__name__, [])
+            own.append(time.process_time() - start)
+    assert min(times["WLFingerprint"]) < min(times["GRNF"])

@@ -1,0 +1,254 @@
+"""Every file operation of every command that writes, failing once: `make faults`.
+
+    python tests/faults/enumeration.py                                all; counts in benchmarks/results
+    python tests/faults/enumeration.py embed-npy --kind kill --n 17   one, with what it printed
+
+For each command the operations are counted. Then for every n and kind of fault (see faulty_disk.py) a new
+process runs the command, and these are checked:
+
+- an error ends with a nonzero exit code or with the complete output, and without a traceback;
+- the command, repeated with the options that resume it, ends well and leaves the same bytes as a run without
+  a fault: nothing is lost, no temporary file stays, and no other file is touched.
+"""
+
+import argparse
+import io
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+for library in ("OPENBLAS", "OMP", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"  # threads do not survive a fork
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from faulty_disk import DEAD, KINDS, FaultyDisk  # noqa: E402
+
+from grnf.cli import main  # noqa: E402
+from grnf.datasets import make_sbm  # noqa: E402
+from grnf.io import write_graphs  # noqa: E402
+
+SECONDS = 120
+RESULTS = HERE.parents[1] / "benchmarks" / "results" / "faults.json"
+SMALL = ["-m", "8"]
+INDEX = ["index", "in.g6", "-o", "x.index", "--keep-graphs", *SMALL]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that writes: its arguments, those added when it is repeated, and commands before it."""
+
+    arguments: list
+    again: tuple = ()
+    before: tuple = ()
+
+
+CASES = {
+    **{
+        f"embed-{suffix}": Case(
+            ["embed", "in.g6", "-o", f"z.{suffix}", "--block-size", "5", *SMALL], ("--resume",)
+        )
+        for suffix in ("npy", "npz", "csv", "parquet")
+    },
+    "embed-shards": Case(["embed", "in.g6", "-o", "z", "--shard-size", "5", *SMALL], ("--resume",)),
+    "embed-over": Case(
+        ["embed", "in.g6", "-o", "z.npy", "--seed", "1", "--force", *SMALL],
+        ("--resume",),
+        (["embed", "in.g6", "-o", "z.npy", *SMALL],),
+    ),
+    "index-build": Case(INDEX),
+    "index-append": Case(["index", "more.g6", "-o", "x.index", "--append"], (), (INDEX,)),
+    "index-remove": Case(["index", "-o", "x.index", "--delete", "ids.txt"], (), (INDEX,)),
+    "monitor": Case(
+        ["monitor", "in.g6", "more.g6", "--state", "s.npz", "-o", "a.jsonl", "--block-size", "5", *SMALL]
+    ),
+    "map": Case(["map", "in.g6", "-o", "m.html", "--layout", "pca", *SMALL], ("--force",)),
+    "dedup": Case(["dedup", "in.g6", "-o", "d.csv", *SMALL], ("--force",)),
+    "distances": Case(["distances", "in.g6", "-o", "d.npy", *SMALL], ("--force",)),
+    "convert": Case(["convert", "in.g6", "g.jsonl"], ("--force",)),
+}
+"""Commands to enumerate; a new command that writes is one more entry."""
+
+
+def inputs(root):
+    """Write the files that the commands read, and one that they must not touch."""
+    graphs = make_sbm(24, random_state=0)[0]
+    write_graphs(root / "in.g6", graphs[:12])
+    write_graphs(root / "more.g6", graphs[12:])
+    (root / "ids.txt").write_text("3\n7\n")
+    for name in ("other.txt", ".z.npy.old.part", ".x.index.old.part"):
+        (root / name).write_text("of somebody else")
+
+
+def tree(root):
+    """Return the content of all files below a folder, and None for folders."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def run(root, arguments, kind=None, n=None):
+    """Run a command in a new process; return its exit code, what it printed, and the operations."""
+    notes = root.parent / "notes.json"
+    notes.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        _run_child(root, arguments, kind, n, notes)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.alarm(SECONDS)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    signal.alarm(0)
+    printed, log = json.loads(notes.read_text()) if notes.exists() else ("", [])
+    return code, printed, log
+
+
+def _run_child(root, arguments, kind, n, notes):
+    code, stream = 1, io.StringIO()
+    try:
+        os.chdir(root)
+        sys.argv = ["grnf", *map(str, arguments)]
+        sys.stdout = sys.stderr = stream
+        disk = FaultyDisk(root, kind, n)
+        disk.install()
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    except BaseException:
+        traceback.print_exc(file=stream)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    with disk.open(notes, "w") as file:
+        json.dump([stream.getvalue(), disk.log], file)
+    os._exit(code)
+
+
+class Enumeration:
+    """The faults of one command."""
+
+    def __init__(self, case, folder):
+        self.case, self.folder = case, Path(folder)
+        self.start = self.folder / "start"
+        self.start.mkdir()
+        inputs(self.start)
+        for arguments in case.before:
+            code, printed, _ = run(self.start, arguments)
+            assert code == 0, printed
+        root = self._fresh()
+        code, printed, self.log = run(root, case.arguments)
+        assert code == 0, printed
+        self.expected = tree(root)
+
+    def _fresh(self):
+        """Return a new copy of the folder; it always has the same name, which some files contain."""
+        for path in self.folder.iterdir():
+            if path != self.start:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.copytree(self.start, self.folder / "work")
+        return self.folder / "work"
+
+    def problem(self, kind, n):
+        """Let the n-th operation fail; return what is wrong then, or None."""
+        root = self._fresh()
+        code, printed, _ = run(root, self.case.arguments, kind, n)
+        if kind in ("ENOSPC", "EIO"):
+            if "Traceback" in printed:
+                return f"traceback: {printed}"
+            if code == 0 and tree(root) != self.expected and not self._leftovers_only(root):
+                return f"exit code 0, but {self._difference(root)}"
+        elif code != DEAD:
+            return f"exit code {code}: {printed}"
+        if tree(root) == self.expected:
+            return None
+        code, printed, _ = run(root, [*self.case.arguments, *self.case.again])
+        if code != 0:
+            return f"repeated, exit code {code}: {printed}"
+        return None if tree(root) == self.expected else f"repeated, {self._difference(root)}: {printed}"
+
+    def _leftovers_only(self, root):
+        """Whether all files are complete, and what is there in addition could not be removed."""
+        now = tree(root)
+        return all(now.get(name) == content for name, content in self.expected.items())
+
+    def _difference(self, root):
+        now = tree(root)
+        names = sorted({*now, *self.expected})
+        different = [name for name in names if now.get(name, 0) != self.expected.get(name, 0)]
+        return f"these differ: {different}"
+
+
+def warm_up(names):
+    """Load what the commands need, so that new processes start quickly."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "work").mkdir()
+        inputs(Path(folder) / "work")
+        here = os.getcwd()
+        os.chdir(Path(folder) / "work")
+        streams = sys.stdout, sys.stderr
+        for name, case in ((name, CASES[name]) for name in names):
+            for arguments in (*case.before, case.arguments):
+                sys.argv, sys.stdout, sys.stderr = ["grnf", *arguments], io.StringIO(), io.StringIO()
+                try:
+                    main()
+                except SystemExit as end:
+                    if end.code:
+                        text = sys.stderr.getvalue()
+                        sys.stdout, sys.stderr = streams
+                        if "exists" not in text:
+                            sys.exit(f"{name}: {text}")
+                finally:
+                    sys.stdout, sys.stderr = streams
+        os.chdir(here)
+
+
+def enumerate_faults(names, kinds, step=1, first=0):
+    """Yield (name, kind, n, operation, problem) for each fault, every `step`-th of them."""
+    for name in names:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            faults = Enumeration(CASES[name], folder)
+            for kind in kinds:
+                for n in range(first, len(faults.log), step):
+                    yield name, kind, n, faults.log[n], faults.problem(kind, n)
+
+
+def run_from_shell():
+    """Enumerate the faults that the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*CASES, []], default=[])
+    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--step", type=int, default=1)
+    options = parser.parse_args()
+    names, kinds = options.names or list(CASES), [options.kind] if options.kind else KINDS
+    warm_up(names)
+    if options.n is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            faults = Enumeration(CASES[names[0]], folder)
+            print(faults.log[options.n], "->", faults.problem(kinds[0], options.n) or "as it should be")
+        return
+    counts, problems = {name: Counter() for name in names}, []
+    for name, kind, n, operation, problem in enumerate_faults(names, kinds, options.step):
+        counts[name][kind] += 1
+        if problem is not None:
+            problems.append([name, kind, n, operation, problem])
+            print(f"{name} --kind {kind!r} --n {n} ({operation}): {problem}", flush=True)
+    total = sum(sum(each.values()) for each in counts.values())
+    print(f"{total} faults in {len(names)} commands, {len(problems)} problems")
+    if not options.names and options.step == 1 and options.kind is None:
+        from grnf import __version__
+
+        content = {"command": "make faults", "grnf": __version__, "kinds": KINDS, "faults": total}
+        content |= {"problems": len(problems), "commands": counts}
+        RESULTS.write_text(json.dumps(content, indent=2) + "\n")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    run_from_shell()

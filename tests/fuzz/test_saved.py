@@ -1,0 +1,132 @@
+"""Altered saved files: each loader reads them, or raises one error that names the file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from grnf import GRNF
+from grnf.datasets import make_sbm
+from grnf.estimators import FeatureViews
+from grnf.io.vectors import read_vectors
+from grnf.law import ShiftedPoisson
+from grnf.maps import GraphMap, map_graphs
+from grnf.scale import embed
+from grnf.search import GraphIndex, segments
+from grnf.stats import ChangeDetector
+from optional import require
+
+GRAPHS = make_sbm(40, random_state=0)[0]
+POISSON = ShiftedPoisson(0.5)
+VALUES = (None, True, -1, 0, 2**70, 1e308, "x", "../../x", [], {}, [None], {"a": 1})
+
+
+def altered(value):
+    """Yield copies of a JSON value, in each of which one field has another value or is absent."""
+    if isinstance(value, dict):
+        for key, own in value.items():
+            yield {name: other for name, other in value.items() if name != key}
+            yield from ({**value, key: other} for other in (*VALUES, *altered(own)))
+    elif isinstance(value, list):
+        for position, own in enumerate(value[:2]):
+            for other in (*VALUES, *altered(own)):
+                yield [*value[:position], other, *value[position + 1 :]]
+
+
+def check(load, path):
+    """Load a file: that works, or the error names it."""
+    message = None
+    try:
+        load()
+    except (ValueError, OSError) as error:
+        message = str(error)
+    assert message is None or (path.name in message and "\n" not in message), message
+
+
+def split(path):
+    """Return the head and the other arrays of an .npz file."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    return json.loads(arrays.pop("head").tobytes()), arrays
+
+
+def join(path, head, arrays):
+    """Write such a file."""
+    np.savez(path, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
+
+
+def test_monitor_states(tmp_path):
+    detector = ChangeDetector(GRNF(8, random_state=0), random_state=0).fit(GRAPHS[:30])
+    detector.update(GRAPHS[30:34])
+    path = tmp_path / "state.npz"
+    detector.save(path)
+    head, arrays = split(path)
+    head["transformer"] = None
+    for content in altered(head):
+        join(path, content, arrays)
+        check(lambda: ChangeDetector.load(path, transformer=detector.transformer_).update(GRAPHS[:3]), path)
+    for name, array in arrays.items():
+        for other in (array[:-1], array[None], array.astype("U8"), array * np.nan, np.zeros(0)):
+            join(path, head, {**arrays, name: other})
+            check(
+                lambda: ChangeDetector.load(path, transformer=detector.transformer_).update(GRAPHS[:3]), path
+            )
+
+
+def test_index_heads(tmp_path):
+    path = tmp_path / "x.index"
+    GraphIndex(GRNF(8, random_state=0), keep_graphs=True).add(GRAPHS[:10]).save(path)
+    head = json.loads((path / "index.json").read_text())
+    head.pop("checksum")
+    for content in altered(head):
+        own = segments._checksum(content)
+        (path / "index.json").write_text(json.dumps({**content, "checksum": own}))
+        check(lambda: GraphIndex.load(path).search(GRAPHS[:1], n_neighbors=2), path)
+
+
+def test_manifests(tmp_path):
+    require("pyarrow")
+    from grnf.io import write_graphs
+
+    write_graphs(tmp_path / "in.g6", GRAPHS[:10])
+    folder = tmp_path / "vectors"
+    embed(tmp_path / "in.g6", folder, GRNF(8, random_state=0), shard_size=5)
+    path = folder / "_manifest.json"
+    manifest = json.loads(path.read_text())
+    for content in altered({**manifest, "run": {}, "transformer": {}}):
+        path.write_text(json.dumps(content))
+        check(lambda: read_vectors(folder), folder)
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        GRNF(8, random_state=0),
+        GRNF(
+            8, orders=ShiftedPoisson(0.5), proposal=ShiftedPoisson(0.5).restricted_to([1, 2]), random_state=0
+        ),
+        FeatureViews(n_components=8, random_state=0),
+    ],
+    ids=["GRNF", "laws", "views"],
+)
+def test_transformers(tmp_path, transformer):
+    path = tmp_path / "transformer.json"
+    transformer.fit(GRAPHS).save(path)
+    state = json.loads(path.read_text())
+    for content in altered(state):
+        path.write_text(json.dumps(content))
+        check(lambda: type(transformer).load(path), path)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_maps(tmp_path):
+    path = tmp_path / "layout.npz"
+    map_graphs(GRAPHS, transformer=GRNF(8, random_state=0), layout="pca").save(path)
+    head, arrays = split(path)
+    for content in altered({**head, "ids": head["ids"], "columns": head["columns"][:1]}):
+        join(path, content, arrays)
+        check(lambda: GraphMap.load(path).html(), path)
+    for name, array in arrays.items():
+        for other in (array[:-1], array[None], array.astype("U8"), array * np.nan, np.zeros(0)):
+            join(path, head, {**arrays, name: other})
+            check(lambda: GraphMap.load(path).html(), path)
