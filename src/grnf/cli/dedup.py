@@ -52,7 +52,8 @@ def dedup(
             columns, records, summary = _groups(graphs[0], transformer, run)
         else:
             columns, records, summary = _pairs(graphs, transformer, near)
-    out.write(*reading.with_kept(columns, records, "id"), run.as_json)
+    keys = {"id": source} if "other" not in columns else {"id": source, "other": other or source}
+    out.write(*reading.with_columns(columns, records, **keys), run.as_json)
     out.summarize(summary, run)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -75,6 +75,14 @@ class Input:
             help="Column of a SMILES table to keep in outputs with a row per graph; may be repeated.",
         ),
     ] = None
+    standardize: Annotated[
+        bool,
+        Option("--standardize", help="Use the largest fragment of each molecule, neutralized (salts)."),
+    ] = False
+    stereo: Annotated[
+        bool,
+        Option("--stereo", help="Add stereochemistry and isotopes to the attributes of molecules."),
+    ] = False
     encoding: Annotated[
         str | None,
         Option(metavar="NAME", help="Encoding of text, such as latin-1.", show_default="utf-8"),
@@ -85,7 +93,8 @@ class Input:
     decimal: Annotated[
         str, Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
     ] = "."
-    kept: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
+    """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
 
     @contextmanager
     def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:
@@ -106,18 +115,23 @@ class Input:
         about |= {"header": False} if self.no_header else {}
         about |= {"decimal": ","} if self.decimal == "," else {}
         file_of(source.file, source.format, about)
-        source = replace(source, options={**source.options, **about}, kept=self.kept)
+        source = replace(source, options={**source.options, **about})
         given = {
             "--smiles-column": self.smiles_column,
             "--id-column": self.id_column,
             "--keep": self.keep,
             "--target": self.target,
         }
+        chemistry = {"standardize": self.standardize, "stereo": self.stereo}
         if not source.is_molecules(self.smiles_column is not None):
             for option, value in given.items():
                 require(not value, f"{option} needs a SMILES table, got {source.name}")
-            return source
-        options = dict(source.options)
+            chemistry = {name: True for name, on in chemistry.items() if on}
+            known = source.reader_options()
+            for name in chemistry:
+                require(name in known, f"--{name} needs molecules (SMILES or SD files), got {source.name}")
+            return replace(source, options={**source.options, **chemistry})
+        options = {**source.options, **{name: True for name, on in chemistry.items() if on}}
         if self.smiles_column is not None:
             options["column"] = self.smiles_column
             source = replace(source, format=source.format if source.format == "sdf" else "smiles")
@@ -159,6 +173,7 @@ class Input:
         )
         bad = [{"graph_id": made.all_ids[row], "reason": reason} for row, reason in errors]
         report_bad(bad, self.on_error, run.quiet)
+        self._remember(source.name, made, [graph.graph_columns for graph in graphs])
         return made
 
     def embed(self, source: Source, grnf: GRNF, run: Messages) -> Collection:
@@ -170,6 +185,7 @@ class Input:
 
         ids: list[str] = []
         bad: list[dict[str, Any]] = []
+        columns: list[dict[str, Any]] = []
         blocks = []
         with progress(f"embedding {source.name}", run.quiet) as advance:
             graphs = with_progress(source.read(yield_bad=self.on_error == "skip"), advance)
@@ -178,10 +194,13 @@ class Input:
                     raise GraphError(failed[0].reason, index=failed[0].index, where=source.name)
                 ids += block.ids
                 bad += [{"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed]
+                columns += _rows_of(block.columns, len(block.ids))
                 blocks.append(block.Z)
         report_bad(bad, self.on_error, run.quiet)
         _require_graphs(len(ids), len(bad), source.name)
-        return replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
+        made = replace(collect(np.concatenate(blocks), name=source.name, ids=ids), transformer=grnf)
+        self._remember(source.name, made, columns)
+        return made
 
     def collection(self, name: str, run: Messages) -> Collection:
         """Read a file of graphs or vectors."""
@@ -228,15 +247,29 @@ class Input:
             )
         return [made[name] for name in names]
 
-    def with_kept(
-        self, columns: Sequence[str], records: Iterable[dict[str, Any]], key: str
+    def _remember(self, name: str, graphs: Collection, columns: Sequence[Mapping[str, Any]]) -> None:
+        """Hold the columns of graphs by their ids, and by their numbers if two have the same id."""
+        rows = [dict(row) for row in columns]
+        known = dict(zip(graphs.unique_ids, rows, strict=True))
+        self.columns[name] = dict(zip(graphs.ids, rows, strict=True)) | known
+
+    def with_columns(
+        self, columns: Sequence[str], records: Iterable[dict[str, Any]], **keys: str
     ) -> tuple[list[str], list[dict[str, Any]]]:
-        """Add the columns to keep to a table, which has the ids of graphs in the column `key`."""
-        names = self.keep or []
-        rows = [
-            record | {name: self.kept.get(record[key], {}).get(name) for name in names} for record in records
-        ]
-        return [*columns, *names], rows
+        """Add the SMILES and the columns to keep to a table.
+
+        `keys` has the name of a source for each column of ids. Columns of the second one have that name as a
+        prefix, such as other_smiles.
+        """
+        rows, names = list(records), list(columns)
+        for at, (key, source) in enumerate(keys.items()):
+            known = self.columns.get(source, {})
+            has_smiles = any("smiles" in own for own in known.values())
+            for name in [*(["smiles"] if has_smiles else []), *(self.keep or [])]:
+                title = f"{key}_{name}" if at else name
+                names.append(title)
+                rows = [{**row, title: known.get(row[key], {}).get(name)} for row in rows]
+        return names, rows
 
 
 def _columns_to_keep(source: Source, keep: Sequence[str]) -> list[str]:
@@ -290,6 +323,10 @@ def _transformer(vectors: Sequence[str], features: LikeFeatures) -> GRNF | None:
     if len(known) == 2 and known[0].to_json() != known[1].to_json():
         raise GraphError(f"{vectors[0]} and {vectors[1]} were made by different transformers")
     return known[0] if known else None
+
+
+def _rows_of(columns: Mapping[str, Sequence[Any]], count: int) -> list[dict[str, Any]]:
+    return [{name: values[row] for name, values in columns.items()} for row in range(count)]
 
 
 def _require_graphs(n_graphs: int, n_bad: int, where: str) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import typer
 from typer import Option
@@ -21,9 +21,6 @@ from grnf.cli.options import (
     check_suffix,
     require,
 )
-
-if TYPE_CHECKING:
-    from grnf.io.files.source import Source
 
 __all__ = ["map"]
 
@@ -97,7 +94,7 @@ def map(  # noqa: A001 the word users know
     from grnf.maps import map_graphs
 
     with run.threads(), reading.open(source, run) as graphs:
-        collection = reading.collect(graphs if reading.keep else _with_all_columns(graphs), run)
+        collection = reading.collect(graphs.with_all_columns(), run)
         if not len(collection):
             run.note(f"grnf: {graphs.name} holds no graphs that can be read: the map is empty")
         made = map_graphs(
@@ -130,12 +127,3 @@ def map(  # noqa: A001 the word users know
             f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
             f"open it in a browser: {page.resolve().as_uri()}"
         )
-
-
-def _with_all_columns(source: Source) -> Source:
-    """Let a SMILES table keep all its columns."""
-    if source.table is None:
-        return source
-    known = (source.smiles_column()[0], "smiles", source.options.get("graph_id", "graph_id"))
-    others = [name for name in source.table.columns if name not in known]
-    return replace(source, options={**source.options, "keep": others})

@@ -70,5 +70,5 @@ def outliers(
         else:
             result = detector.fit_detect(graphs, fdr=fdr)
     records = [record for record in result.records() if record["outlier"] or not only]
-    out.write(*reading.with_kept(result.columns, records, "id"), run.as_json)
+    out.write(*reading.with_columns(result.columns, records, id=source), run.as_json)
     out.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())}, run)

@@ -72,5 +72,5 @@ def search(
             hits = index.search(X, n_neighbors, others=others, certified=True, confidence=certified)
         else:
             hits = index.search(X, n_neighbors, others=others, confidence=confidence)
-    out.write(*reading.with_kept(hits.columns, hits.records(), "query"), run.as_json)
+    out.write(*reading.with_columns(hits.columns, hits.records(), query=queries), run.as_json)
     out.summarize({"queries": len(hits), "hits": sum(map(len, hits.ids))}, run)

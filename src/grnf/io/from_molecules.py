@@ -11,7 +11,8 @@ more than 255 atoms.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ from grnf.io.raw import RawBatch, RawColumn, RawGraph, joined
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "batch_from_molecules", "batch_from_smiles", "molecule_of_raw", "molecule_of_smiles", "quiet_rdkit",
-    "raw_from_mol", "raw_from_smiles", "smiles_from_raw", "smiles_of_mol_block",
+    "batch_from_molecules", "batch_from_smiles", "canonical_smiles", "molecule_of_raw", "molecule_of_smiles",
+    "quiet_rdkit", "raw_from_mol", "raw_from_smiles", "smiles_from_raw", "smiles_of_mol_block",
+    "standardized",
 ]  # fmt: skip
 
 LEAST_DECODED = 8
@@ -38,6 +40,10 @@ BONDS, RINGS = 0x0B, 0x42
 """Bytes before the list of bonds and that of rings."""
 SP3, SINGLE = 4, 1
 """Hybridization and type of bond that are not written."""
+MOST_ITERATIONS = 1_250_000
+"""Steps of the labels of Cahn, Ingold and Prelog in one molecule, as RDKit recommends: about a second."""
+CHANGED_BY_STANDARDIZE = frozenset(".+-")
+"""Characters of which a SMILES has at least one if `standardized` can change its molecule."""
 UNUSUAL = (
     "C", "[NH4+].[O-]C=O", "C[C@H](N)O", "[13CH4]", "[CH3]", "F/C=C/F", "F/C=C\\F", "c1ccc2ccccc2c1", "C#N",
     "[Fe]<-[NH3]", "[H][H]", "[2H]C", "C[N+](C)(C)C", "[nH]1cccc1", "O=S(=O)(O)O", "C1CC1C2CC2",
@@ -46,8 +52,10 @@ UNUSUAL = (
 )  # fmt: skip
 
 
-def batch_from_smiles(smiles: Sequence[str]) -> RawBatch:
+def batch_from_smiles(smiles: Sequence[str], *, standardize: bool = False, stereo: bool = False) -> RawBatch:
     """Read SMILES strings with RDKit; invalid ones are bad graphs of the batch.
+
+    Parameters are those of `batch_from_molecules`. The graph column "smiles" has the strings unchanged.
 
     Examples
     --------
@@ -59,21 +67,141 @@ def batch_from_smiles(smiles: Sequence[str]) -> RawBatch:
     with quiet_rdkit(smiles[0] if smiles else "") as chem:
         mols = [_parsed(chem, text) if text.strip() else None for text in smiles]
         for place, text in enumerate(smiles):
-            if mols[place] is None:
-                try:
+            try:
+                if mols[place] is None:
                     mols[place] = molecule_of_smiles(text)
-                except GraphError as error:
-                    bad[place] = error.explanation
+                if standardize and not CHANGED_BY_STANDARDIZE.isdisjoint(text):
+                    mols[place] = standardized(mols[place])
+            except GraphError as error:
+                bad[place] = error.explanation
     good = [place for place in range(len(mols)) if place not in bad]
-    return joined([(good, batch_from_molecules([mols[place] for place in good]))], len(mols), bad)
+    batch = joined(
+        [(good, batch_from_molecules([mols[place] for place in good], stereo=stereo))], len(mols), bad
+    )
+    return replace(batch, graph_columns={"smiles": list(smiles)})
 
 
-def batch_from_molecules(mols: Sequence[Any]) -> RawBatch:
-    """Convert RDKit molecules: nodes are atoms (hydrogens as RDKit has them), edges are bonds.
+def batch_from_molecules(mols: Sequence[Any], *, standardize: bool = False, stereo: bool = False) -> RawBatch:
+    """Convert RDKit molecules: nodes are atoms except hydrogens, edges are bonds.
 
     Atoms have the columns symbol, charge, aromatic, hydrogens (the number of them that belong to the atom),
-    degree and hybridization; bonds have type, conjugated and ring. Stereochemistry is not used.
+    degree and hybridization. Bonds have type, conjugated and ring. Hydrogen atoms, deuterium included, become
+    counts of their neighbors, as RDKit does for SMILES.
+
+    Parameters
+    ----------
+    mols : sequence of RDKit molecules
+    standardize : bool, default=False
+        Use the largest organic fragment of each molecule, neutralized (RDKit's MolStandardize).
+    stereo : bool, default=False
+        Add the columns chirality and isotope of atoms and stereo of bonds. Deuterium atoms stay nodes.
     """
+    if standardize:
+        mols = [standardized(mol) for mol in mols]
+    batch = _converted(mols)
+    hydrogen = _with_hydrogen_atoms(batch)
+    if hydrogen:
+        mols = list(mols)
+        for place in hydrogen:
+            mols[place] = _without_hydrogens(mols[place], isotopes=not stereo)
+        rest = sorted(set(range(len(mols))).difference(hydrogen))
+        changed = _converted([mols[place] for place in hydrogen])
+        batch = joined([(rest, batch.take(np.array(rest, np.int64))), (hydrogen, changed)], len(mols), {})
+    return _with_stereo(batch, mols) if stereo else batch
+
+
+def standardized(mol: Any) -> Any:
+    """Return the largest organic fragment of a molecule, neutralized; its name stays."""
+    with quiet_rdkit(), _valid_molecule():
+        chooser, uncharger = _standardizers()
+        parent = uncharger.uncharge(chooser.choose(mol))
+        if mol.HasProp("_Name"):
+            parent.SetProp("_Name", mol.GetProp("_Name"))
+        return parent
+
+
+@cache
+def _standardizers() -> tuple[Any, Any]:
+    """Return what `standardized` uses. RDKit reads its tables when these are built, so it is done once."""
+    from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser, Uncharger
+
+    return LargestFragmentChooser(preferOrganic=True), Uncharger()
+
+
+def canonical_smiles(mol: Any) -> tuple[str, str, str]:
+    """Return the canonical SMILES of a molecule, without its stereochemistry, and also without isotopes.
+
+    Examples
+    --------
+    >>> canonical_smiles(molecule_of_smiles("[2H]C[C@H](N)O"))
+    ('[2H]C[C@H](N)O', '[2H]CC(N)O', 'CC(N)O')
+    """
+    with quiet_rdkit() as chem:
+        mol = _without_hydrogens(mol, isotopes=False)
+        for atom in mol.GetAtoms():
+            atom.SetAtomMapNum(0)
+        flat = chem.Mol(mol)
+        chem.RemoveStereochemistry(flat)
+        plain = _without_hydrogens(flat, isotopes=True)
+        return tuple(chem.MolToSmiles(each, isomericSmiles=each is not plain) for each in (mol, flat, plain))
+
+
+def _without_hydrogens(mol: Any, *, isotopes: bool) -> Any:
+    """Return a copy of a molecule whose hydrogen atoms (deuterium too with `isotopes`) are counts."""
+    with quiet_rdkit() as chem:
+        rules = chem.RemoveHsParameters()
+        rules.removeIsotopes = isotopes
+        try:
+            return chem.RemoveHs(mol, rules)
+        except (RuntimeError, ValueError):  # a molecule that RDKit cannot sanitize
+            return chem.Mol(mol)
+
+
+def _with_hydrogen_atoms(batch: RawBatch) -> list[int]:
+    """Return the molecules that have nodes of hydrogen."""
+    symbol = batch.node_columns.get("symbol")
+    if symbol is None:
+        return []
+    if symbol.categories is None or "H" not in symbol.categories:
+        return []
+    nodes = np.flatnonzero(symbol.values == symbol.categories.index("H"))
+    graphs: list[int] = np.unique(np.searchsorted(batch.node_ptr, nodes, side="right") - 1).tolist()
+    return graphs
+
+
+def _with_stereo(batch: RawBatch, mols: Sequence[Any]) -> RawBatch:
+    """Add the labels of Cahn, Ingold and Prelog and the isotopes to the columns of molecules."""
+    from rdkit.Chem import Mol
+    from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
+
+    chirality, isotope, stereo = [], [], []
+    for original in mols:
+        mol = Mol(original)
+        with suppress(RuntimeError):  # of a molecule with too many symmetries; centers found so far stay
+            AssignCIPLabels(mol, maxRecursiveIterations=MOST_ITERATIONS)
+        atoms = list(mol.GetAtoms())
+        chirality += [_label(atom) for atom in atoms]
+        isotope += [str(atom.GetIsotope() or "none") for atom in atoms]
+        stereo += [_label(mol.GetBondWithIdx(bond)) for bond in range(mol.GetNumBonds())]
+    nodes = {"chirality": _category_of(chirality), "isotope": _category_of(isotope)}
+    return replace(
+        batch,
+        node_columns={**batch.node_columns, **nodes},
+        edge_columns={**batch.edge_columns, "stereo": _category_of(stereo)},
+    )
+
+
+def _label(item: Any) -> str:
+    return str(item.GetProp("_CIPCode")) if item.HasProp("_CIPCode") else "none"
+
+
+def _category_of(names: list[str]) -> RawColumn:
+    categories, codes = np.unique(np.array(names, dtype=str), return_inverse=True)
+    return RawColumn(codes.astype(np.int64), tuple(categories.tolist()))
+
+
+def _converted(mols: Sequence[Any]) -> RawBatch:
+    """Convert molecules with all their atoms."""
     small = [place for place, mol in enumerate(mols) if mol.GetNumAtoms() <= MOST_ATOMS]
     decoded, batch = _decoded(mols, small if len(small) >= LEAST_DECODED and _can_decode() else [])
     others = sorted(set(range(len(mols))).difference(decoded))
@@ -84,7 +212,7 @@ def batch_from_molecules(mols: Sequence[Any]) -> RawBatch:
 
 
 def raw_from_mol(mol: Any) -> RawGraph:
-    """Convert one RDKit molecule by calls, with the columns of `batch_from_molecules`."""
+    """Convert one RDKit molecule with all its atoms by calls; columns as in `batch_from_molecules`."""
     atoms = [mol.GetAtomWithIdx(index) for index in range(mol.GetNumAtoms())]
     bonds = [mol.GetBondWithIdx(index) for index in range(mol.GetNumBonds())]
     edges = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds]
@@ -110,7 +238,7 @@ def raw_from_mol(mol: Any) -> RawGraph:
 
 def raw_from_smiles(smiles: str) -> RawGraph:
     """Read a SMILES string with RDKit and convert the molecule."""
-    return raw_from_mol(molecule_of_smiles(smiles))
+    return batch_from_molecules([molecule_of_smiles(smiles)])[0]
 
 
 def molecule_of_smiles(smiles: str) -> Any:

@@ -335,12 +335,9 @@ def _raw_graphs(graphs: Any) -> list[RawGraph]:
     raws = []
     for row, graph in enumerate(graph_objects(graphs, caller="graphs")):
         try:
-            raw = to_raw(graph)
+            raws.append(to_raw(graph))
         except GraphError as error:
             raise error.located(index=row, where="graphs") from error
-        if isinstance(graph, str) and "smiles" not in raw.graph_columns:
-            raw = replace(raw, graph_columns={**raw.graph_columns, "smiles": graph})
-        raws.append(raw)
     return raws
 
 

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -66,6 +67,8 @@ def read_smiles(
     y: str | Sequence[str] | None = None,
     graph_id: str | None = None,
     keep: Sequence[str] = (),
+    standardize: bool = False,
+    stereo: bool = False,
     on_error: OnError = "raise",
 ) -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a table, row by row; their graph column "smiles" is the SMILES of the table.
@@ -82,9 +85,12 @@ def read_smiles(
         Column for the name of each molecule, by default the one called graph_id, id, CID or the like.
     keep : sequence of str
         More columns that are to go with the molecules, as graph columns of the same names.
+    standardize, stereo : bool
+        As in `grnf.io.from_molecules.batch_from_molecules`.
     on_error : {"raise", "yield"}
     """
-    return each_graph(_molecules(_table_rows(file, column, y, graph_id, keep, FEWER)), on_error)
+    rows = _table_rows(file, column, y, graph_id, keep, FEWER)
+    return each_graph(_molecules(rows, standardize, stereo), on_error)
 
 
 def read_smiles_blocks(
@@ -94,6 +100,8 @@ def read_smiles_blocks(
     y: str | Sequence[str] | None = None,
     graph_id: str | None = None,
     keep: Sequence[str] = (),
+    standardize: bool = False,
+    stereo: bool = False,
     on_error: OnError = "raise",
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
@@ -101,42 +109,53 @@ def read_smiles_blocks(
 
     Parameters
     ----------
-    file, column, y, graph_id, keep, on_error : as in `read_smiles`
+    file, column, y, graph_id, keep, standardize, stereo, on_error : as in `read_smiles`
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    return each_batch(_molecules(_table_rows(file, column, y, graph_id, keep, BLOCK), n_jobs), on_error)
+    rows = _table_rows(file, column, y, graph_id, keep, BLOCK)
+    return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
 
 
-def read_smiles_lines(file: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_smiles_lines(
+    file: File, *, standardize: bool = False, stereo: bool = False, on_error: OnError = "raise"
+) -> Iterator[RawGraph | BadGraph]:
     """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
-    return each_graph(_molecules(_line_rows(file, FEWER)), on_error)
+    return each_graph(_molecules(_line_rows(file, FEWER), standardize, stereo), on_error)
 
 
 def read_smiles_line_blocks(
-    file: File, *, on_error: OnError = "raise", n_jobs: int | None = None
+    file: File,
+    *,
+    standardize: bool = False,
+    stereo: bool = False,
+    on_error: OnError = "raise",
+    n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
     """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
-    return each_batch(_molecules(_line_rows(file, BLOCK), n_jobs), on_error)
+    return each_batch(_molecules(_line_rows(file, BLOCK), standardize, stereo, n_jobs), on_error)
 
 
-def _molecules(blocks: Iterator[Rows], n_jobs: int | None = None) -> Iterator[tuple[Rows, RawBatch]]:
+def _molecules(
+    blocks: Iterator[Rows], standardize: bool, stereo: bool, n_jobs: int | None = None
+) -> Iterator[tuple[Rows, RawBatch]]:
     """Yield rows with their molecules."""
     if find_spec("rdkit") is None:
         raise ImportError("SMILES need RDKit: pip install 'grnf[chem]'")
-    return in_processes(_molecules_of_rows, blocks, n_jobs)
+    convert = partial(_molecules_of_rows, standardize=standardize, stereo=stereo)
+    return in_processes(convert, blocks, n_jobs)
 
 
-def _molecules_of_rows(rows: Rows) -> tuple[Rows, RawBatch]:
+def _molecules_of_rows(rows: Rows, standardize: bool, stereo: bool) -> tuple[Rows, RawBatch]:
     columns = dict(rows.columns)
     ids, targets = columns.pop(ID), columns.pop(TARGET)
-    batch = molecules_of_values(columns["smiles"])
+    batch = molecules_of_values(columns["smiles"], standardize=standardize, stereo=stereo)
     bad = {**batch.bad, **rows.problems}
     return rows, replace(batch, graph_ids=ids, y=targets, bad=bad, graph_columns=columns)
 
 
-def molecules_of_values(values: Iterable[Any]) -> RawBatch:
-    """Read values that should be SMILES; others are bad graphs."""
+def molecules_of_values(values: Iterable[Any], **options: bool) -> RawBatch:
+    """Read values that should be SMILES; others are bad graphs. Options are those of `batch_from_smiles`."""
     texts, bad = [], {}
     for place, value in enumerate(values):
         try:
@@ -144,7 +163,7 @@ def molecules_of_values(values: Iterable[Any]) -> RawBatch:
         except GraphError as error:
             texts.append("")
             bad[place] = str(error)
-    batch = batch_from_smiles(texts)
+    batch = batch_from_smiles(texts, **options)
     return replace(batch, bad={**batch.bad, **bad}) if bad else batch
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,6 @@ class Source:
         Options of the reader, such as names of columns or the encoding.
     paths : tuple of Path
         All files and folders if there are several.
-    kept : dict
-        Receives the values of the columns to keep, by the id of the graph.
     """
 
     file: File
@@ -53,18 +51,11 @@ class Source:
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
-    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def read(self, *, yield_bad: bool = False, **options: Any) -> Iterator[RawGraph | BadGraph]:
         """Return the graphs one by one; with `yield_bad`, bad records too, in their places."""
         options = {**self.options, "on_error": "yield" if yield_bad else "raise", "isolated": True, **options}
-        graphs = read_graphs(self.paths or self.file, format=self.format, **options)
-        return self._keeping(graphs) if "keep" in options else graphs
-
-    def _keeping(self, graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
-        for index, item in enumerate(graphs):
-            self.kept[_id_of(item, index)] = dict(item.graph_columns)
-            yield item
+        return read_graphs(self.paths or self.file, format=self.format, **options)
 
     def usable(self, on_error: str, bad: list[dict[str, Any]]) -> Iterator[tuple[int, str, RawGraph]]:
         """Yield position, id and graph; with on_error="skip", graphs that cannot be read go to `bad`."""
@@ -94,6 +85,21 @@ class Source:
             return format_of(self.file).name in ((*MOLECULES, "edge-table") if has_column else MOLECULES)
         except GraphError:  # the reader raises it again
             return has_column
+
+    def reader_options(self) -> Iterable[str]:
+        """Return the options of the reader, or none if the format is not known."""
+        try:
+            return format_of(self.file).options if self.format is None else FORMATS[self.format].options
+        except (GraphError, KeyError):  # the reader raises the error again
+            return ()
+
+    def with_all_columns(self) -> Source:
+        """Return the source with all columns of its SMILES table to keep."""
+        if self.table is None or "keep" in self.options:
+            return self
+        known = (self.smiles_column()[0], "smiles", self.options.get("graph_id", "graph_id"))
+        others = [name for name in self.table.columns if name not in known]
+        return replace(self, options={**self.options, "keep": others})
 
     @property
     def table(self) -> Table | None:
