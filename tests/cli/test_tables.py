@@ -37,7 +37,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         ),
         "compare": ([table, "Ä0", "Ä1", *SMALL], "d_P = "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
-        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,3.5\n"),
+        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "distances": ([table, "--nearest", 1, *SMALL], "\nÄ23,1,"),
         "embed": ([table, "-o", "-", *SMALL], "\nÄ23,1,CCCCCCCCCCCCCC,23.5,"),
         "evaluate": ([table, table, "--n-resamples", 99, *SMALL], "uniqueness"),
@@ -46,7 +46,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "map": ([table, "-o", f"{out}.html", "--layout", "pca", *SMALL], "24 graphs"),
         "monitor": ([table, table, *SMALL], '"id": "\\u00c423"'),
         "outliers": ([table, "-k", 2, *SMALL], ",3.5\n"),
-        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,3.5\n"),
+        "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5\n"),
         "test": ([table, table, "--n-resamples", 99, *SMALL], "p = "),
     }[command]
     result = call(command, *arguments, *OPTIONS)

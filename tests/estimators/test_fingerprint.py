@@ -90,6 +90,14 @@ def test_few_and_equal_graphs(graphs, n_components):
     assert n_components < 100 or np.linalg.norm(Z[0] - Z[1]) > 1e-3
 
 
+def test_rounding_errors_of_copies_are_not_scaled_up():
+    generator = np.random.default_rng(0)
+    graph = random_graph(generator, 30, 2, 0, False)
+    copies = [graph.permuted(generator.permutation(30)) for _ in range(20)]
+    Z = JointFeatures(random_state=0).fit_transform(copies)
+    assert np.abs(Z - Z[0]).max() < 1e-4
+
+
 def test_continuous_attributes_and_unknown_labels():
     graphs, _ = make_delaunay(20, random_state=0)
     joint = JointFeatures(random_state=0).fit(graphs)
@@ -124,4 +132,4 @@ def test_as_fast_as_512_features():
             transformer.transform(graphs)
             own = times.setdefault(type(transformer).__name__, [])
             own.append(time.process_time() - start)
-    assert min(times["WLFingerprint"]) < 1.5 * min(times["GRNF"])
+    assert min(times["WLFingerprint"]) < min(times["GRNF"])

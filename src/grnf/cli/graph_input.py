@@ -253,8 +253,9 @@ class Input:
 
     def _remember(self, name: str, graphs: Collection, columns: Sequence[Mapping[str, Any]]) -> None:
         """Hold the columns of graphs by their ids, and by their numbers if two have the same id."""
-        known = dict(zip(graphs.unique_ids, columns, strict=True))
-        self.columns[name] = dict(zip(graphs.ids, columns, strict=True)) | known
+        rows = [dict(row) for row in columns]
+        known = dict(zip(graphs.unique_ids, rows, strict=True))
+        self.columns[name] = dict(zip(graphs.ids, rows, strict=True)) | known
 
     def with_columns(
         self, columns: Sequence[str], records: Iterable[dict[str, Any]], **keys: str

@@ -35,6 +35,8 @@ HASHED, FEATURES = 512, 1024
 """Lengths of the fingerprint and of the vectors of GRNF before they are turned to their principal axes."""
 SHRINKAGE = 1e-2
 """Axes of GRNF whose variance is below this share of the largest count for less."""
+NOISE = 1e-10
+"""Axes whose variance is below this share of the mean square length hold rounding errors only."""
 
 
 class WLFingerprint(GraphTransformer):
@@ -302,13 +304,12 @@ class _Axes(NamedTuple):
             Z = np.zeros((1, Z.shape[1]))
         mean, variances, axes = principal_axes(Z)
         variances, axes = variances[:count], axes[:, :count]
-        if whiten:
-            scale = np.sqrt(variances + SHRINKAGE * variances[:1])
-            scale = np.where(scale > 0, scale, 1.0)
-            variances, axes = variances / scale**2, axes / scale
-        total = variances.sum()
-        if total > 1e-12:  # else all graphs are the same
-            axes = axes * np.sqrt(0.5 / total)
+        noise = NOISE * np.square(Z, dtype=np.float64).sum(axis=1).mean()
+        if variances.max(initial=0) > noise:  # else all graphs are the same
+            if whiten:
+                scale = np.sqrt(variances + SHRINKAGE * variances[0])
+                variances, axes = variances / scale**2, axes / scale
+            axes = axes * np.sqrt(0.5 / variances.sum())
         matrix = np.zeros((Z.shape[1], count), np.float32)
         matrix[:, : axes.shape[1]] = axes
         return cls(mean.astype(np.float32), matrix)

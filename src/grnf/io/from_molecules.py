@@ -165,7 +165,8 @@ def _with_hydrogen_atoms(batch: RawBatch) -> list[int]:
     if symbol.categories is None or "H" not in symbol.categories:
         return []
     nodes = np.flatnonzero(symbol.values == symbol.categories.index("H"))
-    return np.unique(np.searchsorted(batch.node_ptr, nodes, side="right") - 1).tolist()
+    graphs: list[int] = np.unique(np.searchsorted(batch.node_ptr, nodes, side="right") - 1).tolist()
+    return graphs
 
 
 def _with_stereo(batch: RawBatch, mols: Sequence[Any]) -> RawBatch:
