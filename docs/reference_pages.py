@@ -11,7 +11,7 @@ PUBLIC = {
         (
             "GRNF GRNFClassifier GRNFRegressor JointFeatures WLFingerprint ReweightedGRNF Graph GraphBatch "
             "Activation GraphError GrnfWarning CostWarning OrderTooLargeError check_graphs null_graph "
-            "map_graphs warmup"
+            "compare Comparison Edit map_graphs warmup"
         ),
     ),
     "grnf.io": (

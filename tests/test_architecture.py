@@ -29,6 +29,7 @@ PACKAGES = {
     "lifts": {"graphs", "symmetry", "io", "collection"},
     "estimators": {"graphs", "law", "engine", "features", "metric", "io", "collection", "lifts"},
     "search": {"graphs", "metric", "symmetry", "io", "collection", "estimators"},
+    "edits": {"graphs", "law", "metric", "symmetry", "io", "estimators"},
     "stats": {"graphs", "symmetry", "io", "collection", "lifts", "estimators", "search"},
     "maps": {"metric", "io", "collection", "estimators", "search"},
     "scale": {"io", "collection", "estimators"},

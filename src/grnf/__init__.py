@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         testing,
     )
     from grnf.activations import Activation
+    from grnf.edits import Comparison, Edit, compare
     from grnf.errors import CostWarning, GraphError, GrnfWarning, OrderTooLargeError
     from grnf.estimators import (
         GRNF,
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 __all__ = [
     "GRNF",
     "Activation",
+    "Comparison",
     "CostWarning",
+    "Edit",
     "GRNFClassifier",
     "GRNFRegressor",
     "Graph",
@@ -60,6 +63,7 @@ __all__ = [
     "WLFingerprint",
     "__version__",
     "check_graphs",
+    "compare",
     "map_graphs",
     "null_graph",
     "warmup",
@@ -68,7 +72,9 @@ __all__ = [
 # Names are loaded when they are first used, so that `grnf --help` does not load scikit-learn and numba.
 _HOMES = {
     "Activation": "grnf.activations",
+    "Comparison": "grnf.edits",
     "CostWarning": "grnf.errors",
+    "Edit": "grnf.edits",
     "GRNF": "grnf.estimators",
     "GRNFClassifier": "grnf.estimators",
     "GRNFRegressor": "grnf.estimators",
@@ -81,6 +87,7 @@ _HOMES = {
     "ReweightedGRNF": "grnf.estimators",
     "WLFingerprint": "grnf.estimators",
     "check_graphs": "grnf.graphs",
+    "compare": "grnf.edits",
     "map_graphs": "grnf.maps",
     "null_graph": "grnf.graphs",
     "warmup": "grnf.estimators.warmup",

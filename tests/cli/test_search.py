@@ -1,6 +1,7 @@
 """`grnf index`, `search`, `dedup` and `compare`, as a user runs them."""
 
 import csv
+import io
 import json
 
 import numpy as np
@@ -161,3 +162,38 @@ def test_joint_space(call, tmp_path):
     assert (done.returncode, "--orders and --like need --space d_P" in done.stderr) == (2, True)
     done = call("search", tmp_path / "i", path, "--certified", 0.9)
     assert (done.returncode, "--space d_P" in done.stderr) == (1, True)
+
+
+MOLECULES = """smiles,id,phase
+C[C@H](N)O,a,1
+C[C@@H](N)O,b,2
+[Na+].CC(=O)[O-],c,3
+CC(=O)O,d,4
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "same"),
+    [([], ["a", "b"]), (["--stereo"], []), (["--standardize", "--stereo"], ["c", "d"])],
+)
+def test_duplicate_molecules_have_their_smiles_and_columns(call, tmp_path, options, same):
+    require("rdkit")
+    (tmp_path / "m.csv").write_text(MOLECULES)
+    done = call("dedup", tmp_path / "m.csv", "--keep", "phase", *options, "-o", tmp_path / "d.csv")
+    assert done.returncode == 0, done.stderr
+    molecules = {row["id"]: row for row in csv.DictReader(MOLECULES.splitlines())}
+    assert rows(tmp_path / "d.csv") == [{"group": "1", **molecules[name]} for name in same]
+
+
+def test_standard_input_keeps_columns(call, monkeypatch):
+    require("rdkit")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MOLECULES.encode())))
+    done = call("dedup", "-", "--format", "smiles", "--keep", "phase")
+    assert done.returncode == 0, done.stderr
+    assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
+
+
+def test_standardize_needs_molecules(call, tu):
+    done = call("dedup", tu, "--standardize")
+    assert done.returncode == 2
+    assert "--standardize needs molecules" in " ".join(done.stderr.split())

@@ -95,6 +95,8 @@ class Input:
     ] = "."
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
+    titles: dict[str, str] = field(default_factory=dict, init=False)
+    """Names of the sources, by what the user calls them, such as - for standard input."""
 
     @contextmanager
     def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:
@@ -103,6 +105,8 @@ class Input:
 
         check_format(self.format, names)
         with open_source(names, self.format) as source:
+            if isinstance(names, str):
+                self.titles[names] = source.name
             yield self.applied(source, run)
 
     def applied(self, source: Source, run: Messages) -> Source:
@@ -258,12 +262,12 @@ class Input:
     ) -> tuple[list[str], list[dict[str, Any]]]:
         """Add the SMILES and the columns to keep to a table.
 
-        `keys` has the name of a source for each column of ids. Columns of the second one have that name as a
-        prefix, such as other_smiles.
+        `keys` has what the user calls the source of each column of ids. Columns of the second source have the
+        name of its column of ids as a prefix, such as other_smiles.
         """
         rows, names = list(records), list(columns)
         for at, (key, source) in enumerate(keys.items()):
-            known = self.columns.get(source, {})
+            known = self.columns.get(self.titles.get(source, source), {})
             has_smiles = any("smiles" in own for own in known.values())
             for name in [*(["smiles"] if has_smiles else []), *(self.keep or [])]:
                 title = f"{key}_{name}" if at else name

@@ -313,7 +313,8 @@ def _atoms(g: GraphTypes, node_width: int, form: Coordinates, normalize: bool) -
     of_nodes[shared] += np.multiply.outer(total_x, node[B])
     of_edges[shared] += np.multiply.outer(d, edge[-2]) + np.multiply.outer(S, edge[-1])
     bias[shared] = 1
-    return np.hstack([of_nodes.reshape(n_atoms, -1), of_edges.reshape(n_atoms, -1), bias])
+    widths = [math.prod(part.shape[1:]) for part in (of_nodes, of_edges)]
+    return np.hstack([of_nodes.reshape(n_atoms, widths[0]), of_edges.reshape(n_atoms, widths[1]), bias])
 
 
 @compiled

@@ -1,0 +1,626 @@
+"""Bounds and exact search for the cheapest correspondence of two graphs, compiled.
+
+Lower bound: each node brings half of its edges, and the cheapest assignment of nodes with edges costs at most
+as much as any correspondence (branch bound: Riesen and Bunke 2009; Blumenthal and Gamper 2018). In the
+search, edges to nodes that are mapped already count in full (Chang, Feng, Lin, Qin and Zhang 2020). Upper
+bound: assignment, then moves and exchanges of single nodes against the true cost, with restarts.
+
+Gains are those of `grnf.edits.edit_problem`. A matrix of gains that are at most 0 is padded by zeros to a
+square, so a node that is matched to padding is deleted or inserted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from grnf._utils.jit import compiled, inner
+from grnf.edits.edit_problem import DenseProblem, EditProblem
+from grnf.edits.propagation import histogram_bound, propagated_mapping
+from grnf.graphs import Graph
+from grnf.symmetry import certificates
+from grnf.typing import FloatArray, IntArray
+
+__all__ = ["bounds", "isomorphism", "solve"]
+
+DENSE_NODES = 1_000
+"""Nodes of each graph up to which matrices of nodes by nodes are made."""
+
+DENSE_LABELS = 2_000
+"""Different labels of edges up to which a table of their costs is made."""
+
+EXACT_NODES = 100
+"""Nodes of each graph up to which the exact search runs."""
+
+RESTARTS = 200
+"""Restarts of the upper bound for graphs of up to 30 nodes; fewer for larger ones, by their work."""
+
+VISITS = 200
+"""Nodes of the tree between two looks at the clock."""
+
+TINY = 1e-9
+
+
+@inner
+def assign(
+    cost: FloatArray, size: int, u: FloatArray, v: FloatArray, row_of: IntArray, work: FloatArray
+) -> Any:
+    """Solve the square assignment problem by shortest augmenting paths; return the total.
+
+    Potentials u, v (from index 1) satisfy u[i + 1] + v[j + 1] <= cost[i, j].
+    """
+    way = np.empty(size + 1, np.int64)
+    used = np.empty(size + 1, np.bool_)
+    for j in range(size + 1):
+        u[j] = v[j] = 0.0
+        row_of[j] = 0
+    for i in range(1, size + 1):
+        row_of[0] = i
+        j0 = 0
+        for j in range(size + 1):
+            work[j], used[j] = np.inf, False
+        while True:
+            used[j0] = True
+            i0, delta, j1 = row_of[j0], np.inf, 0
+            for j in range(1, size + 1):
+                if not used[j]:
+                    reduced = cost[i0 - 1, j - 1] - u[i0] - v[j]
+                    if reduced < work[j]:
+                        work[j], way[j] = reduced, j0
+                    if work[j] < delta:
+                        delta, j1 = work[j], j
+            for j in range(size + 1):
+                if used[j]:
+                    u[row_of[j]] += delta
+                    v[j] -= delta
+                else:
+                    work[j] -= delta
+            j0 = j1
+            if row_of[j0] == 0:
+                break
+        while j0:
+            row_of[j0] = row_of[way[j0]]
+            j0 = way[j0]
+    return -v[0]
+
+
+@inner
+def uniform_star_gain(
+    i: int,
+    x: int,
+    free1: Any,
+    free2: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    near2: Any,
+    uniform: Any,
+    count: Any,
+) -> Any:
+    """Return the same as `star_gain` if gains are uniform[1] for equal codes and uniform[2] for others."""
+    a = b = common = 0
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        if free1[j]:
+            count[first[i, j]] += 1
+            a += 1
+    for at in range(near2[x, 0]):
+        y = near2[x, at + 1]
+        if free2[y]:
+            b += 1
+            if count[second[x, y]] > 0:
+                count[second[x, y]] -= 1
+                common += 1
+    for at in range(near1[i, 0]):
+        count[first[i, near1[i, at + 1]]] = 0
+    return uniform[1] * common + uniform[2] * (min(a, b) - common)
+
+
+@inner
+def star_gain(
+    i: int,
+    x: int,
+    free1: Any,
+    free2: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    near2: Any,
+    edge_gain: FloatArray,
+    uniform: FloatArray,
+    scratch: Any,
+) -> Any:
+    """Return the largest gain (the most negative sum) of matching edges of i and x to free nodes."""
+    cost, u, v, row_of, work, count = scratch
+    if uniform[0] > 0:
+        return uniform_star_gain(i, x, free1, free2, first, second, near1, near2, uniform, count)
+    a = b = 0
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        if free1[j]:
+            b = 0
+            for to in range(near2[x, 0]):
+                y = near2[x, to + 1]
+                if free2[y]:
+                    cost[a, b] = edge_gain[first[i, j], second[x, y]]
+                    b += 1
+            a += 1
+    if a == 0 or b == 0:
+        return 0.0
+    if a == 1 or b == 1:
+        best = 0.0
+        for row in range(a):
+            for column in range(b):
+                best = min(best, cost[row, column])
+        return best
+    size = max(a, b)
+    for row in range(size):
+        for column in range(size):
+            if row >= a or column >= b:
+                cost[row, column] = 0.0
+    return assign(cost, size, u, v, row_of, work)
+
+
+@inner
+def scratch_of(near1: Any, near2: Any, n_codes: int) -> Any:
+    """Return the arrays that `star_gain` works with."""
+    size = max(near1.shape[1], near2.shape[1]) + 1
+    return (
+        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
+        np.empty(size + 1), np.zeros(n_codes, np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def branch_gains(
+    node_gain: FloatArray, first: Any, second: Any, near1: Any, near2: Any, edge_gain: Any, uniform: Any
+) -> FloatArray:
+    """Return the gains of matching single nodes with half of their edges."""
+    n, m = node_gain.shape
+    free1, free2 = np.ones(n, np.bool_), np.ones(m, np.bool_)
+    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
+    gains = np.empty((n, m))
+    for i in range(n):
+        for x in range(m):
+            star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
+            gains[i, x] = node_gain[i, x] + 0.5 * star
+    return gains
+
+
+@inner
+def gain_at(
+    i: int, x: int, images: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
+) -> Any:
+    """Return the gain of i as x, next to all other mapped nodes."""
+    if x < 0:
+        return 0.0
+    gain = node_gain[i, x]
+    for at in range(near1[i, 0]):
+        j = near1[i, at + 1]
+        y = images[j]
+        if y >= 0:
+            gain += edge_gain[first[i, j], second[x, y]]
+    return gain
+
+
+@inner
+def gain_of_move(
+    i: int,
+    y: int,
+    images: IntArray,
+    owner: IntArray,
+    node_gain: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    edge_gain: Any,
+) -> Any:
+    """Return what the cost changes if i gets the image y (-1: none), in exchange for its own; and do it."""
+    x = images[i]
+    j = owner[y] if y >= 0 else -1
+    before = gain_at(i, x, images, node_gain, first, second, near1, edge_gain)
+    if j >= 0:
+        images[i] = -1
+        before += gain_at(j, y, images, node_gain, first, second, near1, edge_gain)
+        images[j] = -1
+        after = gain_at(j, x, images, node_gain, first, second, near1, edge_gain)
+        images[j] = x
+    else:
+        after = 0.0
+    images[i] = y
+    after += gain_at(i, y, images, node_gain, first, second, near1, edge_gain)
+    if x >= 0:
+        owner[x] = j
+    if y >= 0:
+        owner[y] = i
+    return after - before
+
+
+@inner
+def owners(images: IntArray, m: int) -> IntArray:
+    """Return the node whose image each node is; -1 for none."""
+    owner = np.full(m, -1)
+    for i in range(len(images)):
+        if images[i] >= 0:
+            owner[images[i]] = i
+    return owner
+
+
+@inner
+def descend(
+    images: IntArray, owner: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
+) -> Any:
+    """Make moves that lower the cost until there is none; return the change of the cost."""
+    n, m = node_gain.shape
+    total, changed = 0.0, True
+    while changed:
+        changed = False
+        for i in range(n):
+            for y in range(-1, m):
+                x = images[i]
+                if y == x:
+                    continue
+                change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+                if change < -TINY:
+                    total += change
+                    changed = True
+                    continue
+                j = owner[x] if x >= 0 else -1
+                images[i] = x
+                if x >= 0:
+                    owner[x] = i
+                if y >= 0:
+                    owner[y] = j
+                if j >= 0:
+                    images[j] = y
+    return total
+
+
+@compiled
+def improve(
+    images: IntArray,
+    restarts: int,
+    node_gain: FloatArray,
+    first: Any,
+    second: Any,
+    near1: Any,
+    edge_gain: FloatArray,
+    floor: float,
+) -> Any:
+    """Improve a correspondence by moves and exchanges of nodes, with restarts; return the change of the cost.
+
+    A restart exchanges the images of three random nodes, and is taken back if the result is worse. The
+    search ends if the change reaches `floor`.
+    """
+    n, m = node_gain.shape
+    owner = owners(images, m)
+    total, best_total = 0.0, 0.0
+    best = images.copy()
+    state = np.uint64(88172645463325252)
+    for trial in range(restarts + 1):
+        if trial > 0:
+            for _ in range(3):
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                i = np.int64(state >> np.uint64(33)) % n
+                y = np.int64((state >> np.uint64(7)) & np.uint64(0xFFFFFF)) % m
+                if images[i] != y:
+                    total += gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
+        total += descend(images, owner, node_gain, first, second, near1, edge_gain)
+        if total <= best_total:
+            best_total = total
+            best[:] = images
+            if total <= floor + TINY:
+                break
+        else:
+            images[:] = best
+            total = best_total
+            owner = owners(images, m)
+    images[:] = best
+    return best_total
+
+
+@inner
+def has_twin(twins: IntArray, columns: IntArray, b: int) -> Any:
+    """Return whether an earlier column is a node that can be exchanged with that of column b."""
+    found = False
+    for c in range(b):
+        found = found or twins[columns[c]] == twins[columns[b]]
+    return found
+
+
+@inner
+def insert_sorted(bounds: FloatArray, children: IntArray, made: int, bound: float, x: int) -> None:
+    """Insert an image among the first `made` ones, which are sorted by their bounds."""
+    at = made
+    while at > 0 and bounds[at - 1] > bound:
+        bounds[at], children[at] = bounds[at - 1], children[at - 1]
+        at -= 1
+    bounds[at], children[at] = bound, x
+
+
+@inner
+def expand(
+    d: int, state: Any, problem: Any, scratch: Any, big: Any, total: float, best: float, step: float
+) -> None:
+    """List the images of the node at depth d that may lead to a better correspondence, best bound first."""
+    order, place, free2, cross, fixed, children, bounds, count, pointer = state
+    node_gain, first, second, near1, near2, edge_gain, uniform, twins = problem
+    cost, u, v, row_of, work, columns, free1 = big
+    n, m = node_gain.shape
+    width = 0
+    for x in range(m):
+        if free2[x]:
+            columns[width] = x
+            width += 1
+    height = n - d
+    for i in range(n):
+        free1[i] = place[i] >= d
+    size = max(height, width)
+    for a in range(size):
+        for b in range(size):
+            cost[a, b] = 0.0
+            if a < height and b < width:
+                i, x = order[d + a], columns[b]
+                star = star_gain(i, x, free1, free2, first, second, near1, near2, edge_gain, uniform, scratch)
+                gain = node_gain[i, x] + cross[d, i, x] + 0.5 * star
+                cost[a, b] = min(gain, 0.0)
+                if a == 0:
+                    bounds[d, b] = gain
+    base = total + fixed[d] + assign(cost, size, u, v, row_of, work)
+    made = 0
+    pointer[d] = count[d] = 0
+    if base >= best - step + TINY:
+        return
+    smallest = np.inf
+    for b in range(size):
+        smallest = min(smallest, -v[b + 1])
+    limit = best - step + TINY
+    for b in range(width + 1):
+        if b < width:
+            x = columns[b]
+            bound = base + max(bounds[d, b] - u[1] - v[b + 1], 0.0)
+            if has_twin(twins, columns, b):
+                continue
+        else:
+            x, bound = -1, base + max(smallest - u[1], 0.0)
+        if bound >= limit:
+            continue
+        insert_sorted(bounds[d], children[d], made, bound, x)
+        made += 1
+    count[d] = made
+
+
+@compiled
+def search(
+    depth: int,
+    nodes: int,
+    state: Any,
+    problem: Any,
+    images: IntArray,
+    best_images: IntArray,
+    total: float,
+    best: float,
+    step: float,
+) -> Any:
+    """Search depth first, up to some nodes of the tree; return the depth (-1: finished) and the best cost."""
+    order, _, free2, cross, fixed, children, bounds, count, pointer = state
+    node_gain, first, second, near1, near2, edge_gain, _, _ = problem
+    n, m = node_gain.shape
+    scratch = scratch_of(near1, near2, max(edge_gain.shape[0], edge_gain.shape[1]))
+    size = max(n, m) + 1
+    big = (
+        np.empty((size, size)), np.empty(size + 1), np.empty(size + 1), np.empty(size + 1, np.int64),
+        np.empty(size + 1), np.empty(size, np.int64), np.empty(n, np.bool_),
+    )  # fmt: skip
+    d = depth
+    if d == -2:  # not begun
+        d = 0
+        expand(0, state, problem, scratch, big, total, best, step)
+    visited = 0
+    while d >= 0 and visited < nodes:
+        i = order[d]
+        if images[i] >= 0:
+            free2[images[i]] = True
+            images[i] = -1
+        if pointer[d] >= count[d] or bounds[d, pointer[d]] >= best - step + TINY:
+            d -= 1
+            continue
+        x = children[d, pointer[d]]
+        pointer[d] += 1
+        visited += 1
+        images[i] = x
+        fixed[d + 1] = fixed[d]
+        if x >= 0:
+            free2[x] = False
+            fixed[d + 1] += node_gain[i, x] + cross[d, i, x]
+        if d + 1 == n:
+            if total + fixed[n] < best - TINY:
+                best = total + fixed[n]
+                best_images[:] = images
+            continue
+        for a in range(d + 1, n):
+            j = order[a]
+            p = first[j, i]
+            for y in range(m):
+                cross[d + 1, j, y] = cross[d, j, y]
+                if x >= 0 and p > 0 and free2[y]:
+                    cross[d + 1, j, y] += edge_gain[p, second[y, x]]
+        d += 1
+        images[order[d]] = -1
+        expand(d, state, problem, scratch, big, total, best, step)
+    return d, best
+
+
+def neighbor_lists(codes: IntArray) -> IntArray:
+    """Return the number of neighbors of each node, followed by the neighbors."""
+    degrees = np.count_nonzero(codes, axis=1)
+    lists = np.zeros((len(codes), 1 + int(degrees.max(initial=0))), np.int64)
+    lists[:, 0] = degrees
+    rows, columns = np.nonzero(codes)
+    lists[rows, 1 + np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees)] = columns
+    return lists
+
+
+def uniform_gains(gain: FloatArray) -> FloatArray:
+    """Return (1, a, b) if gains are a for equal codes and b >= a for others, else zeros."""
+    inside = gain[1:, 1:]
+    if not inside.size:
+        return np.zeros(3)
+    equal, other = inside[0, 0], inside[0, -1]
+    expected = np.where(np.eye(len(inside), dtype=bool), equal, other)
+    return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
+
+
+def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, bool]:
+    """Return a correspondence, a lower bound on the edit distance, and whether the search was finished."""
+    n, m = problem.g.n_nodes, problem.h.n_nodes
+    if max(n, m) > DENSE_NODES or len(problem.bundles()[0]) > DENSE_LABELS:
+        mapping = isomorphism(problem)
+        mapping = propagated_mapping(problem) if mapping is None else mapping
+        return mapping, histogram_bound(problem), False
+    dense = problem.dense() if n <= m else problem.dense().turned()  # a level of the tree for each row
+    images, lower, upper = bounds(dense)
+    finished = upper <= lower + TINY
+    if not finished and lower <= TINY and n == m and n > EXACT_NODES:
+        mapping = isomorphism(problem)
+        if mapping is not None:
+            return mapping, 0.0, False
+    if not finished and time_limit > 0 and max(n, m) <= EXACT_NODES:
+        tree = Search(dense, images, upper)
+        finished = tree.run(0)  # may compile, so the clock starts after it
+        end = time.monotonic() + time_limit
+        while not finished and time.monotonic() < end:
+            finished = tree.run(VISITS)
+        images, lower = tree.mapping, max(lower, _rounded_up(tree.lower_bound, dense.step))
+    if n > m:
+        inverse = np.full(n, -1)
+        inverse[images[images >= 0]] = np.flatnonzero(images >= 0)
+        images = inverse
+    return images, lower, finished
+
+
+def bounds(dense: DenseProblem) -> tuple[IntArray, float, float]:
+    """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
+    n, m = dense.node_gain.shape
+    near1, near2 = neighbor_lists(dense.first), neighbor_lists(dense.second)
+    problem = dense.node_gain, dense.first, dense.second
+    gains = branch_gains(*problem, near1, near2, dense.edge_gain, uniform_gains(dense.edge_gain))
+    rows, columns = linear_sum_assignment(np.minimum(gains, 0.0))
+    lower = dense.total + float(np.minimum(gains[rows, columns], 0.0).sum())
+    lower = max(_rounded_up(lower, dense.step), 0.0)
+    images = np.full(n, -1)
+    images[rows] = np.where(gains[rows, columns] < 0, columns, -1)
+    mapped = np.flatnonzero(images >= 0)
+    to = images[mapped]
+    edges = dense.edge_gain[dense.first[np.ix_(mapped, mapped)], dense.second[np.ix_(to, to)]]
+    upper = dense.total + float(dense.node_gain[mapped, to].sum() + edges.sum() / 2)
+    if n and m and upper > lower:
+        restarts = int(RESTARTS * min(1.0, 30**3 / (n * m * max(near1.shape[1], 1) * 8)))
+        upper += improve(images, restarts, *problem, near1, dense.edge_gain, lower - upper)
+    return images, lower, upper
+
+
+def _rounded_up(bound: float, step: float) -> float:
+    return bound if step == 0 else step * math.ceil(bound / step - 1e-6)
+
+
+def isomorphism(problem: EditProblem) -> IntArray | None:
+    """Return an isomorphism of the graphs with equal codes, if they have one and it is found."""
+    g, h = problem.g, problem.h
+    if g.n_nodes != h.n_nodes or len(g.edges) != len(h.edges):
+        return None
+    graphs = [
+        Graph(
+            side.n_nodes, side.pairs(), side.nodes.astype(float), own.astype(float), directed=problem.directed
+        )
+        for side, own in zip((g, h), problem.bundles()[1], strict=True)
+    ]
+    one, other = certificates(graphs)
+    if one.compare(other) != "isomorphic":
+        return None
+    mapping = np.empty(g.n_nodes, np.int64)
+    mapping[one.order] = other.order
+    return mapping
+
+
+class Search:
+    """Exact search for the cheapest correspondence, which can be interrupted."""
+
+    def __init__(self, problem: DenseProblem, mapping: IntArray, cost: float) -> None:
+        n, m = problem.node_gain.shape
+        self.total, self.best, self.depth = problem.total, cost, -2
+        self.step = problem.step or 2 * TINY
+        self.mapping, self.images = mapping.astype(np.int64), np.full(n, -1)
+        near1, near2 = neighbor_lists(problem.first), neighbor_lists(problem.second)
+        order = _order(problem.first)
+        place = np.empty(n, np.int64)
+        place[order] = np.arange(n)
+        self.state = (
+            order, place, np.ones(m, np.bool_), np.zeros((n + 1, n, m)), np.zeros(n + 1),
+            np.zeros((n + 1, m + 1), np.int64), np.zeros((n + 1, m + 1)), np.zeros(n + 1, np.int64),
+            np.zeros(n + 1, np.int64),
+        )  # fmt: skip
+        self.problem = (
+            problem.node_gain, problem.first, problem.second, near1, near2, problem.edge_gain,
+            uniform_gains(problem.edge_gain), _twins(problem),
+        )  # fmt: skip
+
+    def run(self, nodes: int) -> bool:
+        """Visit nodes of the tree; return whether the search is finished."""
+        self.depth, self.best = search(
+            self.depth,
+            nodes,
+            self.state,
+            self.problem,
+            self.images,
+            self.mapping,
+            self.total,
+            self.best,
+            self.step,
+        )
+        return bool(self.depth == -1)
+
+    @property
+    def lower_bound(self) -> float:
+        """A lower bound on the cost of all correspondences, by the branches that were not visited."""
+        bounds, count, pointer = self.state[6:]
+        waiting = [bounds[d, pointer[d] : count[d]].min(initial=np.inf) for d in range(self.depth + 1)]
+        return float(min([self.best, *waiting]))
+
+
+def _order(codes: IntArray) -> IntArray:
+    """Return nodes by the number of neighbors that come earlier, then by degree."""
+    connected = codes > 0
+    degrees, earlier = connected.sum(axis=1), np.zeros(len(codes), np.int64)
+    order: list[int] = []
+    left = np.ones(len(codes), bool)
+    for _ in range(len(codes)):
+        score = np.where(left, earlier * (len(codes) + 1) + degrees, -1)
+        order.append(int(np.argmax(score)))
+        left[order[-1]] = False
+        earlier += connected[order[-1]]
+    return np.array(order, np.int64)
+
+
+def _twins(problem: DenseProblem) -> IntArray:
+    """Return a number for each node of h, equal for nodes that can be exchanged without any effect."""
+    codes, gains = problem.second, problem.node_gain
+    label = np.arange(len(codes))
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for x in range(len(codes)):
+        alike = groups.setdefault((gains[:, x].tobytes(), np.sort(codes[x]).tobytes()), [])
+        for y in alike:
+            swapped = np.arange(len(codes))
+            swapped[[x, y]] = y, x
+            if np.array_equal(codes[np.ix_(swapped, swapped)], codes):
+                label[x] = y
+                break
+        else:
+            alike.append(x)
+    return label
