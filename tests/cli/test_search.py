@@ -136,7 +136,7 @@ def test_compare(call, tmp_path):
         ["search", "x.index", "x.zip", "--certified", "0.9", "--radius", "1"],
         ["search", "x.index", "x.zip", "-o", "x.txt"],
         ["dedup", "x.zip", "--near", "-1"],
-        ["compare", "x.gml", "y.gml", "--delta", "1"],
+        ["compare", "x.gml", "y.gml", "--confidence", "1"],
         ["compare", "x.gml", "y.gml", "--picture", "d.gif"],
     ],
 )

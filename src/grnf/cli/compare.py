@@ -11,7 +11,6 @@ from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
 from grnf.cli.options import (
-    DELTA,
     LikeFeatures,
     Output,
     Run,
@@ -40,7 +39,9 @@ def compare(
     *,
     first_id: Annotated[str | None, Option(metavar="ID", help="Graph of the first file.")] = None,
     second_id: Annotated[str | None, Option(metavar="ID", help="Graph of the second file.")] = None,
-    delta: Annotated[float, Option(help="Error probability of the interval.")] = DELTA,
+    confidence: Annotated[
+        float, Option(metavar="P", help="The interval contains d_P with probability P.")
+    ] = 0.95,
     picture: Annotated[
         Path | None,
         Option(help="Figure of both graphs, colored by what each part adds: .png or .pdf."),
@@ -60,7 +61,7 @@ def compare(
       grnf compare molecules.csv aspirin caffeine
       grnf compare one.gml two.gml --picture difference.png --output parts.csv
     """
-    check_probability("--delta", delta)
+    check_probability("--confidence", confidence)
     if picture is not None:
         check_suffix("--picture", picture, (".png", ".pdf"))
         check_free(picture, out.force)
@@ -77,17 +78,17 @@ def compare(
             grnf.fit(graphs)
         result = grnf.difference(*graphs)
     bounded = result.distance.largest_term < float("inf")
-    low, high = result.distance.interval(1 - delta, None if bounded else "clt")
+    low, high = result.distance.interval(confidence, None if bounded else "clt")
     if picture is not None:
         from grnf.maps.drawings import draw_difference
 
         draw_difference(picture, graphs, result, [ids[side] or files[side] for side in (0, 1)])
-    summary = {"distance": result.distance.value, "low": low, "high": high, "delta": delta}
+    summary = {"distance": result.distance.value, "low": low, "high": high, "confidence": confidence}
     if run.as_json and out.output == "-":
         typer.echo(json.dumps({**summary, "parts": result.records()}))
         return
     out.write(COLUMNS, result.records(), as_json=False)
-    interval = f"{100 * (1 - delta):g} % interval {low:.4g} to {high:.4g}"
+    interval = f"{100 * confidence:g} % interval {low:.4g} to {high:.4g}"
     out.summarize(summary, run, f"d_P = {result.distance.value:.4g} ({interval})")
 
 
