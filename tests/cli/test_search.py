@@ -197,3 +197,13 @@ def test_standardize_needs_molecules(call, tu):
     done = call("dedup", tu, "--standardize")
     assert done.returncode == 2
     assert "--standardize needs molecules" in " ".join(done.stderr.split())
+
+
+def test_an_index_remembers_how_molecules_were_read(call, tmp_path):
+    require("rdkit")
+    (tmp_path / "m.smi").write_text("".join(f"[Na+].{'C' * n}C(=O)[O-] m{n}\n" for n in range(1, 9)))
+    assert call("index", tmp_path / "m.smi", "--standardize", "-o", tmp_path / "i").returncode == 0
+    done = call("search", tmp_path / "i", tmp_path / "m.smi", "-k", 1, "--json")
+    assert all(row["distance"] < 1e-5 for row in json.loads(done.stdout))
+    done = call("search", tmp_path / "i", tmp_path / "m.smi", "--stereo")
+    assert (done.returncode, "--stereo was not used to make" in done.stderr) == (2, True)

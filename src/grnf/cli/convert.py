@@ -62,7 +62,6 @@ def convert(
     check_format(to, output, "--to")
     if output != "-":
         check_free(output, force)
-
     bad: list[dict[str, Any]] = []
     with reading.open(source, run) as graphs, aside(output) as made:
         with progress("writing", run.quiet) as advance:

@@ -221,9 +221,7 @@ def _pairs(
     sides = [(collection, _rows_of_ids(collection)) for collection in (first, second)]
     for line, ids in _read_pairs(path):
         x, y = (
-            side.vectors[
-                _row(rows, graph_id, side.name, f"{path}, line {line}")
-            ]  # the type tells the rounding
+            side.vectors[_row(rows, graph_id, side.name, f"{path}, line {line}")]
             for graph_id, (side, rows) in zip(ids, sides, strict=True)
         )
         value = estimate(x, y, **precision) if math.isfinite(x.sum() + y.sum()) else None

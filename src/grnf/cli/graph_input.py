@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import typer
 from typer import Argument, Option
@@ -97,6 +97,17 @@ class Input:
     """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
     titles: dict[str, str] = field(default_factory=dict, init=False)
     """Names of the sources, by what the user calls them, such as - for standard input."""
+
+    @property
+    def molecules(self) -> tuple[str, ...]:
+        """The options that change what of a molecule is used."""
+        return tuple(name for name in ("standardize", "stereo") if getattr(self, name))
+
+    def like(self, molecules: Sequence[str], index: Path) -> Self:
+        """Return the options with which the molecules of an index were read; refuse others."""
+        for name in self.molecules:
+            require(name in molecules, f"--{name} was not used to make {index}, whose settings are fixed")
+        return replace(self, standardize="standardize" in molecules, stereo="stereo" in molecules)
 
     @contextmanager
     def open(self, names: str | Sequence[str], run: Messages) -> Iterator[Source]:

@@ -95,8 +95,10 @@ def index(
                 shrinkage=shrinkage,
                 keep_graphs=keep_graphs,
             )
+            made.molecules_ = reading.molecules
         else:
             made = GraphIndex.load(output, verify=verify)
+            reading = reading.like(made.molecules_, output)
         before = len(made)
         if delete is not None:
             names = [line for line in delete.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -65,6 +65,7 @@ def search(
 
     with run.threads():
         index = GraphIndex.load(folder)
+        reading = reading.like(index.molecules_, folder)
         X = reading.collection(queries, run)
         if radius is not None:
             hits = index.within(X, radius, others=others, confidence=confidence)

@@ -106,6 +106,8 @@ class GraphIndex:
         Length of the vectors; 0 while the index is empty.
     sources_ : tuple of str
         Checksums of the inputs that `grnf index` added, so that a repeated command adds nothing twice.
+    molecules_ : tuple of str
+        Options with which `grnf index` read molecules: "standardize", "stereo". `grnf search` uses them too.
 
     Examples
     --------
@@ -138,6 +140,7 @@ class GraphIndex:
         self._path: Path | None = None
         self._checksum = ""
         self.sources_: tuple[str, ...] = ()
+        self.molecules_: tuple[str, ...] = ()
 
     def add(self, X: Any, ids: Sequence[str] | None = None) -> Self:
         """Add graphs, or vectors.
@@ -317,7 +320,13 @@ class GraphIndex:
             "keep_graphs": self.keep_graphs,
         }
         state = IndexState(
-            settings, self._space_map, self._segments, self.transformer, self._checksum, self.sources_
+            settings,
+            self._space_map,
+            self._segments,
+            self.transformer,
+            self._checksum,
+            self.sources_,
+            self.molecules_,
         )
         saved = save_index(state, Path(path), self._path)
         self._segments, self._checksum, self._path = saved.segments, saved.checksum, Path(path).resolve()
@@ -348,7 +357,7 @@ class GraphIndex:
         index = cls(state.transformer if transformer is None else transformer, n_jobs=n_jobs, **settings)
         index.n_components_, index._space_map, index._segments = width, state.space_map, state.segments
         index._path, index._checksum = Path(path).resolve(), state.checksum
-        index.sources_ = state.sources
+        index.sources_, index.molecules_ = state.sources, state.molecules
         return index
 
     def _queries(

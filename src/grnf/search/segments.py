@@ -86,7 +86,7 @@ SCHEMA = {
     },
     "next_number": COUNT,
     "segments": [{"folder": FileName(), "alive": FileName(), "norm": NUMBER}],
-    "sources": TEXTS,
+    "sources": TEXTS, "molecules": [OneOf("standardize", "stereo")],
     "files": OBJECT,
 }  # fmt: skip
 """The schema of the head."""
@@ -395,6 +395,8 @@ class IndexState:
     checksum: str = ""
     sources: tuple[str, ...] = ()
     """Checksums of the inputs that `grnf index` added."""
+    molecules: tuple[str, ...] = ()
+    """Options with which `grnf index` read molecules."""
 
 
 def save_index(state: IndexState, path: Path, source: Path | None) -> IndexState:
@@ -475,6 +477,7 @@ def _write_changes(state: IndexState, path: Path, known: Mapping[str, Any]) -> d
         "next_number": state.segments.next_number,
         "segments": segments,
         "sources": list(state.sources),
+        "molecules": list(state.molecules),
         "files": files,
     }
     sync_folder(path)
@@ -542,7 +545,13 @@ def _load(path: Path, head: dict[str, Any], verify: bool) -> IndexState:
             reason = f"settings.n_components must be the width of the rows, {part.rows.shape[1]}, got {width}"
             raise damaged(reason, path / HEAD)
     return IndexState(
-        settings, space_map, segments, _read_transformer(path), _checksum(head), tuple(head["sources"])
+        settings,
+        space_map,
+        segments,
+        _read_transformer(path),
+        _checksum(head),
+        tuple(head["sources"]),
+        tuple(head["molecules"]),
     )
 
 
