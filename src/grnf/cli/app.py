@@ -12,6 +12,7 @@ from typer import Option
 from grnf._utils.files import room_for
 from grnf._version import __version__
 from grnf.cli.classify import classify
+from grnf.cli.cluster import cluster
 from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -27,7 +28,9 @@ from grnf.cli.map import map  # noqa: A004
 from grnf.cli.messages import Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
+from grnf.cli.pick import pick
 from grnf.cli.search import search
+from grnf.cli.split import split
 from grnf.cli.test import test
 
 __all__ = ["app", "main"]
@@ -36,6 +39,7 @@ ABOUT = "Embed, compare, search, test and map graphs with Graph Random Neural Fe
 COMMANDS = {
     "Embed and convert": (embed, convert, info, dimension),
     "Compare and search": (distances, compare, index, search, dedup),
+    "Group and select": (cluster, split, pick),
     "Test and monitor": (test, evaluate, monitor, outliers),
     "Learn": (classify,),
     "Explore": (map, demo),
