@@ -500,7 +500,7 @@ def uniform_gains(gain: FloatArray) -> FloatArray:
     return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
 
 
-def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, bool]:
+def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple[IntArray, float, bool]:
     """Return a correspondence, a lower bound on the edit distance, and whether the search was finished."""
     n, m = problem.g.n_nodes, problem.h.n_nodes
     if max(n, m) > DENSE_NODES or len(problem.bundles()[0]) > DENSE_LABELS:
@@ -508,7 +508,7 @@ def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, boo
         mapping = propagated_mapping(problem) if mapping is None else mapping
         return mapping, histogram_bound(problem), False
     dense = problem.dense() if n <= m else problem.dense().turned()  # a level of the tree for each row
-    images, lower, upper = bounds(dense)
+    images, lower, upper = bounds(dense, effort)
     finished = upper <= lower + TINY
     if not finished and lower <= TINY and n == m and n > EXACT_NODES:
         mapping = isomorphism(problem)
@@ -529,7 +529,7 @@ def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, boo
     return images, lower, finished
 
 
-def bounds(dense: DenseProblem) -> tuple[IntArray, float, float]:
+def bounds(dense: DenseProblem, effort: int) -> tuple[IntArray, float, float]:
     """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
     near1, near2 = neighbor_lists(dense.first), neighbor_lists(dense.second)
     gains = branch_gains(
@@ -550,7 +550,7 @@ def bounds(dense: DenseProblem) -> tuple[IntArray, float, float]:
     to = images[mapped]
     edges = dense.edge_gain[dense.first[np.ix_(mapped, mapped)], dense.second[np.ix_(to, to)]]
     upper = dense.total + float(dense.node_gain[mapped, to].sum() + edges.sum() / 2)
-    return images, lower, upper + improved(dense, images, QUICK, lower - upper)
+    return images, lower, upper + improved(dense, images, effort, lower - upper)
 
 
 def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -> float:
