@@ -39,6 +39,8 @@ EXACT_NODES = 100
 QUICK, THOROUGH = 7_000, 180_000
 """Pairs of nodes that restarts of the upper bound look at, before and during the exact search."""
 
+MOST_RESTARTS = 200
+
 VISITS = 200
 """Nodes of the tree between two looks at the clock."""
 
@@ -562,7 +564,7 @@ def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -
     return float(
         improve(
             images,
-            effort // (n * m),
+            min(effort // (n * m), MOST_RESTARTS),
             dense.node_gain,
             dense.first,
             dense.second,
