@@ -23,8 +23,10 @@ from grnf.io import read_graphs
 from grnf.search.self_join import SelfJoin
 
 MOSES = DATA / "molecules" / "moses_test.csv.gz"
-RADIUS = {"joint": 0.6, "d_P": 0.018}
+RADIUS = {"d_P": 0.018, "joint": 0.6}
 """About the median distance to the nearest neighbor."""
+MOST = {"d_P": 10**7, "joint": 100_000}
+"""Rows up to which the nearest neighbors of all are measured."""
 
 
 def timed(call):
@@ -38,25 +40,26 @@ def vectors(space, folder):
     file = folder / f"{space}.npy"
     if not file.exists():
         graphs = list(read_graphs(MOSES))
-        makers = {"joint": JointFeatures(random_state=0, n_jobs=2), "d_P": GRNF(random_state=0, n_jobs=2)}
+        makers = {"joint": JointFeatures(random_state=0, n_jobs=1), "d_P": GRNF(random_state=0, n_jobs=1)}
         np.save(file, makers[space].fit_transform(graphs))
     return np.load(file)
 
 
-def joined(Z, radius, k=10):
-    """Times of both joins, with the join that is built for them."""
-    SelfJoin(Z[:600], 2).pairs(radius), SelfJoin(Z[:600], 2).nearest(k)  # compiles
-    join, building = timed(lambda: SelfJoin(Z, 2))
+def joined(Z, radius, most, k=10):
+    """Times of both joins, the nearest neighbors only up to a number of rows."""
+    SelfJoin(Z[:600]).pairs(radius), SelfJoin(Z[:600]).nearest(k)  # compiles
+    join, building = timed(lambda: SelfJoin(Z))
     expected = join.estimate(radius)
     pairs = [0]
 
-    def count(first, second, squares):
+    def count(first, *_):
         pairs[0] += len(first)
 
     row = {"rows": len(Z), "numbers": Z.shape[1], "radius": radius, "build": building}
     row["expected_seconds"], row["expected_pairs"] = round(expected[0], 1), round(expected[1])
     row["within"] = timed(lambda: join.each(radius, count))[1] | {"pairs": pairs[0]}
-    row[f"nearest_{k}"] = timed(lambda: join.nearest(k))[1]
+    if len(Z) <= most:
+        row[f"nearest_{k}"] = timed(lambda: join.nearest(k))[1]
     print(row, flush=True)
     return row
 
@@ -66,14 +69,14 @@ def measure_join(folder):
     for space, radius in RADIUS.items():
         Z = vectors(space, folder)
         order = np.random.default_rng(0).permutation(len(Z))
-        rows = [joined(Z[np.sort(order[:n])], radius) for n in (44_018, 88_037, len(Z))]
+        rows = [joined(Z[np.sort(order[:n])], radius, MOST[space]) for n in (44_018, 88_037, len(Z))]
         result[space] = {"measured": rows}
         for what in ("within", "nearest_10"):
-            power = exponent([row["rows"] for row in rows], [max(row[what]["cpu"], 0.1) for row in rows])
-            last = rows[-1][what]["cpu"]
+            some = [(row["rows"], max(row[what]["cpu"], 0.1)) for row in rows if what in row]
+            power = exponent(*zip(*some, strict=True))
             result[space][what] = {"exponent": round(power, 2)} | {
-                f"extrapolated_cpu_{n}": round(last * (n / rows[-1]["rows"]) ** max(power, 1))
-                for n in (1_000_000, 1_584_663)
+                f"extrapolated_cpu_{n}": round(some[-1][1] * (n / some[-1][0]) ** max(power, 1))
+                for n in (len(Z), 1_000_000, 1_584_663)
             }
     return result
 
@@ -92,7 +95,7 @@ def random_batch(n, generator):
     )
 
 
-def measure_random(folder):
+def measure_random(_):
     """The join of a million random graphs, in the space of GRNF."""
 
     generator = np.random.default_rng(0)
@@ -103,19 +106,19 @@ def measure_random(folder):
         for n in sizes.tolist():
             graphs.append(Graph(n, trees[edges : edges + n - 1], labels[nodes : nodes + n]))
             nodes, edges = nodes + n, edges + n - 1
-        grnf = grnf or GRNF(random_state=0, n_jobs=2).fit(graphs)
+        grnf = grnf or GRNF(random_state=0, n_jobs=1).fit(graphs)
         blocks.append(grnf.transform(graphs))
     Z = np.concatenate(blocks)
     del blocks
-    join = SelfJoin(Z[:100_000], 2)
-    return joined(Z, join.usual_distance())
+    join = SelfJoin(Z[:100_000])
+    return joined(Z, join.usual_distance(), len(Z))
 
 
 def measure_cluster(folder):
     """`grnf cluster` from the file of SMILES to the table of clusters, and its steps after embedding."""
     result = {}
     for space in RADIUS:
-        command = [sys.executable, "-m", "grnf", "cluster", str(MOSES), "--space", space, "--n-jobs", "2"]
+        command = [sys.executable, "-m", "grnf", "cluster", str(MOSES), "--space", space, "--n-jobs", "1"]
         command += ["--output", str(folder / "clusters.csv"), "--force"]
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -123,7 +126,7 @@ def measure_cluster(folder):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         result[space] = {
-            "command": "grnf cluster moses_test.csv.gz --n-jobs 2 --space " + space,
+            "command": "grnf cluster moses_test.csv.gz --space " + space,
             "wall": round(time.perf_counter() - start, 1), "cpu": round(cpu, 1),
             "peak_megabytes_so_far": round(after.ru_maxrss / 1e3), "output": out.partition(":")[0],
             "messages": [line for line in err.splitlines() if "compiling" not in line],
@@ -142,7 +145,8 @@ with gzip.open(sys.argv[1], "rt") as file:
 wall, cpu = time.perf_counter(), time.process_time()
 fps = bblean.fps_from_smiles(smiles, kind="ecfp4", pack=True, n_features=2048)
 made = [time.perf_counter() - wall, time.process_time() - cpu]
-result = {"version": bblean.__version__, "fingerprints": {"wall": round(made[0], 1), "cpu": round(made[1], 1)}}
+result = {"version": bblean.__version__}
+result["fingerprints"] = {"wall": round(made[0], 1), "cpu": round(made[1], 1)}
 for threshold in (0.65,):
     wall, cpu = time.perf_counter(), time.process_time()
     tree = bblean.BitBirch(branching_factor=254, threshold=threshold, merge_criterion="diameter")
@@ -155,7 +159,7 @@ print(json.dumps(result))
 """
 
 
-def measure_bblean(folder, python):
+def measure_bblean(python):
 
     done = subprocess.run([python, "-c", BBLEAN, str(MOSES)], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -171,11 +175,11 @@ def main():
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp())
     measures = {"join": measure_join, "random": measure_random, "cluster": measure_cluster}
-    measures["bblean"] = lambda folder: measure_bblean(folder, given.bblean_python)
+    measures["bblean"] = lambda _: measure_bblean(given.bblean_python)
     for part in given.parts:
         result = stored("groups") if (RESULTS / "groups.json").exists() else {}
         result.pop("made_with", None)
-        result |= {"threads": 2, "cores": os.cpu_count(), part: measures[part](folder)}
+        result |= {"threads": 1, "cores": os.cpu_count(), part: measures[part](folder)}
         store("groups", result)
 
 
