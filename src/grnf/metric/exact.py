@@ -171,9 +171,10 @@ class ExactMetric:
         channels = batch.channels(self.adjacency_channel)
         width, n_nodes = len(channels.node) + 3 * len(channels.edge), int(batch.sizes.sum())
         if n_nodes * width > MOST_ENTRIES:
+            needed, most = (f"{8e-9 * entries:.1f} GB" for entries in (n_nodes * width, MOST_ENTRIES))
             raise GraphError(
-                f"{n_nodes:,} nodes with {width:,} attribute channels (a channel for each category) need up to "
-                f"{8e-9 * n_nodes * width:.1f} GB for a closed form, more than {8e-9 * MOST_ENTRIES:.1f} GB",
+                f"{n_nodes:,} nodes with {width:,} attribute channels (a channel for each category) need "
+                f"up to {needed} for a closed form, more than {most}",
                 cure="Pass fewer graphs at a time, merge rare categories, or use the estimates of GRNF",
             )
         engine = Engine(
