@@ -258,7 +258,7 @@ def _side(graphs: Sequence[GraphTypes], node_width: int, form: Coordinates, norm
     joined = np.concatenate(atoms)
     return _Side(
         joined,
-        joined.any(axis=0),
+        np.asarray(joined.any(axis=0)),
         offsets(np.array([len(own) for own in atoms])),
         offsets(np.array([len(own) for own in types])),
         np.ascontiguousarray(np.concatenate(types).T),
