@@ -25,6 +25,7 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "edit_distance",
     "million",
     "kills",
 )
