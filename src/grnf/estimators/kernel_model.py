@@ -13,6 +13,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring, roc_auc_score
 from sklearn.model_selection import (
@@ -36,6 +37,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from grnf._utils.arrays import offsets
 from grnf.estimators.histograms import LabelSets, SetsKernel
 from grnf.typing import FloatArray, IntArray
 
@@ -138,6 +140,10 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         else:
             self.solution_, self.support_ = self._nystroem(X, y, K, best["C"]), kept
         return search.outputs.get(tuple(best.values()), [])
+
+    def fixed(self) -> Self:
+        """Return an unfitted model with the settings of this fitted one, which chooses nothing."""
+        return clone(self).set_params(**getattr(self, "best_params_", {}), cv=[])  # type: ignore[no-any-return]
 
     def _chosen(self, search: Search) -> Settings:
         """Choose the weight of the WL kernel, then gamma, then C."""
@@ -472,27 +478,45 @@ class Search:
 
 
 class _SupportVectors:
-    """A support vector classifier on a kernel matrix."""
+    """A support vector classifier on a kernel matrix, as plain arrays.
+
+    `coefficients` (n_support, n_present - 1) are those of `SVC.dual_coef_`; column j - 1 of a vector of class
+    i < j, and column i of one of class j, are for the pair (i, j). `present` are the classes in training.
+    """
 
     def __init__(self, K: FloatArray, y: Any, C: float, n_classes: int) -> None:
-        self.n_classes = n_classes
-        self.model = SVC(C=C, kernel="precomputed", cache_size=500).fit(K.astype(np.float64), y)
-        self.support = self.model.support_
+        model = SVC(C=C, kernel="precomputed", cache_size=500).fit(K.astype(np.float64), y)
+        self.n_classes, self.present, self.support = n_classes, model.classes_, model.support_
+        self.coefficients, self.intercept = model.dual_coef_.T, model.intercept_
+        self.first = offsets(model.n_support_)
 
     def output(self, K: FloatArray, support: IntArray | None = None) -> FloatArray:
         """Return decisions; with `support`, K has the columns of the support vectors alone."""
-        if support is not None:
-            whole = np.zeros((len(K), self.model.shape_fit_[0]))
-            whole[:, support] = K
-            K = whole
-        values = np.asarray(self.model.decision_function(np.asarray(K, dtype=np.float64)))
-        classes = self.model.classes_
-        if len(classes) == self.n_classes:
-            return values
-        values = values if values.ndim == 2 else np.column_stack([-values, values])
+        K = np.asarray(K if support is not None else K[:, self.support], dtype=np.float64)
+        count = len(self.present)
+        if count == 2:
+            values = (K @ self.coefficients + self.intercept)[:, 0]
+            if self.n_classes == 2:
+                return np.asarray(values)
+            values = np.column_stack([-values, values])
+        else:
+            values = self._one_against_one(K)
         full = np.repeat(values.min(axis=1, keepdims=True) - 1, self.n_classes, axis=1)
-        full[:, classes] = values  # classes that are not in the training part come last
+        full[:, self.present] = values  # classes that are not in the training part come last
         return full
+
+    def _one_against_one(self, K: FloatArray) -> FloatArray:
+        """Return the votes of all pairs of classes, and between equal votes the sums of decisions."""
+        count, first = len(self.present), self.first
+        parts = [K[:, a:b] @ self.coefficients[a:b] for a, b in pairwise(first)]
+        votes, sums = np.zeros((2, len(K), count))
+        for (i, j), shift in zip(combinations(range(count), 2), self.intercept, strict=True):
+            decision = parts[i][:, j - 1] + parts[j][:, i] + shift  # positive for class i
+            votes[:, i] += decision >= 0
+            votes[:, j] += decision < 0
+            sums[:, i] += decision
+            sums[:, j] -= decision
+        return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
 
 
 class _Ridge:
