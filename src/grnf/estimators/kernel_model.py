@@ -480,9 +480,9 @@ class Search:
 class _SupportVectors:
     """A support vector classifier on a kernel matrix, as plain arrays.
 
-    `coefficients` (n_support, n_present - 1) are those of `SVC.dual_coef_`. For the pair of classes (i, j), they
-    are in column j - 1 for vectors in class i < j, and in column i for those in class j. `present` are the
-    classes in training.
+    `coefficients` (n_support, n_present - 1) are those of `SVC.dual_coef_`. For the pair of classes (i, j),
+    they are in column j - 1 for vectors in class i < j, and in column i for those in class j. `present` are
+    the classes in training.
     """
 
     def __init__(self, K: FloatArray, y: Any, C: float, n_classes: int) -> None:
