@@ -183,8 +183,10 @@ def test_demo(tmp_path):
     results = json.loads((tmp_path / "demo" / "results.json").read_text())
     for name in ("SBM", "Delaunay"):
         distances = results[name]["distances"]
-        assert distances["permuted copy"] < 1e-4
-        assert distances["same class"] < distances["different classes"]
+        assert distances["permuted copy"]["mean"] < 1e-4
+        within, between = distances["same class"], distances["different classes"]
+        assert within["mean"] < between["mean"]
+        assert 0 < within["standard_error"] < within["mean"] / 2
         assert results[name]["test"]["pvalue"] < 0.05
         assert len(results[name]["accuracy"]) == 3
 

@@ -30,7 +30,7 @@ def test_index_and_search(call, made, tu, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "25 queries, 75 hits" in done.stdout
     found = rows(tmp_path / "hits.csv")
-    assert list(found[0]) == ["query", "rank", "id", "distance", "low", "high"]
+    assert list(found[0]) == ["query", "rank", "id", "distance", "standard_error", "low", "high"]
     assert [float(row["distance"]) < 1e-6 for row in found if row["rank"] == "1"] == [True] * 25
     assert all(float(row["low"]) <= float(row["distance"]) <= float(row["high"]) for row in found)
     done = call("search", made, tu, "-k", 2, "--others", "--json")
@@ -41,7 +41,7 @@ def test_index_and_search(call, made, tu, tmp_path):
     pq = require("pyarrow.parquet")
     assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
     table = pq.read_table(tmp_path / "hits.parquet")
-    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
+    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance", "standard_error"])
 
 
 def test_certified(call, made, tu):

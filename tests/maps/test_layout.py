@@ -112,6 +112,15 @@ def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
     assert "every number of features" in found.words
 
 
+def test_error_bars_are_those_of_single_pairs():
+    found = intervals(Z, *NEAR, precision_of(T), None)
+    for i, j in np.ndindex(found.high.shape):
+        estimate = distance(Z[i], Z[NEAR[0][i, j]], **T._precision())
+        ends = estimate.value - estimate.value_error, estimate.value + estimate.value_error
+        assert (found.low[i, j], found.high[i, j]) == pytest.approx(ends, abs=1e-9)
+    assert "standard error" in found.words
+
+
 def test_unbounded_features_have_approximate_intervals():
     grnf = GRNF(64, activation="relu", random_state=0).fit(GRAPHS)
     Y = grnf.transform(GRAPHS)

@@ -771,7 +771,10 @@ class GRNF(FeatureTransformer):
         if precision == "marginal":
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         estimate = super().distance(g1, g2)
-        return replace(estimate, upper=partial(upper_bound, self._map, self._batch([g1]), self._batch([g2])))
+        return replace(estimate, upper=partial(self._upper_bound, g1, g2))
+
+    def _upper_bound(self, g1: Any, g2: Any) -> float:
+        return upper_bound(self._map, self._batch([g1]), self._batch([g2]))
 
     def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).

@@ -104,8 +104,8 @@ class GraphMap:
         Sentences about the map, for the page.
     color : str
         The column that is shown first.
-    confidence : float
-        Of the intervals of distances.
+    confidence : float, optional
+        Of the intervals of distances. None: they have standard errors.
     marks : Marks, optional
         Nodes that make neighbors differ.
     why_no_marks : str
@@ -123,7 +123,7 @@ class GraphMap:
     space: str
     about: list[str] = field(default_factory=list)
     color: str = ""
-    confidence: float = 0.95
+    confidence: float | None = None
     marks: Marks | None = None
     why_no_marks: str = ""
 
@@ -221,7 +221,7 @@ def map_graphs(
     positions: str | None = None,
     onto: str | os.PathLike[str] | None = None,
     title: str = "Map of graphs",
-    confidence: float = 0.95,
+    confidence: float | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> GraphMap:
@@ -256,8 +256,8 @@ def map_graphs(
     onto : path, optional
         A saved map: the graphs are placed on it, and the old ones keep their positions.
     title : str
-    confidence : float, default=0.95
-        Probability with which an interval contains d_P.
+    confidence : float, optional
+        Show intervals that contain d_P with this probability, instead of standard errors.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads that share searches.
@@ -277,7 +277,7 @@ def map_graphs(
     k = checked(n_neighbors, "n_neighbors", Int(0, 50))
     checked(differences, "differences", Bool(), OneOf(None))
     checked(n_clusters, "n_clusters", Int(2, 16))
-    checked(confidence, "confidence", Real(1))
+    checked(confidence, "confidence", Real(1), OneOf(None))
     seed = draw_seed(random_state)
     raws = _raw_graphs(graphs)
     own = [*columns_of(raws, y, columns), *_sizes(raws)]
@@ -463,7 +463,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [column["name"] for column in columns]
+    names, confidence = [column["name"] for column in columns], graph_map.confidence
     return {
         "n": len(graph_map.ids),
         "block": BLOCK,
@@ -472,8 +472,9 @@ def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
         "first": names.index(graph_map.color) if graph_map.color in names else 0,
         "texts": [column.name for column in graph_map.columns if column.kind == "text"],
         "k": graph_map.nearest.rows.shape[1],
-        "percent": f"{100 * graph_map.confidence:g}",
-        "interval": graph_map.nearest.words,
+        "errors": graph_map.nearest.words,
+        "title": "standard errors" if confidence is None else f"{100 * confidence:g} % intervals",
+        "intervals": confidence is not None,
         "marks": graph_map.marks is not None,
         "marksMeaning": "Marked: nodes without which both graphs would be nearer to each other.",
         "noMarks": graph_map.why_no_marks,

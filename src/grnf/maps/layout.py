@@ -1,8 +1,8 @@
 """The nearest graphs of each graph of a map, and positions of graphs that keep them near.
 
-Nearest graphs are exact, and have intervals of d_P and marks of the nodes in which they differ. Layouts start
-with them: t-SNE (scikit-learn) for small collections, UMAP (an extra) for large ones, the first two principal
-axes if it is not installed.
+Nearest graphs are exact, and have error bars of d_P and marks of the nodes in which they differ. Layouts
+start with them: t-SNE (scikit-learn) for small collections, UMAP (an extra) for large ones, the first two
+principal axes if it is not installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grnf._utils.running import progress
 from grnf.estimators.difference import without_node
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
-from grnf.metric.estimate import ROUNDING
+from grnf.metric.estimate import ROUNDING, distance_errors, distance_terms, standard_errors
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
@@ -178,7 +178,7 @@ def positions_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Rows of the k nearest others of each graph, d_P with intervals, and the kind of the intervals."""
+    """Rows of the k nearest others of each graph, d_P with error bars, and what these are."""
 
     rows: npt.NDArray[np.uint32]
     distances: FloatArray
@@ -225,21 +225,27 @@ def precision_of(transformer: Any) -> dict[str, Any] | None:
 
 
 def intervals(
-    Z: FloatArray, near: IntArray, distances: FloatArray, precision: dict[str, Any] | None, confidence: float
+    Z: FloatArray,
+    near: IntArray,
+    distances: FloatArray,
+    precision: dict[str, Any] | None,
+    confidence: float | None,
 ) -> Nearest:
-    """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
+    """Return the nearest graphs with standard errors, or intervals that contain d_P with that probability."""
     n, k = near.shape
     rows = near.astype(np.uint32)
     if precision is None:
-        return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
+        return Nearest(rows, distances, distances, distances, "distances of vectors, without error bars")
     both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)
     pairs, back = np.unique(both, axis=0, return_inverse=True)  # often each is among the nearest of the other
-    method, words = _method(precision, len(pairs))
+    method, words = _method(precision, len(pairs), confidence)
     ends = np.empty((len(pairs), 2))
-    with progress(len(pairs), "intervals") as advance:
+    with progress(len(pairs), "error bars") as advance:
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
-            if method == "bernstein":
+            if confidence is None:
+                ends[start : start + len(some)] = _one_standard_error(Z, some, precision)
+            elif method == "bernstein":
                 ends[start : start + len(some)] = _bernstein(Z, some, precision, confidence)
             else:
                 ends[start : start + len(some)] = [
@@ -250,9 +256,11 @@ def intervals(
     return Nearest(rows, distances, low, high, words)
 
 
-def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
+def _method(precision: dict[str, Any], n_pairs: int, confidence: float | None) -> tuple[str | None, str]:
     if precision.get("exact"):
         return None, "exact: the distribution has these features alone"
+    if confidence is None:
+        return None, "plus or minus one standard error"
     if not np.isfinite(precision["largest_term"]):
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
@@ -260,25 +268,20 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
     return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
 
 
+def _one_standard_error(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> FloatArray:
+    first, second = Z[pairs[:, 0]], Z[pairs[:, 1]]
+    values = np.linalg.norm(np.subtract(first, second, dtype=np.float64), axis=1)
+    errors = distance_errors(first, second, precision.get("heads", 1), precision.get("exact", False))
+    return np.stack([np.maximum(values - errors, 0), values + errors], axis=1)
+
+
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
-    terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
+    terms = distance_terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
     rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
-    moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
+    moments = zip(terms.mean(axis=1).tolist(), standard_errors(terms).tolist(), strict=True)
     estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
     return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
-
-
-def _errors(terms: FloatArray) -> FloatArray:
-    """Return the standard errors of the means of rows."""
-    n, count = terms.shape
-    return terms.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(n, np.inf)
-
-
-def _terms(x: FloatArray, y: FloatArray, heads: int) -> FloatArray:
-    """Return the independent terms whose mean is the squared distance, in the last axis."""
-    squares = x.shape[-1] * np.square(x.astype(np.float64) - y)
-    return np.asarray(squares.reshape(*squares.shape[:-1], -1, heads).mean(axis=-1))
 
 
 def marked_nodes(
@@ -330,6 +333,6 @@ def _without_each(
 
 def _certain(rows: FloatArray, own: FloatArray, other: FloatArray, heads: int) -> FloatArray:
     """Return d_P^2 less that without each node if it is above two standard errors, else 0."""
-    differences = _terms(own, other, heads) - _terms(rows, other, heads)
+    differences = distance_terms(own, other, heads) - distance_terms(rows, other, heads)
     means = differences.mean(axis=1)
-    return np.asarray(np.where(means > 2 * _errors(differences), means, 0.0))
+    return np.asarray(np.where(means > 2 * standard_errors(differences), means, 0.0))

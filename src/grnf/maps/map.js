@@ -515,14 +515,15 @@ async function choose(i) {
   if (hits.length) pair.append(...figures); else { pair.append(figures[0]); pair.style.gridTemplateColumns = "1fr"; }
   const title = element("h2", ids[i]);
   $("chosen").replaceChildren(title, pair, kinds);
-  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.percent} % intervals`), strip);
+  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.title}`), strip);
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
-    const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.interval}`});
+    const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.errors}`});
     const bar = element("div", "", {className: "bar"}), range = element("i"), value = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
-    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", `${length(hit.low)} to ${length(hit.high)}`), bar);
+    const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
+    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors), bar);
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
     graph(hit.i).then(g => drawGraph(button.querySelector("canvas"), g));
