@@ -59,8 +59,8 @@ def map(  # noqa: A001 the word users know
         bool | None,
         Option(
             "--differences/--no-differences",
-            help="Mark the nodes in which neighbors differ: a vector for each node.",
-            show_default="up to 50,000 nodes",
+            help="Mark what differs between a graph and its neighbors.",
+            show_default="up to 12,000 pairs",
         ),
     ] = None,
     color: Annotated[
