@@ -19,6 +19,7 @@ MORE = (
     "unlabelled",
     "recipe_cost",
     "moleculeace",
+    "coverage",
     "reweighted",
     "precision",
     "third_order",

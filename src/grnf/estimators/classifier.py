@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +35,7 @@ from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.errors import GraphError, GrnfWarning
 from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor
 from grnf.estimators.transformer import GRNF, with_index
+from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
 from grnf.graphs import GraphBatch
 from grnf.io.encode import AttributeEncoder
@@ -70,7 +71,7 @@ def _final_has(method: str) -> Any:
     return check
 
 
-class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share."""
 
     encoder_: AttributeEncoder
@@ -147,6 +148,9 @@ class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         start = time.perf_counter()
+        self._training = samples, labels
+        for name in ("neighborhood_", "calibration_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
         self._exact = default and isinstance(self.estimator, str) and self.estimator in KERNEL
         self._names = [name for name in views.views if not (self._exact and name == "labels")]
         fit_views = check_memory(self.memory).cache(_fitted_views)
@@ -222,8 +226,17 @@ class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the input of the estimator: vectors, with the sets of labels if it compares those."""
         return KernelInput(vectors, self.views_.views_["labels"].sets(batch)) if self._exact else vectors
 
+    def _inputs(self, batch: GraphBatch) -> Any:
+        """Return the input of the estimator for good graphs."""
+        vectors = np.hstack(list(self.views_.transform_views(batch, self._names).values()))
+        return self._kernel_input(vectors, batch)
+
     def _predictions(self, X: Any, method: str) -> npt.NDArray[Any]:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
+        return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
+
+    def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> npt.NDArray[Any]:
+        """Call a function of inputs of the estimator and of good graphs; return NaN or None for bad ones."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error)
         embedding = self._embedded(samples, self._names)
@@ -235,9 +248,7 @@ class GraphModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(batch) > good.sum():  # some failed in the views only
             batch = batch.take(np.flatnonzero(good[samples.rows]))
         with blas_threads(n_workers(self.n_jobs)):
-            values = np.asarray(
-                getattr(self.estimator_, method)(self._kernel_input(embedding.vectors[good], batch))
-            )
+            values = np.asarray(function(self._kernel_input(embedding.vectors[good], batch), batch))
         if good.all():
             return values
         missing, kind = (np.nan, float) if values.dtype.kind in "fiub" else (None, object)
@@ -377,6 +388,39 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         """Return the decisions of the estimator: a number per graph (two classes) or per graph and class."""
         return self._predictions(X, "decision_function")
 
+    def predict_set(self, X: Any, confidence: float = 0.9) -> npt.NDArray[Any]:
+        """Return sets of classes that contain the true class with a probability of about `confidence`.
+
+        A class is in the set of a graph unless the decision for it is among the 1 - confidence lowest of the
+        training graphs of that class, by models fitted without them. So the probability holds for each class
+        alone (label-conditional conformal prediction). It is approximate, since the model that predicts is
+        fitted to all graphs. A class with fewer than confidence / (1 - confidence) graphs is in every set.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        confidence : float, default=0.9
+
+        Returns
+        -------
+        array of bool, shape (n_graphs, n_classes)
+            Which classes are in the set, in the order of `classes_`; NaN for graphs that cannot be used.
+
+        Examples
+        --------
+        >>> from grnf.datasets import make_delaunay
+        >>> graphs, y = make_delaunay(120, random_state=0)
+        >>> model = GRNFClassifier(n_components=64, random_state=0).fit(graphs[:100], y[:100])
+        >>> model.predict_set(graphs[100:103]).shape
+        (3, 2)
+        """
+        confidence, (_, calibration) = checked_confidence(confidence), self._calibrated()
+
+        def sets(inputs: Any, _: GraphBatch) -> Any:
+            return calibration.contains(decision_values(self.estimator_, inputs, self.classes_), confidence)
+
+        return self._for_good(X, sets)
+
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     """Predicts a number for each graph: Graph Random Neural Features, WL labels and kernel ridge regression.
@@ -394,6 +438,46 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
     >>> bool(model.score(graphs[40:], density[40:]) > 0.95)
     True
     """
+
+    def predict_interval(self, X: Any, confidence: float = 0.9) -> FloatArray:
+        """Return intervals that contain the true number with a probability of about `confidence`.
+
+        An interval is the prediction plus or minus q s(g). The local spread s(g) is half the mean absolute
+        error of the 20 nearest training graphs, by models fitted without them, and half that of all. The
+        factor q is the quantile of such errors divided by s. The probability is approximate, since the model
+        that predicts is fitted to all graphs, and is for new graphs like those of `fit`.
+
+        Parameters
+        ----------
+        X : collection of graphs, as in `fit`
+        confidence : float, default=0.9
+
+        Returns
+        -------
+        array, shape (n_graphs, 2)
+            Lower and upper ends; infinite if there are too few training graphs for the confidence, NaN for
+            graphs that cannot be used.
+
+        Examples
+        --------
+        >>> from grnf.datasets import make_sbm
+        >>> graphs, _ = make_sbm(60, random_state=0)
+        >>> density = [graph.n_edges / graph.n_nodes**2 for graph in graphs]
+        >>> model = GRNFRegressor(n_components=64, random_state=0).fit(graphs[:40], density[:40])
+        >>> low, high = model.predict_interval(graphs[40:]).T
+        >>> bool(((low <= density[40:]) & (density[40:] <= high)).mean() >= 0.8)
+        True
+        """
+        confidence, (near, calibration) = checked_confidence(confidence), self._calibrated()
+
+        def intervals(inputs: Any, batch: GraphBatch) -> Any:
+            value, half = (
+                self.estimator_.predict(inputs),
+                calibration.half_length(near.around(batch)[1], confidence),
+            )
+            return np.column_stack([value - half, value + half])
+
+        return self._for_good(X, intervals)
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         return super()._checked_labels(y, count).astype(np.float64)
