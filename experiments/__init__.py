@@ -19,6 +19,7 @@ MORE = (
     "unlabelled",
     "recipe_cost",
     "moleculeace",
+    "learner",
     "coverage",
     "reweighted",
     "precision",

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn import config_context
@@ -215,9 +215,8 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             right += block.T @ ((T[rows] - mean) * y.weights[rows][:, target])
         coefficients = np.empty_like(right)
         for gram, group in zip(grams, groups, strict=True):
-            gram[np.diag_indices_from(gram)] += 1e-6 * np.trace(gram) / len(gram)  # single precision
             own = np.isin(target, group)
-            coefficients[:, own] = cho_solve(cho_factor(gram, overwrite_a=True), right[:, own])
+            coefficients[:, own] = _solved(gram, right[:, own])
         return _Ridge(coefficients, mean)
 
     def _output(self, X: KernelInput | FloatArray) -> FloatArray:
@@ -720,6 +719,18 @@ def _alike(weights: FloatArray) -> list[IntArray]:
     """Return groups of targets with the same weights."""
     _, group = np.unique(weights, axis=1, return_inverse=True)
     return [np.flatnonzero(group.ravel() == number) for number in range(group.max() + 1)]
+
+
+def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve, with the smallest addition to the diagonal that makes up for products in single precision."""
+    unit = np.trace(gram) / len(gram)
+    for size in (1e-6, 1e-5, 1e-4):
+        gram[np.diag_indices_from(gram)] += size * unit
+        try:
+            return np.asarray(cho_solve(cho_factor(gram), right))
+        except LinAlgError:
+            logger.info("the diagonal needs more than %g of its mean", size)
+    return np.linalg.lstsq(gram, right, rcond=None)[0]
 
 
 def _means(columns: FloatArray, weights: FloatArray) -> FloatArray:
