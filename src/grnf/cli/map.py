@@ -12,8 +12,8 @@ from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
+    Destination,
     LikeFeatures,
-    Output,
     Run,
     Space,
     check_free,
@@ -26,7 +26,7 @@ __all__ = ["map"]
 
 
 @dataclass(frozen=True)
-class Page(Output):
+class Page(Destination):
     """Where the page and its layout are written."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
