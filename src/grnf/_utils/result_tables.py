@@ -15,7 +15,9 @@ __all__ = ["safe_text", "write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
 NUMBERS = ("distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
-TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
+TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(
+    ("rank", "group", "graph", "number", "cluster", "size"), "int64"
+)
 TYPES["outlier"] = "bool"
 """Types of columns in Parquet files, other than text."""
 

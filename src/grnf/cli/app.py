@@ -16,6 +16,7 @@ from typer import Option
 from grnf._utils.files import room_for
 from grnf._version import __version__
 from grnf.cli.classify import classify
+from grnf.cli.cluster import cluster
 from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -31,7 +32,9 @@ from grnf.cli.map import map  # noqa: A004
 from grnf.cli.messages import ClosedOutput, Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
+from grnf.cli.pick import pick
 from grnf.cli.search import search
+from grnf.cli.split import split
 from grnf.cli.test import test
 
 __all__ = ["app", "main"]
@@ -41,6 +44,7 @@ OUT_OF_MEMORY = "Use fewer graphs at a time (--block-size), fewer features (-m) 
 COMMANDS = {
     "Embed and convert": (embed, convert, info, dimension),
     "Compare and search": (distances, compare, index, search, dedup),
+    "Group and select": (cluster, split, pick),
     "Test and monitor": (test, evaluate, monitor, outliers),
     "Learn": (classify,),
     "Explore": (map, demo),

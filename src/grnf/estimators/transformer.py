@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
-from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, damaged, parse_json, validate
+from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, check_version, damaged, parse_json, validate
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
@@ -502,13 +502,7 @@ def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
     state = parsed(text, name)
     if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
         state = state.get("transformer")
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"{name} is not a saved transformer: its 'format' is not {FORMAT!r}")
-    if state.get("version") != VERSION:
-        raise ValueError(
-            f"{name} has version {state.get('version')!r} of the format; this release reads {VERSION}. "
-            "Fit and save the transformer again"
-        )
+    state = check_version(state, FORMAT, VERSION, "a saved transformer", name)
     saved = state.get("kind", DEFAULT_KIND)
     if saved != kind:
         raise ValueError(f"{name} holds a {saved}, not a {kind}: load it with {saved}.load")

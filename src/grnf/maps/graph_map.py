@@ -27,6 +27,7 @@ from grnf._utils.saved import (
     TEXTS,
     Array,
     Optional,
+    check_version,
     damaged,
     read_arrays,
     validate,
@@ -178,8 +179,7 @@ class GraphMap:
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
         """Load a saved map; neighbors are computed when graphs are added."""
         head, arrays = read_arrays(path, "a saved map")
-        if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-            raise GraphError(f"not a saved map of version {VERSION}", where=str(path), cure="Make it again")
+        check_version(head, FORMAT, VERSION, "a saved map", path)
         validate(head, SCHEMA, path)
         n = len(head["ids"])
         empty = np.zeros((n, 0))
