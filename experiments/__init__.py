@@ -27,6 +27,7 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "edit_distance",
     "million",
     "kills",
 )
