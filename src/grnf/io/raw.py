@@ -149,7 +149,7 @@ def checked_raw(
                 raise GraphError(f"{title} has {len(values)} entries for {count} {item}s")
             if values.dtype.kind == "f" and np.isinf(values).any():
                 row = int(np.flatnonzero(np.isinf(values).reshape(count, -1).any(axis=1))[0])
-                raise GraphError(f"{title} is infinite at {item} {row}; leave the value out if it is unknown")
+                raise GraphError(f"{title} is infinite at {item} {row}. Leave the value out if it is unknown")
     return RawGraph(structure.n_nodes, structure.edges, nodes, links, directed, graph_id, y)
 
 

@@ -21,6 +21,7 @@ from grnf.metric import distance
 from grnf.metric.estimate import distance_errors
 from grnf.search.certified import certify
 from grnf.search.segments import IndexState, Neighbors, Segments, load_index, save_index
+from grnf.search.self_join import SelfJoin
 from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
@@ -315,6 +316,22 @@ class GraphIndex:
         queries = self._queries(X, ids, confidence, confidence is not None and self.keep_graphs)
         neighbors = self._segments.within(self._space_map(queries.vectors), float(radius), self.n_jobs)
         return self._hits(queries, neighbors, others, confidence, None)
+
+    def self_join(self) -> tuple[list[str], SelfJoin]:
+        """Return the names of all graphs, and what compares all of them with each other.
+
+        Examples
+        --------
+        >>> names, join = GraphIndex().add(np.array([[0.0], [1.0], [3.0]])).self_join()
+        >>> first, second, distances = join.pairs(1.5)  # all pairs up to a distance
+        >>> [(names[i], names[j]) for i, j in zip(first, second)]
+        [('0', '1')]
+        >>> distances, rows = join.nearest(1)  # the nearest other graph of each
+        """
+        alive = [(part, np.flatnonzero(part.alive)) for part in self._segments.parts]
+        order = np.argsort(np.concatenate([part.numbers[own] for part, own in alive]))
+        rows = np.concatenate([part.rows[own] for part, own in alive])
+        return self.ids, SelfJoin(rows[order], self.n_jobs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index as a folder (its format: `grnf.search.segments`).
