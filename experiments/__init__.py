@@ -25,6 +25,8 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "outlier_molecules",
+    "neighbors",
     "million",
     "kills",
 )
