@@ -29,6 +29,7 @@ MORE = (
     "outliers",
     "outlier_molecules",
     "neighbors",
+    "edit_distance",
     "million",
     "kills",
 )

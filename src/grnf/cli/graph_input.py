@@ -153,7 +153,7 @@ class Input:
         elif source.file.path.is_file():
             column, is_named = source.smiles_column()
             if column is not None and not is_named:
-                run.note(f"grnf: SMILES column {column!r}, found by its content; or use --smiles-column")
+                run.note(f"grnf: SMILES column {column!r}, found by its content, or use --smiles-column")
                 options["column"] = column
         source = replace(source, options=options)
         if self.id_column is not None:

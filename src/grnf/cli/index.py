@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -112,11 +111,8 @@ def index(
         if source or delete is not None:
             made.save(output)
     added = len(made) - before + removed
-    if run.as_json:
-        summary = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
-        typer.echo(json.dumps(summary))
-    elif not run.quiet:
-        typer.echo(f"{output}: {made!r}, {added:,} added, {removed:,} removed")
+    summary = {"output": str(output), "graphs": len(made), "added": added, "removed": removed}
+    run.report(summary, f"{output}: {made!r}, {added:,} added, {removed:,} removed")
 
 
 def _digest(sources: list[str]) -> str | None:

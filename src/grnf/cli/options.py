@@ -102,6 +102,11 @@ class Messages:
         """Print a message on standard error."""
         note(text, self.quiet)
 
+    def report(self, summary: Mapping[str, Any], text: str, *, err: bool = False) -> None:
+        """Print what was done, as JSON or as text."""
+        if self.as_json or not self.quiet:
+            typer.echo(json.dumps(summary) if self.as_json else text, err=err)
+
 
 @dataclass(frozen=True)
 class Run(Messages):
@@ -143,10 +148,8 @@ class Destination:
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
         if self.output == "-":
             note(text, run.quiet or run.as_json)
-        elif run.as_json:
-            typer.echo(json.dumps({"output": self.output, **counts}))
-        elif not run.quiet:
-            typer.echo(f"{text}: {self.output}")
+        else:
+            run.report({"output": self.output, **counts}, f"{text}: {self.output}")
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def checked_raw(
     """Return a `RawGraph`, or raise a `GraphError` if its sizes, edges and columns are inconsistent."""
     structure = Graph(n_nodes, edges)
     if structure.n_nodes > LARGEST_GRAPH:
-        raise GraphError(f"{structure.n_nodes} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+        raise GraphError(f"{structure.n_nodes} nodes in one graph. Files may have up to {LARGEST_GRAPH}")
     nodes, links = dict(node_columns or {}), dict(edge_columns or {})
     for item, count, columns in (("node", structure.n_nodes, nodes), ("edge", structure.n_edges, links)):
         for name, values in columns.items():
@@ -151,7 +151,7 @@ def checked_raw(
                 raise GraphError(f"{title} has {len(values)} entries for {count} {item}s")
             if values.dtype.kind == "f" and np.isinf(values).any():
                 row = int(np.flatnonzero(np.isinf(values).reshape(count, -1).any(axis=1))[0])
-                raise GraphError(f"{title} is infinite at {item} {row}; leave the value out if it is unknown")
+                raise GraphError(f"{title} is infinite at {item} {row}. Leave the value out if it is unknown")
     return RawGraph(structure.n_nodes, structure.edges, nodes, links, directed, graph_id, y)
 
 
