@@ -68,7 +68,7 @@ PUBLIC = {
     ),
     "grnf.nn": (
         "PyTorch layer",
-        "GRNFLayer",
+        "GRNFAggregation GRNFEncoder GRNFLayer LiftTransform",
     ),
     "grnf.datasets": (
         "Datasets",
