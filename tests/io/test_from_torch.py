@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from grnf import Graph, GraphError, GrnfWarning
+from grnf import GRNF, Graph, GraphError, GrnfWarning
 from grnf.io import to_raw
 from grnf.io.objects import iter_raw
 from optional import require, to_pyg
@@ -52,6 +52,17 @@ def test_batches_and_data_sets_are_collections():
     assert [raw.n_nodes for raw in iter_raw(batch)] == [3, 2, 4]
     assert [raw.n_nodes for raw in iter_raw(Rings())] == [3, 4, 5]
     assert [raw.n_nodes for raw in iter_raw(Rings()[1:])] == [4, 5]
+
+
+def test_a_loader_is_a_collection_of_the_graphs_in_its_batches():
+    loader = require("torch_geometric.loader").DataLoader
+    graphs = [to_pyg(cycle(n)) for n in range(3, 10)]
+    grnf = GRNF(8, random_state=0).fit(loader(graphs, batch_size=3))
+    Z = grnf.transform(graphs)
+    np.testing.assert_array_equal(grnf.transform(loader(graphs, batch_size=3)), Z)
+    with pytest.warns(GrnfWarning, match=r"shuffles.*shuffle=False"):
+        shuffled = grnf.transform(loader(graphs, batch_size=3, shuffle=True))
+    np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(Z, axis=0))
 
 
 def test_what_is_not_used_is_said():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from grnf import GRNF, Graph, GraphBatch, GraphError
+from grnf import GRNF, Graph, GraphBatch, GraphError, GrnfWarning
 from grnf.io import RawGraph, objects, to_raw
 from grnf.io.encode import AttributeEncoder
 from grnf.io.objects import graph_objects, iter_raw, to_batch
@@ -59,7 +59,8 @@ def test_collections(collection):
         (sp.eye_array(2), r"pass \[graph\]"),
         ("CCO", r"got an object of type str: pass \[graph\]"),
         (None, "X must be a collection of graphs, got an object of type NoneType"),
-        ({1: cycle(3)}, "got an object of type dict"),
+        ({1: cycle(3)}, r"got an object of type dict: pass \[graph\]"),
+        ([{"x": [[1.0]]}], r"X\[0\]: a dict must have the key 'edge_index', got \['x'\]"),
         ({cycle(3)}, "got an object of type set"),
         (b"CCO", "got an object of type bytes"),
         (3, "got an object of type int"),
@@ -82,7 +83,9 @@ def test_dataframes(library):
     package = require(library)
     DataFrame = package.table if library == "pyarrow" else package.DataFrame
     frame = DataFrame({"a": [1]})
-    with pytest.raises(GraphError, match=r"X is a dataframe without .* grnf.io.graphs_from_tables"):
+    with pytest.raises(
+        GraphError, match=r"X is a dataframe without a SMILES column .* grnf.io.graphs_from_tables"
+    ):
         graph_objects(frame)
     with pytest.raises(GraphError, match=r"X\[0\]: .*graphs_from_tables"):
         list(iter_raw([frame]))
@@ -95,6 +98,67 @@ def test_dataframes(library):
         assert [(graph.graph_id, len(graph.edges)) for graph in graphs] == [("a", 2), ("b", 1)]
         assert [graph.n_nodes for graph in graphs] == sizes
     assert to_raw(DataFrame({"source": [0, 1], "target": [1, 2]})).n_nodes == 3
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_dataframe_of_smiles_is_a_table_of_molecules(library):
+    require("rdkit")
+    package = require(library)
+    DataFrame = package.table if library == "pyarrow" else package.DataFrame
+    smiles = ["CCO", "c1ccccc1", "C(", None, "CC(=O)O"]
+    frame = DataFrame({"SMILES": smiles, "id": list("abcde"), "y": [1, 2, 3, 4, None], "mass": [4.5] * 5})
+    grnf = GRNF(8, random_state=0, on_error="nan").fit(frame)
+    Z = grnf.transform(frame)
+    np.testing.assert_array_equal(Z[[0, 1, 4]], grnf.transform([smiles[0], smiles[1], smiles[4]]))
+    assert np.isnan(Z[2:4]).all()
+    assert grnf.embed(frame).ids == list("abcde")
+    batch = graph_objects(frame)
+    assert (batch.y[0], batch.y[4], batch.graph_columns["mass"]) == (1, None, [4.5] * 5)
+    assert batch.graph_columns["smiles"] == smiles
+    with pytest.raises(GraphError, match=r"X\[2\]: .*'C\(' is not a valid SMILES"):
+        GRNF(8).fit(frame)
+
+
+def test_a_dataframe_of_smiles_in_tests_maps_and_pipelines():
+    require("rdkit")
+    pandas = require("pandas")
+    from sklearn.model_selection import cross_val_predict
+
+    from grnf import GRNFClassifier, map_graphs
+    from grnf.stats import two_sample_test
+
+    smiles = [f"{'C' * n}{end}" for n in range(1, 11) for end in ("O", "N")]
+    frame = pandas.DataFrame({"smiles": smiles, "mass": range(20)}, index=range(100, 120))
+    made = GRNF(8, random_state=0).set_output(transform="pandas").fit_transform(frame)
+    assert made.index.tolist() == list(range(100, 120))
+    alike, other = (frame[frame.smiles.str.endswith(end)] for end in "ON")
+    tests = [
+        two_sample_test(*X, n_resamples=19, random_state=0)
+        for X in ((alike, other), (smiles[::2], smiles[1::2]))
+    ]
+    assert tests[0].pvalue == tests[1].pvalue
+    columns = [column.name for column in map_graphs(frame, layout="pca", differences=False).columns]
+    assert {"mass", "smiles"} <= set(columns)
+    model = GRNFClassifier(8, lifts=None, estimator="linear", random_state=0)
+    assert len(cross_val_predict(model, frame, frame.smiles.str[-1], cv=2)) == 20
+
+
+def test_dictionaries_of_arrays():
+    edge_index, x = [[0, 1, 1, 2], [1, 0, 2, 1]], [[1.0], [2.0], [3.0]]
+    expected = to_raw((edge_index, x, [1.0, 1.0, 2.0, 2.0]))
+    for names in (("x", "edge_attr"), ("node_feat", "edge_feat")):
+        raw = to_raw(
+            {"edge_index": edge_index, names[0]: x, names[1]: [1.0, 1.0, 2.0, 2.0], "y": np.array([3])}
+        )
+        assert (raw.directed, raw.edges.tolist(), raw.y) == (False, expected.edges.tolist(), 3)
+        for columns in ("node_columns", "edge_columns"):
+            own, others = getattr(raw, columns), getattr(expected, columns)
+            assert {name: values.tolist() for name, values in own.items()} == {
+                name: values.tolist() for name, values in others.items()
+            }
+    assert to_raw({"edge_index": edge_index, "num_nodes": 5, "x": None}).n_nodes == 5
+    with pytest.warns(GrnfWarning, match="the attributes color are not used"):
+        to_raw({"edge_index": edge_index, "color": "red"})
 
 
 ARRAYS = st.none() | hnp.arrays(

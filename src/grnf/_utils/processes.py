@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -52,5 +53,6 @@ def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int |
         # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
         # the processes, which the next reader takes over; joblib warns of results that nobody asks for.
         active = False
-        collections.deque(results, maxlen=0)
+        with suppress(RuntimeError):  # the processes may have been stopped
+            collections.deque(results, maxlen=0)
         raise

@@ -26,8 +26,8 @@ from grnf._utils.rules import Bool, Instance, Int, Rule
 from grnf.errors import GraphError
 
 __all__ = [
-    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional", "damaged",
-    "parse_json", "read_arrays", "validate", "validate_arrays",
+    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional",
+    "check_version", "damaged", "parse_json", "read_arrays", "validate", "validate_arrays",
 ]  # fmt: skip
 
 CURE = "The file is damaged or was changed"
@@ -77,6 +77,23 @@ TEXTS = [TEXT]
 def damaged(reason: str, where: str | os.PathLike[str]) -> GraphError:
     """Return the error of a file that is not as it was saved."""
     return GraphError(reason.partition("\n")[0], where=os.fspath(where), cure=CURE)
+
+
+def check_version(
+    state: Any, format: str, version: int, what: str, where: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """Return the state in a file; refuse something else, or another version of its format."""
+    if not isinstance(state, dict) or state.get("format") != format:
+        raise GraphError(f"the file is not {what}: its 'format' is not {format!r}", where=os.fspath(where))
+    found = state.get("version")
+    if found != version:
+        newer = isinstance(found, int) and found > version
+        raise GraphError(
+            f"version {found!r} of the format {format!r} found, this release reads version {version}",
+            where=os.fspath(where),
+            cure="Update grnf" if newer else "Make the file again",
+        )
+    return state
 
 
 def parse_json(text: str | bytes, where: str | os.PathLike[str]) -> Any:

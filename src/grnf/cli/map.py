@@ -12,8 +12,8 @@ from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
+    Destination,
     LikeFeatures,
-    Output,
     Run,
     Space,
     check_free,
@@ -26,7 +26,7 @@ __all__ = ["map"]
 
 
 @dataclass(frozen=True)
-class Page(Output):
+class Page(Destination):
     """Where the page and its layout are written."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
@@ -59,8 +59,8 @@ def map(  # noqa: A001 the word users know
         bool | None,
         Option(
             "--differences/--no-differences",
-            help="Mark the nodes in which neighbors differ: a vector for each node.",
-            show_default="up to 50,000 nodes",
+            help="Mark what differs between a graph and its neighbors.",
+            show_default="up to 12,000 pairs",
         ),
     ] = None,
     color: Annotated[
@@ -70,7 +70,10 @@ def map(  # noqa: A001 the word users know
     positions: Annotated[
         str | None, Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    confidence: Annotated[float, Option(help="Probability that an interval contains d_P.")] = 0.95,
+    confidence: Annotated[
+        float | None,
+        Option(metavar="P", help="Show intervals that contain d_P with probability P, not standard errors."),
+    ] = None,
     onto: Annotated[Path | None, Option(help="Saved layout (.npz): place the graphs on that map.")] = None,
     out: Page,
     reading: Input,
@@ -80,7 +83,7 @@ def map(  # noqa: A001 the word users know
     """Create an interactive map of a dataset as one HTML file.
 
     Hover over a point to draw its graph. Click it to compare the graph with its nearest neighbors: distances
-    with confidence intervals, and the nodes that differ. Color by label, any column, size, outlier score,
+    with standard errors, and the nodes that differ. Color by label, any column, size, outlier score,
     cluster or neighborhood preservation. Select with the lasso, search by id, export ids.
 
     Examples:

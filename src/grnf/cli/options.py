@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DELTA",
     "AsJson",
+    "Destination",
     "Features",
     "Force",
     "FullFeatures",
@@ -52,6 +53,10 @@ def _hush(quiet: bool) -> bool:
 
 
 Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
+SafeCsv = Annotated[
+    bool,
+    Option("--safe-csv", help="Write CSV texts that a spreadsheet would run as formulas with a leading '."),
+]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 Space = Annotated[
@@ -112,8 +117,8 @@ class Run(Messages):
 
 
 @dataclass(frozen=True)
-class Output:
-    """Where a command writes its table."""
+class Destination:
+    """Where a command writes."""
 
     panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
@@ -130,16 +135,6 @@ class Output:
             check_suffix("--output", self.output, self.suffixes)
             check_free(self.output, self.force)
 
-    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
-        """Write a table to the file, or to standard output as CSV or JSON."""
-        from grnf._utils.result_tables import write_table, write_text_table
-
-        if self.output == "-":
-            write_text_table(sys.stdout, list(columns), records, as_json)
-            sys.stdout.flush()
-        else:
-            write_table(self.output, list(columns), records)
-
     def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
         """Print what was written; next to a table on standard output, print it on standard error."""
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
@@ -149,6 +144,23 @@ class Output:
             typer.echo(json.dumps({"output": self.output, **counts}))
         elif not run.quiet:
             typer.echo(f"{text}: {self.output}")
+
+
+@dataclass(frozen=True)
+class Output(Destination):
+    """Where a command writes its table."""
+
+    safe_csv: SafeCsv = False
+
+    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+        """Write a table to the file, or to standard output as CSV or JSON."""
+        from grnf._utils.result_tables import write_table, write_text_table
+
+        if self.output == "-":
+            write_text_table(sys.stdout, list(columns), records, as_json, safe_csv=self.safe_csv)
+            sys.stdout.flush()
+        else:
+            write_table(self.output, list(columns), records, safe_csv=self.safe_csv)
 
 
 def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:

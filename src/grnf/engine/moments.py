@@ -30,12 +30,12 @@ from grnf.engine.statistics import Neighbors, Statistics, folded, neighbors, sta
 from grnf.engine.tuple_types import list_types
 from grnf.errors import OrderTooLargeError
 from grnf.graphs import GraphBatch
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments", "type_vectors"]
 
 KEPT_ENTRIES = 2**24
-"""Entries of blocks that are kept for the next rows: 128 MB, fewer blocks if there are many categories."""
+"""Entries of a block, and of blocks that are kept for the next rows: 128 MB, less if graphs are small."""
 MOST_TYPES = 200_000
 """Types of tuples that a graph may have."""
 
@@ -240,9 +240,10 @@ def _merged(matrices: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Side:
-    """Some graphs as atoms and types."""
+    """Some graphs as atoms and types; `used` marks the columns of atoms that are not 0."""
 
     atoms: FloatArray
+    used: BoolArray
     atom_ptr: IntArray
     type_ptr: IntArray
     types: IntArray
@@ -254,8 +255,10 @@ class _Side:
 def _side(graphs: Sequence[GraphTypes], node_width: int, form: Coordinates, normalize: bool) -> _Side:
     atoms = [_atoms(g, node_width, form, normalize) for g in graphs]
     types = [g.types + _starts(form.slots, len(g.nodes), len(g.values)) for g in graphs]
+    joined = np.concatenate(atoms)
     return _Side(
-        np.concatenate(atoms),
+        joined,
+        np.asarray(joined.any(axis=0)),
         offsets(np.array([len(own) for own in atoms])),
         offsets(np.array([len(own) for own in types])),
         np.ascontiguousarray(np.concatenate(types).T),
@@ -406,15 +409,15 @@ def second_moments(
     out = np.zeros((len(rows), len(others)))
 
     width = node_width * form.node.shape[-1] + rows[0].values.shape[1] * form.edge.shape[-1] if rows else 1
-    held = KEPT_ENTRIES // (math.isqrt(GRAM_ENTRIES) * width)
+    most = min(math.isqrt(GRAM_ENTRIES), KEPT_ENTRIES // max(width, 1))
 
-    @lru_cache(maxsize=max(2, min(64, held)))
+    @lru_cache(maxsize=max(2, min(64, KEPT_ENTRIES // max(most * width, 1))))
     def side(block: range, of_columns: bool) -> _Side:
         graphs = columns if of_columns and columns is not None else rows
         return _side([graphs[g] for g in block], node_width, form, normalize)
 
-    for one in _blocks(rows, form.slots):
-        for two in _blocks(others, form.slots):
+    for one in _blocks(rows, form.slots, most):
+        for two in _blocks(others, form.slots, most):
             if columns is None and two.start < one.start:
                 continue
             part = _block(side(one, False), side(two, columns is not None), moments, variance)
@@ -424,9 +427,8 @@ def second_moments(
     return out
 
 
-def _blocks(types: Sequence[GraphTypes], B: int) -> list[range]:
-    """Cut the graphs into blocks whose inner products of atoms fit the cache."""
-    most = math.isqrt(GRAM_ENTRIES)
+def _blocks(types: Sequence[GraphTypes], B: int, most: int) -> list[range]:
+    """Cut the graphs into blocks of at most so many atoms, or one graph."""
     blocks, start, atoms = [], 0, 0
     for place, g in enumerate(types):
         own = B * len(g.nodes) + B * (B - 1) // 2 * len(g.values)
@@ -444,7 +446,9 @@ def _block(one: _Side, two: _Side, moments: Moments, variance: float) -> FloatAr
         weights = times * moments.type_weights(side.weights, squares)
         sides.append(Sides(side.atom_ptr, side.type_ptr, side.types, weights, moments.factors(squares)))
     out = np.zeros((len(one.atom_ptr) - 1, len(two.atom_ptr) - 1))
-    gram = variance * (one.atoms @ two.atoms.T)
+    common = one.used & two.used  # most categories occur in few graphs
+    some = common if 2 * np.count_nonzero(common) < len(common) else slice(None)
+    gram = variance * (one.atoms[:, some] @ two.atoms[:, some].T)
     _sum_types(moments.kind, gram, sides[0], sides[1], np.array(moments.weights), out)
     if moments.kind == ARCSINES:
         counts = [

@@ -1,8 +1,8 @@
-"""Arrays: adjacency matrices, dense or sparse, and (edge_index, x, edge_attr) tuples."""
+"""Arrays: adjacency matrices, dense or sparse, and lists of arcs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +15,7 @@ from grnf.graphs import Graph
 from grnf.io.raw import RawBatch, RawColumn, RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "as_numbers", "batch_from_matrices", "batch_from_tuples", "check_rows", "checked_arcs", "is_symmetric",
-    "merged_arcs",
-]  # fmt: skip
+__all__ = ["as_numbers", "batch_from_matrices", "checked_arcs", "is_symmetric", "merged_arcs"]
 
 
 def merged_arcs(batch: RawBatch) -> RawBatch:
@@ -135,40 +132,6 @@ def _checked_square(shape: tuple[int, ...]) -> int:
             hint = "; an edge_index goes into a tuple: (edge_index, x, edge_attr)"
         raise GraphError(f"an adjacency matrix must be square, shape (n, n), got shape {shape}{hint}")
     return int(shape[0])
-
-
-def batch_from_tuples(graphs: Sequence[tuple[Any, ...]]) -> RawBatch:
-    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric.
-
-    Examples
-    --------
-    >>> batch_from_tuples([([[0, 1], [1, 0]], [[1.0], [2.0], [3.0]])])[0]
-    RawGraph(n_nodes=3, n_edges=1, node_columns=['x'], edge_columns=[], undirected)
-    """
-    for arrays in graphs:
-        if not 1 <= len(arrays) <= 3:
-            raise GraphError(f"a tuple must be (edge_index, x, edge_attr), got {len(arrays)} entries")
-    return merged_arcs(RawBatch.of([_arcs_of_tuple(*arrays) for arrays in graphs]))
-
-
-def _arcs_of_tuple(edge_index: Any, x: Any = None, edge_attr: Any = None) -> RawGraph:
-    arcs = checked_arcs(edge_index)
-    nodes = {} if x is None else {"x": as_numbers(x, "x")}
-    edges = {} if edge_attr is None else {"edge_attr": as_numbers(edge_attr, "edge_attr")}
-    n_nodes = len(nodes["x"]) if nodes and nodes["x"].ndim else int(arcs.max(initial=-1)) + 1
-    check_rows(nodes, "node", n_nodes)
-    check_rows(edges, "arc", len(arcs))
-    return RawGraph(n_nodes, arcs, nodes, edges)
-
-
-def check_rows(columns: Mapping[str, Any], item: str, count: int) -> None:
-    """Raise a `GraphError` if a column does not have `count` rows."""
-    for name, column in columns.items():
-        if column.ndim not in (1, 2) or len(column) != count:
-            raise GraphError(
-                f"{name} must have one row per {item}, shape ({count}, width); "
-                f"got shape {tuple(column.shape)}"
-            )
 
 
 def checked_arcs(edge_index: Any) -> IntArray:

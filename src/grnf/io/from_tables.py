@@ -1,17 +1,19 @@
-"""Tables of many graphs: a dataframe of edges and, for attributes and isolated nodes, one of nodes."""
+"""Dataframes of many graphs: edges (and nodes, for attributes and isolated nodes), or molecules."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.io.raw import RawBatch, RawColumn, column_of_values, concatenated, is_missing
 from grnf.typing import BoolArray, IntArray
 
-__all__ = ["batch_from_frames", "column_names", "graphs_from_tables"]
+__all__ = ["batch_from_frames", "column_names", "graphs_from_tables", "molecules_from_table"]
 
 
 def graphs_from_tables(
@@ -48,18 +50,19 @@ def graphs_from_tables(
     edge_table = _Table(edges, "edges", graph_id, (source, target))
     graphs: dict[Hashable, int] = {} if graph_id is not None else {None: 0}
     numbers: list[dict[Hashable, int]] = [{} for _ in graphs]
-    node_table = None if nodes is None else _Table(nodes, "nodes", graph_id, (node,))
-    node_owner = np.empty(0, np.int64)
-    if node_table is not None:
-        node_owner = _number_nodes(node_table, graphs, numbers)
-    edge_owner, ends = _number_ends(edge_table, graphs, numbers, known=node_table is not None)
+    node_columns: dict[str, RawColumn] = {}
+    if nodes is not None:
+        node_table = _Table(nodes, "nodes", graph_id, (node,))
+        node_owner, _ = _numbered(node_table, graphs, numbers, "new")
+    edge_owner, ends = _numbered(edge_table, graphs, numbers, "any" if nodes is None else "known")
+    if nodes is not None:
+        node_columns = node_table.columns(*_grouped(node_owner, len(graphs)))
     order, edge_ptr = _grouped(edge_owner, len(graphs))
-    sizes = [len(own) for own in numbers]
     return RawBatch(
-        np.append(0, np.cumsum(sizes, dtype=np.int64)),
+        offsets([len(own) for own in numbers]),
         edge_ptr,
         ends[order],
-        {} if node_table is None else node_table.columns(*_grouped(node_owner, len(graphs))),
+        node_columns,
         edge_table.columns(order, edge_ptr),
         np.full(len(graphs), directed),
         [None if key is None else str(key) for key in graphs],
@@ -73,6 +76,46 @@ def batch_from_frames(graphs: Sequence[Any]) -> RawBatch:
     return concatenated([graphs_from_tables(*pair, graph_id=None) for pair in frames])
 
 
+def molecules_from_table(frame: Any) -> RawBatch | None:
+    """Convert a dataframe with a SMILES column, or return None if no column is called so.
+
+    Ids and targets are columns with the names that tables in files have for them, such as id and y. All other
+    columns stay with the molecules.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"id": ["a", "b"], "SMILES": ["CO", None], "mass": [32, 18]})
+    >>> batch = molecules_from_table(frame)
+    >>> list(batch.graph_ids), batch.graph_columns["mass"], batch.bad
+    (['a', 'b'], [32, 18], {1: 'the SMILES is missing, or not a text: None'})
+    """
+    from grnf.io.files.molecules import molecules_of_values
+    from grnf.io.files.tables import ID_NAMES, named_smiles, usual_column
+    from grnf.io.vectors.blocks import OUR_NAMES
+
+    names = [name for name in column_names(frame) or () if isinstance(name, str)]
+    smiles = named_smiles(names, None, "the dataframe")
+    if smiles is None:
+        return None
+    table = _from_native(frame, "X")[1]
+    values = {
+        name: [None if is_missing(value) else value for value in table[name].to_list()] for name in names
+    }
+    ids, y = usual_column(names, ID_NAMES), usual_column(names, ("y",))
+    kept = {name: values[name] for name in names if name not in (smiles, ids, y, "smiles")}
+    batch = molecules_of_values(values[smiles])
+    return replace(
+        batch,
+        graph_ids=batch.graph_ids if ids is None else [None if i is None else str(i) for i in values[ids]],
+        y=batch.y if y is None else values[y],
+        graph_columns={
+            "smiles": values[smiles],
+            **{name: own for name, own in kept.items() if not OUR_NAMES.fullmatch(name)},
+        },
+    )
+
+
 def column_names(table: Any) -> list[Any] | None:
     """Return the names of the columns of a dataframe or pyarrow Table; None for other objects."""
     names = getattr(table, "column_names", None)  # the columns of a pyarrow Table are its data
@@ -81,18 +124,23 @@ def column_names(table: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def _from_native(frame: Any, name: str) -> tuple[Any, Any]:
+    """Return narwhals and the table that it makes of a dataframe."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        raise GraphError("tables of graphs need narwhals: pip install 'grnf[io]'") from None
+    try:
+        return nw, nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise GraphError(f"{name} must be a dataframe, got {type(frame).__name__}") from None
+
+
 class _Table:
     """One dataframe: ids of graphs (None if it is one graph), then of nodes, and attributes."""
 
     def __init__(self, frame: Any, name: str, graph_id: str | None, keys: tuple[str, ...]) -> None:
-        try:
-            import narwhals.stable.v1 as nw
-        except ImportError:
-            raise GraphError("tables of graphs need narwhals: pip install 'grnf[io]'") from None
-        try:
-            table = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise GraphError(f"{name} must be a dataframe, got {type(frame).__name__}") from None
+        nw, table = _from_native(frame, name)
         keys = keys if graph_id is None else (graph_id, *keys)
         absent = [key for key in keys if key not in table.columns]
         if absent:
@@ -134,33 +182,26 @@ def _grouped(owner: IntArray, n_graphs: int) -> tuple[IntArray, IntArray]:
     return order, np.searchsorted(owner[order], np.arange(n_graphs + 1))
 
 
-def _number_nodes(table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]]) -> IntArray:
-    """Give numbers to the nodes of each graph, and return the graph of each row."""
-    owner = np.empty(len(table.ids[0]), dtype=np.int64)
-    for row, (key, node) in enumerate(zip(*table.ids, strict=True)):
-        index = owner[row] = graphs.setdefault(key, len(graphs))
-        if index == len(numbers):
-            numbers.append({})
-        if node in numbers[index]:
-            whose = "" if key is None else f" of graph {key!r}"
-            raise GraphError(f"nodes, row {row}: node {node!r}{whose} is listed twice")
-        numbers[index][node] = len(numbers[index])
-    return owner
-
-
-def _number_ends(
-    table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]], *, known: bool
+def _numbered(
+    table: _Table, graphs: dict[Hashable, int], numbers: list[dict[Hashable, int]], nodes: str
 ) -> tuple[IntArray, IntArray]:
-    """Return the graph and the numbers of the ends of each edge; if `known`, nodes must have been listed."""
+    """Give numbers to the nodes of each graph, and return the graph and the nodes of each row.
+
+    `nodes` is "new" if each must occur once, "known" if all must have a number already, or "any".
+    """
     owner = np.empty(len(table.ids[0]), dtype=np.int64)
-    ends = np.empty((len(owner), 2), dtype=np.int64)
-    for row, (key, *pair) in enumerate(zip(*table.ids, strict=True)):
+    ends = np.empty((len(owner), len(table.ids) - 1), dtype=np.int64)
+    for row, (key, *own) in enumerate(zip(*table.ids, strict=True)):
         index = owner[row] = graphs.setdefault(key, len(graphs))
         if index == len(numbers):
             numbers.append({})
-        for side, node in enumerate(pair):
-            if known and node not in numbers[index]:
+        known = numbers[index]
+        for side, node in enumerate(own):
+            if nodes == "new" and node in known:
+                whose = "" if key is None else f" of graph {key!r}"
+                raise GraphError(f"nodes, row {row}: node {node!r}{whose} is listed twice")
+            if nodes == "known" and node not in known:
                 which = "the graph" if key is None else f"graph {key!r}"
                 raise GraphError(f"edges, row {row}: {which} has no node {node!r} in the table of nodes")
-            ends[row, side] = numbers[index].setdefault(node, len(numbers[index]))
+            ends[row, side] = known.setdefault(node, len(known))
     return owner, ends

@@ -1,4 +1,4 @@
-"""PyTorch Geometric graphs, read through their attributes: torch is not imported here."""
+"""Graphs as arrays by name: PyTorch Geometric data, dictionaries and tuples. torch is not imported here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError, GrnfWarning
-from grnf.io.from_arrays import as_numbers, check_rows, checked_arcs, merged_arcs
+from grnf.io.from_arrays import as_numbers, checked_arcs, merged_arcs
 from grnf.io.raw import RawBatch, RawColumn, column_of_arrays
 from grnf.typing import IntArray
 
-__all__ = ["batch_from_pyg"]
+__all__ = ["batch_from_dicts", "batch_from_pyg", "batch_from_tuples"]
 
-USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "batch", "ptr"}
+USED = {"x", "edge_index", "edge_attr", "edge_weight", "y", "num_nodes", "adj_t", "batch", "ptr"}
+OTHER_NAMES = {"node_feat": "x", "edge_feat": "edge_attr"}
+"""Names that dictionaries of OGB and Hugging Face use."""
 
 
 def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
@@ -34,28 +36,74 @@ def batch_from_pyg(graphs: Sequence[Any]) -> RawBatch:
         if hasattr(kind, "node_types"):
             raise GraphError("a graph with several types of nodes must be made one by to_homogeneous()")
     stores = [data.to_dict() for data in graphs]
+    unused: set[str] = set()
+    for data, store in zip(graphs, stores, strict=True):
+        if not store.keys() <= USED:
+            unused |= {*data.node_attrs(), *data.edge_attrs()}
+        if store.get("x") is None and "num_nodes" not in store:
+            store["num_nodes"] = data.num_nodes
+    _warn_of_unused(unused)
+    return _batch_from_stores(stores)
+
+
+def batch_from_dicts(graphs: Sequence[Mapping[str, Any]]) -> RawBatch:
+    """Convert dictionaries of arrays with the names of PyTorch Geometric; edge_index is required.
+
+    node_feat and edge_feat are other names of x and edge_attr.
+
+    Examples
+    --------
+    >>> batch_from_dicts([{"edge_index": [[0, 1], [1, 0]], "num_nodes": 3}])[0]
+    RawGraph(n_nodes=3, n_edges=1, node_columns=[], edge_columns=[], undirected)
+    """
+    stores = [{OTHER_NAMES.get(name, name): graph[name] for name in graph} for graph in graphs]
+    for store in stores:
+        if "edge_index" not in store:
+            raise GraphError(f"a dict must have the key 'edge_index', got {list(store)!r:.200}")
+    _warn_of_unused({name for store in stores for name in store})
+    return _batch_from_stores(stores)
+
+
+def batch_from_tuples(graphs: Sequence[tuple[Any, ...]]) -> RawBatch:
+    """Convert (edge_index, x, edge_attr), the last two optional or None, arranged as in PyTorch Geometric.
+
+    Examples
+    --------
+    >>> batch_from_tuples([([[0, 1], [1, 0]], [[1.0], [2.0], [3.0]])])[0]
+    RawGraph(n_nodes=3, n_edges=1, node_columns=['x'], edge_columns=[], undirected)
+    """
+    for arrays in graphs:
+        if not 1 <= len(arrays) <= 3:
+            raise GraphError(f"a tuple must be (edge_index, x, edge_attr), got {len(arrays)} entries")
+    names = ("edge_index", "x", "edge_attr")
+    return _batch_from_stores([dict(zip(names, arrays, strict=False)) for arrays in graphs])
+
+
+def _batch_from_stores(stores: list[dict[str, Any]]) -> RawBatch:
     index = [_edge_index(store) for store in stores]
     n_arcs = np.array([arcs.shape[1] for arcs in index], np.int64)
-    n_nodes = np.array([_n_nodes(data, store) for data, store in zip(graphs, stores, strict=True)], np.int64)
-    _warn_of_unused(graphs, stores)
-    batch = RawBatch(
-        offsets(n_nodes),
-        offsets(n_arcs),
-        np.ascontiguousarray(_stacked(index, axis=1).T, dtype=np.int64),
-        _columns(stores, {"x": "x"}, n_nodes, "node"),
-        _columns(stores, {"edge_weight": "weight", "edge_attr": "edge_attr"}, n_arcs, "arc"),
-        np.ones(len(graphs), np.bool_),
-        [None] * len(graphs),
-        [_target(store.get("y")) for store in stores],
+    n_nodes = np.array(list(map(_n_nodes, stores, index)), np.int64)
+    return merged_arcs(
+        RawBatch(
+            offsets(n_nodes),
+            offsets(n_arcs),
+            np.ascontiguousarray(_stacked(index, "edge_index", axis=1).T, dtype=np.int64),
+            _columns(stores, {"x": "x"}, n_nodes, "node"),
+            _columns(stores, {"edge_weight": "weight", "edge_attr": "edge_attr"}, n_arcs, "arc"),
+            np.ones(len(stores), np.bool_),
+            [None] * len(stores),
+            [_target(store.get("y")) for store in stores],
+        )
     )
-    return merged_arcs(batch)
 
 
-def _n_nodes(data: Any, store: Mapping[str, Any]) -> Any:
+def _n_nodes(store: Mapping[str, Any], arcs: Any) -> int:
     x = store.get("x")
-    if x is None or "num_nodes" in store:
-        return data.num_nodes
-    return x.shape[0] if hasattr(x, "shape") else len(x)
+    if store.get("num_nodes") is not None:
+        return int(store["num_nodes"])
+    if x is None or getattr(x, "shape", None) == ():
+        return int(arcs.max()) + 1 if arcs.shape[1] else 0
+    return len(x)
 
 
 def _edge_index(store: Mapping[str, Any]) -> Any:
@@ -80,11 +128,14 @@ def _columns(
         if all(tensor is None for tensor in tensors):
             continue
         if _is_uniform(tensors, counts):
-            columns[column] = RawColumn(_stacked(tensors))
+            columns[column] = RawColumn(_stacked(tensors, name))
             continue
         arrays = [None if tensor is None else as_numbers(tensor, name) for tensor in tensors]
         for array, count in zip(arrays, counts.tolist(), strict=True):
-            check_rows({} if array is None else {name: array}, item, count)
+            if array is not None and (array.ndim not in (1, 2) or len(array) != count):
+                raise GraphError(
+                    f"{name} must have one row per {item}, shape ({count}, width); got shape {array.shape}"
+                )
         columns[column] = column_of_arrays(arrays, counts.tolist(), f"column {column!r}")
     return columns
 
@@ -97,31 +148,25 @@ def _is_uniform(tensors: list[Any], counts: IntArray) -> bool:
     return bool([shape[0] for shape in shapes] == counts.tolist())
 
 
-def _stacked(tensors: Sequence[Any], axis: int = 0) -> npt.NDArray[Any]:
+def _stacked(tensors: Sequence[Any], name: str, axis: int = 0) -> npt.NDArray[Any]:
     """Concatenate tensors; numpy concatenates arrays."""
     torch = sys.modules.get("torch")
     if torch is None or not all(hasattr(tensor, "detach") for tensor in tensors):
-        return np.concatenate([as_numbers(tensor, "the array") for tensor in tensors], axis=axis)
-    return as_numbers(torch.cat(tensors, dim=axis), "the tensor")
+        return np.concatenate([as_numbers(tensor, name) for tensor in tensors], axis=axis)
+    return as_numbers(torch.cat(tensors, dim=axis), name)
 
 
 def _target(y: Any) -> Any:
-    """Return a target with a single number as that number, others as an array."""
-    if not hasattr(y, "detach"):
-        return y
-    return y.item() if y.numel() == 1 else y.detach().cpu().numpy()
+    """Return a target with a single number as that number, other tensors as arrays."""
+    y = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    return y.item() if isinstance(y, np.ndarray) and y.size == 1 else y
 
 
-def _warn_of_unused(graphs: Sequence[Any], stores: list[dict[str, Any]]) -> None:
-    unused: set[str] = set()
-    for data, store in zip(graphs, stores, strict=True):
-        if not store.keys() <= USED:
-            unused |= {*data.node_attrs(), *data.edge_attrs()} - USED
-    names = sorted(name for name in unused if not name.endswith(("_mask", "_index")))
+def _warn_of_unused(given: set[str]) -> None:
+    names = sorted(name for name in given - USED if not name.endswith(("_mask", "_index")))
     if names:
         warnings.warn(
-            f"of the PyG data the attributes {', '.join(names)} are not used; to use one, append it to "
-            "x or edge_attr",
+            f"the attributes {', '.join(names)} are not used; to use one, append it to x or edge_attr",
             GrnfWarning,
-            stacklevel=2,
+            stacklevel=3,
         )

@@ -7,6 +7,7 @@ the names of its class and of the modules of its class, so no library is importe
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -15,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from grnf._utils.arrays import offsets
-from grnf.errors import GraphError
+from grnf.errors import GraphError, GrnfWarning
 from grnf.graphs import Graph, GraphBatch
-from grnf.io.from_arrays import batch_from_matrices, batch_from_tuples
+from grnf.io.from_arrays import batch_from_matrices
 from grnf.io.from_molecules import batch_from_molecules, batch_from_smiles
-from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables
-from grnf.io.from_torch import batch_from_pyg
+from grnf.io.from_tables import batch_from_frames, column_names, graphs_from_tables, molecules_from_table
+from grnf.io.from_torch import batch_from_dicts, batch_from_pyg, batch_from_tuples
 from grnf.io.raw import (
     BadGraph,
     RawBatch,
@@ -41,12 +42,12 @@ __all__ = [
 
 ACCEPTED = (
     "grnf.Graph, networkx, igraph and rustworkx graphs, PyTorch Geometric Data, adjacency matrices of numpy "
-    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples, dataframes of edges "
-    "(source, target) and objects with a method __grnf_graph__"
+    "or scipy, RDKit molecules, SMILES strings, (edge_index, x, edge_attr) tuples, dictionaries with "
+    "edge_index, dataframes of edges (source, target) and objects with a method __grnf_graph__"
 )
 KEYS = ("graph_id", "source", "target")
 """Columns that make a dataframe a table of edges."""
-NOT_COLLECTIONS = (bytes, dict, set, frozenset)
+NOT_COLLECTIONS = (bytes, set, frozenset)
 CHUNK = 256
 """Graphs that `iter_raw` converts at a time."""
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -54,6 +55,9 @@ LIBRARY_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, Ty
 IDS = ("_nx_name", "__networkx_node__")
 """Attributes in which igraph and rustworkx keep the ids of nodes that come from networkx; not columns."""
 Converter = Callable[[Sequence[Any]], RawBatch]
+Attributes = Mapping[Any, Any]
+Parts = tuple[list[Attributes], list[int], list[Attributes]]
+"""Attributes of the nodes, ends of the edges one after the other, and attributes of the edges."""
 
 
 def to_batch(graphs: Sequence[Any], *, on_error: str = "raise", caller: str = "X") -> RawBatch:
@@ -123,9 +127,9 @@ def to_raw(graph: Any) -> RawGraph:
     graph : object
         A `Graph` or `RawGraph`; a networkx, igraph or rustworkx graph; a PyTorch Geometric `Data`; an
         adjacency matrix (numpy, scipy sparse, torch); an RDKit molecule; a SMILES string; a tuple
-        (edge_index, x, edge_attr); a dataframe of its edges with the columns source and target, alone or as
-        (edges, nodes); or an object whose method `__grnf_graph__` returns a `Graph`. Attributes without a
-        name are the columns "x" of nodes, "edge_attr" of edges.
+        (edge_index, x, edge_attr) or a dictionary of these arrays; a dataframe of its edges with the columns
+        source and target, alone or as (edges, nodes); or an object whose method `__grnf_graph__` returns a
+        `Graph`. Attributes without a name are the columns "x" of nodes, "edge_attr" of edges.
 
     Examples
     --------
@@ -167,7 +171,8 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
     """Return the graphs of a collection one by one, not converted, or raise a `GraphError`.
 
     A dataframe with the columns graph_id, source, target is a table of edges; with a table of nodes it is the
-    pair (edges, nodes).
+    pair (edges, nodes). A dataframe with a SMILES column is a table of molecules. The batches of a PyTorch
+    Geometric DataLoader are taken apart.
 
     Examples
     --------
@@ -190,19 +195,37 @@ def graph_objects(graphs: Any, *, caller: str = "X") -> Iterable[Any]:
         )
     if "torch_geometric" in roots and hasattr(graphs, "to_data_list"):
         return list(graphs.to_data_list())
+    if "torch" in roots and hasattr(graphs, "batch_sampler"):
+        return _graphs_of_loader(graphs)
     if not isinstance(graphs, BadGraph) and _converter_of_class(type(graphs)) is not None:
         raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}: pass [graph]")
     if column_names(graphs) is not None:
+        molecules = molecules_from_table(graphs)
+        if molecules is not None:
+            return molecules
         raise GraphError(
-            f"{caller} is a dataframe without the columns {', '.join(KEYS)} of a table of edges; pass the "
-            "column that holds graphs or SMILES strings, or name the columns in grnf.io.graphs_from_tables. "
-            "The edges of a single graph go into a list: [edges]"
+            f"{caller} is a dataframe without a SMILES column and without the columns {', '.join(KEYS)} of a "
+            "table of edges; pass the column that holds graphs or SMILES strings, or name the columns in "
+            "grnf.io.graphs_from_tables. The edges of a single graph go into a list: [edges]"
         )
     if isinstance(graphs, Iterable) and not isinstance(graphs, NOT_COLLECTIONS):
         return graphs
     if not isinstance(graphs, Iterable) and hasattr(graphs, "__getitem__") and hasattr(graphs, "__len__"):
         return (graphs[index] for index in range(len(graphs)))
     raise GraphError(f"{caller} must be a collection of graphs, got {_type_name(graphs)}")
+
+
+def _graphs_of_loader(loader: Any) -> Iterator[Any]:
+    """Yield the graphs of a DataLoader; rows of the result have the order in which it gives them."""
+    if type(loader.sampler).__name__ == "RandomSampler":
+        warnings.warn(
+            "the DataLoader shuffles, so the rows are in an order of their own; pass shuffle=False, or "
+            "loader.dataset",
+            GrnfWarning,
+            stacklevel=4,
+        )
+    for item in loader:
+        yield from item.to_data_list() if hasattr(item, "to_data_list") else [item]
 
 
 def listed_graphs(graphs: Any, *, caller: str = "X") -> Any:
@@ -244,23 +267,41 @@ def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
     >>> batch_from_networkx([graph])[0]
     RawGraph(n_nodes=2, n_edges=1, node_columns=[], edge_columns=['weight'], directed)
     """
-    ends: list[Any] = []
-    node_rows: list[Mapping[Any, Any]] = []
-    edge_rows: list[Mapping[Any, Any]] = []
+    return _batch_of_rows(
+        map(_rows_of_networkx, graphs),
+        [graph.is_directed() for graph in graphs],
+        [str(graph.name) or None for graph in graphs],
+        [graph.graph.get("y") for graph in graphs],
+    )
+
+
+def _rows_of_networkx(graph: Any) -> Parts:
+    names, ends, rows = list(graph), list[Any](), list[Attributes]()
+    for source, target, row in graph.edges(data=True):  # not list(...), which counts the edges first
+        ends.append(source)
+        ends.append(target)
+        rows.append(row)
+    if names != list(range(len(names))):
+        number = {node: place for place, node in enumerate(names)}
+        ends = [number[end] for end in ends]
+    return [row for _, row in graph.nodes(data=True)], ends, rows
+
+
+def _batch_of_rows(
+    graphs: Iterable[Parts],
+    directed: list[bool],
+    ids: Sequence[str | None] | None = None,
+    y: Sequence[Any] | None = None,
+) -> RawBatch:
+    """Return graphs whose nodes and edges have dictionaries of attributes."""
+    node_rows, ends, edge_rows = list[Attributes](), list[int](), list[Attributes]()
     n_nodes, n_edges = [], []
-    add_end, add_row = ends.append, edge_rows.append
-    for graph in graphs:
-        names, first, before = list(graph), len(ends), len(edge_rows)
-        node_rows += [row for _, row in graph.nodes(data=True)]
-        for source, target, row in graph.edges(data=True):  # not list(...), which counts the edges first
-            add_end(source)
-            add_end(target)
-            add_row(row)
-        if names != list(range(len(names))):
-            number = {node: place for place, node in enumerate(names)}
-            ends[first:] = [number[end] for end in ends[first:]]
-        n_nodes.append(len(names))
-        n_edges.append(len(edge_rows) - before)
+    for nodes, own, edges in graphs:
+        node_rows += nodes
+        ends += own
+        edge_rows += edges
+        n_nodes.append(len(nodes))
+        n_edges.append(len(edges))
     node_ptr, edge_ptr = offsets(n_nodes), offsets(n_edges)
     return RawBatch(
         node_ptr,
@@ -268,13 +309,13 @@ def batch_from_networkx(graphs: Sequence[Any]) -> RawBatch:
         np.array(ends, dtype=np.int64).reshape(-1, 2),
         _columns_of_rows(node_rows, node_ptr, "node"),
         _columns_of_rows(edge_rows, edge_ptr, "edge"),
-        np.array([graph.is_directed() for graph in graphs], np.bool_),
-        [str(graph.name) or None for graph in graphs],
-        [graph.graph.get("y") for graph in graphs],
+        np.array(directed, np.bool_),
+        ids or [None] * len(directed),
+        y or [None] * len(directed),
     )
 
 
-def _columns_of_rows(rows: list[Mapping[Any, Any]], ptr: IntArray, item: str) -> dict[str, RawColumn]:
+def _columns_of_rows(rows: list[Attributes], ptr: IntArray, item: str) -> dict[str, RawColumn]:
     """Return the columns of dictionaries, one for each key that any of them has."""
     if not any(rows):
         return {}
@@ -336,32 +377,21 @@ def batch_from_rustworkx(graphs: Sequence[Any]) -> RawBatch:
     edge; other payloads are the columns "x" of nodes and "edge_attr" of edges. None is not a payload, nor is
     the index of the node itself, which rustworkx stores when it reads an adjacency matrix.
     """
-    ends: list[int] = []
-    node_rows: list[Mapping[Any, Any]] = []
-    edge_rows: list[Mapping[Any, Any]] = []
-    for graph in graphs:
-        number = {index: position for position, index in enumerate(graph.node_indices())}
-        ends += [number[end] for edge in graph.edge_list() for end in edge]
-        payloads = graph.nodes()
-        node_rows += _rows_of_payloads(
-            [None] * len(number) if payloads == list(number) else payloads, "x", "x"
-        )
-        edge_rows += _rows_of_payloads(graph.edges(), "weight", "edge_attr")
-    node_ptr = offsets([graph.num_nodes() for graph in graphs])
-    edge_ptr = offsets([graph.num_edges() for graph in graphs])
-    return RawBatch(
-        node_ptr,
-        edge_ptr,
-        np.array(ends, dtype=np.int64).reshape(-1, 2),
-        _columns_of_rows(node_rows, node_ptr, "node"),
-        _columns_of_rows(edge_rows, edge_ptr, "edge"),
-        np.array([hasattr(graph, "successors") for graph in graphs], np.bool_),
-        [None] * len(graphs),
-        [None] * len(graphs),
+    return _batch_of_rows(map(_rows_of_rustworkx, graphs), [hasattr(graph, "successors") for graph in graphs])
+
+
+def _rows_of_rustworkx(graph: Any) -> Parts:
+    number = {index: position for position, index in enumerate(graph.node_indices())}
+    payloads = graph.nodes()
+    payloads = [None] * len(number) if payloads == list(number) else payloads
+    return (
+        _rows_of_payloads(payloads, "x", "x"),
+        [number[end] for edge in graph.edge_list() for end in edge],
+        _rows_of_payloads(graph.edges(), "weight", "edge_attr"),
     )
 
 
-def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[Mapping[Any, Any]]:
+def _rows_of_payloads(payloads: Sequence[Any], number: str, other: str) -> list[Attributes]:
     """Return payloads of a graph as dictionaries; `number` and `other` name those that are not."""
     if all(payload is None or isinstance(payload, Mapping) for payload in payloads):
         return [payload or {} for payload in payloads]
@@ -438,7 +468,7 @@ def _converter_of_class(kind: type) -> Converter | None:
     for (package, method), convert in BY_PACKAGE.items():
         if package in roots and hasattr(kind, method):
             return convert
-    return None
+    return batch_from_dicts if issubclass(kind, dict) else None
 
 
 def is_edge_table(graphs: Any) -> bool:

@@ -38,7 +38,7 @@ from grnf.engine.moments import (
     partition_groups,
     second_moments,
 )
-from grnf.errors import OrderTooLargeError
+from grnf.errors import GraphError, OrderTooLargeError
 from grnf.features import FeatureMap
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.law import OrderLaw, ParameterLaw
@@ -69,6 +69,8 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 MAX_ORDER = 3
 AFFORDABLE_TYPES = 3000
 """Types of tuples up to which intervals use a closed form: some hundredths of a second for a pair."""
+MOST_ENTRIES = 2**27
+"""Entries of the tables of attributes of all graphs: nodes times channels. 1 GB."""
 ROWS = 256
 """Rows of a kernel matrix that are treated at once."""
 
@@ -166,6 +168,15 @@ class ExactMetric:
 
     def types(self, batch: GraphBatch, B: int, with_null: bool = False) -> list[GraphTypes]:
         """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
+        channels = batch.channels(self.adjacency_channel)
+        width, n_nodes = len(channels.node) + 3 * len(channels.edge), int(batch.sizes.sum())
+        if n_nodes * width > MOST_ENTRIES:
+            needed, most = (f"{8e-9 * entries:.1f} GB" for entries in (n_nodes * width, MOST_ENTRIES))
+            raise GraphError(
+                f"{n_nodes:,} nodes with {width:,} attribute channels (a channel for each category) need "
+                f"up to {needed} for a closed form, more than {most}",
+                cure="Pass fewer graphs at a time, merge rare categories, or use the estimates of GRNF",
+            )
         engine = Engine(
             self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, np.float64
         )
@@ -232,7 +243,7 @@ def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
     metric = replace(ExactMetric.of_map(of), max_types=AFFORDABLE_TYPES)
     try:
         return float(metric.lipschitz_bounds(X, Y)[0, 0])
-    except OrderTooLargeError:
+    except (GraphError, OrderTooLargeError):
         return math.inf
 
 

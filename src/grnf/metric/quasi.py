@@ -29,13 +29,13 @@ from grnf._utils.rules import Int, checked
 from grnf.engine.moments import GraphTypes, partition_groups, type_vectors
 from grnf.graphs import GraphBatch
 from grnf.metric.exact import ExactMetric, with_same_channels
-from grnf.metric.marginal import gaussian_product
+from grnf.metric.marginal import gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["QuasiEstimate", "quasi_distances", "quasi_kernel"]
 
-ENTRIES = 2**20
-"""Entries of arrays that are held at once, per kind."""
+ENTRIES = 2**16
+"""Entries of arrays that are treated at once: few enough for the cache."""
 
 SMALLEST = 1e-14
 """Share of the largest principal value below which an axis is rounding."""
@@ -223,7 +223,7 @@ class _Sums:
             X = U[start : start + step]
             c = np.square(X).sum(axis=2)
             e = np.matmul(X, X.transpose(0, 2, 1))[:, i, j]
-            t = gaussian_product(activation, c[:, i], c[:, j], e)
+            t = products_of_pairs(activation, c, e, i, j)
             if quantity == "distance":
                 own = gaussian_product(activation, c, c, c)
                 t = own[:, i] + own[:, j] - 2 * t

@@ -22,7 +22,6 @@ from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
     "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "open_sink",
-    "to_the_end",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -320,29 +319,6 @@ def line_records(file: File, limit: int) -> Iterator[tuple[str, None, bytes | Gr
         content = line if isinstance(line, GraphError) else line.strip()
         if content:
             yield f"{file}, line {number}", None, content
-
-
-def to_the_end(graphs: Iterable[RawGraph | BadGraph]) -> Iterator[RawGraph | BadGraph]:
-    """Yield graphs, and if reading breaks off one last `BadGraph` with the reason.
-
-    Examples
-    --------
-    >>> def cut():
-    ...     yield RawGraph(1, [])
-    ...     raise GraphError("truncated", where="a.json")
-    >>> list(to_the_end(cut()))[1].reason
-    'a.json: truncated. No graph after number 0 can be read'
-    """
-    count = 0
-    try:
-        for graph in graphs:
-            yield graph
-            count += 1
-    except GraphError as error:
-        lost = f"No graph after number {count - 1} can be read" if count else "No graph can be read"
-        cure = lost if error.cure is None else f"{lost}. {error.cure}"
-        located = GraphError(error.reason, index=error.index, where=error.where, cure=cure)
-        yield BadGraph(None, count, str(located))
 
 
 @contextmanager
