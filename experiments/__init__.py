@@ -19,6 +19,8 @@ MORE = (
     "unlabelled",
     "recipe_cost",
     "moleculeace",
+    "learner",
+    "coverage",
     "reweighted",
     "precision",
     "third_order",

@@ -10,10 +10,10 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from grnf.estimators.uncertainty import decision_values
 from grnf.estimators.validation import (
     Target,
     class_scores,
-    decision_values,
     made_target,
     number_scores,
     over_targets,

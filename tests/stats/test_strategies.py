@@ -10,10 +10,10 @@ from scipy.integrate import quad
 from scipy.stats import false_discovery_control, kstest, spearmanr
 
 from grnf import GraphError
+from grnf._utils.arrays import conformal_pvalues
 from grnf.stats.conformal import (
     ANOMALY_SCORES,
     ReferenceScores,
-    conformal_pvalues,
     online_pvalues,
     rounded_scores,
 )

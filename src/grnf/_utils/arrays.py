@@ -1,4 +1,4 @@
-"""Index arithmetic for items stored one group after the other, and principal axes of vectors."""
+"""Index arithmetic for items stored one group after the other, principal axes of vectors, ranks of scores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf.errors import GraphError
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["offsets", "positions_of", "principal_axes", "ragged_indices", "row_sample"]
+__all__ = [
+    "conformal_pvalues",
+    "offsets",
+    "positions_of",
+    "principal_axes",
+    "ragged_indices",
+    "row_sample",
+]
 
 
 def offsets(counts: Any) -> IntArray:
@@ -51,3 +59,21 @@ def principal_axes(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     sample -= mean
     variances, axes = np.linalg.eigh(sample.T @ sample / len(sample))
     return mean, np.maximum(variances[::-1], 0), np.ascontiguousarray(axes[:, ::-1])
+
+
+def conformal_pvalues(calibration: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return (1 + #{s_i >= s}) / (1 + n) for each score s among n scores of held-out reference graphs.
+
+    The probability that a reference graph has a p-value of at most u is at most u, for any distribution of
+    the scores, if the held-out graphs had no part in the making of the score.
+
+    Examples
+    --------
+    >>> conformal_pvalues(np.array([1.0, 2.0, 3.0]), np.array([0.5, 3.0, 9.0]))
+    array([1.  , 0.5 , 0.25])
+    """
+    ordered = np.sort(np.asarray(calibration, dtype=np.float64))
+    if not len(ordered):
+        raise GraphError("no held-out scores: a p-value needs at least one reference graph to compare with")
+    at_least = len(ordered) - np.searchsorted(ordered, scores, side="left")
+    return np.asarray((1 + at_least) / (1 + len(ordered)))

@@ -21,6 +21,7 @@ from grnf.collection import fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.classifier import GRNFClassifier, GRNFRegressor, fitted_estimator
 from grnf.estimators.histograms import structure_free
+from grnf.estimators.uncertainty import decision_values
 from grnf.io import RawGraph
 from grnf.io.encode import AttributeEncoder
 from grnf.io.files.survey import missing_or_value
@@ -32,7 +33,6 @@ __all__ = [
     "Validation",
     "check_folds",
     "class_scores",
-    "decision_values",
     "made_target",
     "number_scores",
     "over_folds",
@@ -171,20 +171,6 @@ def check_folds(target: Target, folds: int, note: Note = _no_note) -> None:
 
 
 Summary = dict[str, dict[str, Any]]
-
-
-def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
-    """Return a score of each label, one column each; labels that were not in training come last."""
-    final = getattr(estimator, "estimator_", estimator)
-    if hasattr(final, "decision_function"):
-        values = np.asarray(estimator.decision_function(samples))
-        values = np.column_stack([-values, values]) if values.ndim == 1 else values
-    else:
-        values = np.asarray(estimator.predict_proba(samples))
-    known = np.searchsorted(labels, estimator.classes_)
-    full = np.full((len(values), len(labels)), values.min(initial=0.0) - 1)
-    full[:, known] = values
-    return full
 
 
 def class_scores(

@@ -16,13 +16,11 @@ from sklearn.neighbors import NearestNeighbors
 
 from grnf._utils.arrays import principal_axes
 from grnf._utils.jit import compiled
-from grnf.errors import GraphError
 from grnf.typing import FloatArray
 
 __all__ = [
     "ANOMALY_SCORES",
     "ReferenceScores",
-    "conformal_pvalues",
     "n_kept_axes",
     "online_pvalues",
     "rounded_scores",
@@ -51,24 +49,6 @@ def rounded_scores(scores: FloatArray, scale: FloatArray | float = 1.0) -> Float
     """Return scores in units of `scale`, rounded, so that those which differ by rounding errors are equal."""
     size = np.where(np.asarray(scale) > 0, scale, 1.0)
     return np.asarray(np.round(np.asarray(scores, dtype=np.float64) / size * STEPS) / STEPS)
-
-
-def conformal_pvalues(calibration: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return (1 + #{s_i >= s}) / (1 + n) for each score s among n scores of held-out reference graphs.
-
-    The probability that a reference graph has a p-value of at most u is at most u, for any distribution of
-    the scores, if the held-out graphs had no part in the making of the score.
-
-    Examples
-    --------
-    >>> conformal_pvalues(np.array([1.0, 2.0, 3.0]), np.array([0.5, 3.0, 9.0]))
-    array([1.  , 0.5 , 0.25])
-    """
-    ordered = np.sort(np.asarray(calibration, dtype=np.float64))
-    if not len(ordered):
-        raise GraphError("no held-out scores: a p-value needs at least one reference graph to compare with")
-    at_least = len(ordered) - np.searchsorted(ordered, scores, side="left")
-    return np.asarray((1 + at_least) / (1 + len(ordered)))
 
 
 def online_pvalues(

@@ -14,13 +14,14 @@ from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
+from grnf._utils.arrays import conformal_pvalues
 from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import GRNF
 from grnf.search.whitening import SPACES, space_map
-from grnf.stats.conformal import conformal_pvalues, rounded_scores
+from grnf.stats.conformal import rounded_scores
 from grnf.typing import BoolArray, FloatArray
 
 __all__ = ["GRNFOutlierDetector", "OutlierReport"]

@@ -1,0 +1,243 @@
+"""How sure predictions are: intervals, sets of classes, and p-values of applicability, from held-out graphs.
+
+Models with the selected settings are fitted without a fifth of the training graphs each. Their errors for the
+graphs that were left out calibrate the predictions of the model that is fitted to all graphs (cross-conformal
+prediction). The coverage of such predictions is approximate: there is no guarantee for finite samples, since
+the model that predicts differs from those that were calibrated. `experiments/coverage.py` measures it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.neighbors import NearestNeighbors
+
+from grnf._utils.arrays import conformal_pvalues
+from grnf._utils.rules import Real, checked
+from grnf.collection import Collection, encode
+from grnf.errors import GraphError
+from grnf.estimators.fingerprint import JointFeatures
+from grnf.estimators.kernel_model import KernelInput
+from grnf.graphs import GraphBatch
+from grnf.io.encode import AttributeEncoder
+from grnf.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Calibration", "Neighborhood", "decision_values", "prediction_table"]
+
+FOLDS = 5
+ENOUGH = 2_000
+"""Graphs that are held out: folds beyond so many are not fitted."""
+NEAREST = 5
+"""Training graphs whose mean distance is the score of applicability."""
+LOCAL = 20
+"""Training graphs around a graph whose errors give the local spread."""
+SHRINKAGE = 0.5
+"""Weight of the mean error of all graphs in the local spread."""
+
+
+class Neighborhood:
+    """The training graphs as vectors in which near means alike (`JointFeatures`), with their ids."""
+
+    def __init__(self, samples: Collection, encoder: AttributeEncoder, seed: int) -> None:
+        self.joint = JointFeatures(random_state=seed)
+        widths = {"node_width": encoder.node_width, "edge_width": encoder.edge_width}
+        self.joint._fit_encoded(encoder, {**widths, "seed": seed}, samples, None)
+        self.vectors, self.ids = self.joint._embedder(samples.batch), samples.ids
+        far = self.nearest(self.vectors, NEAREST + 1)[0][:, 1:]
+        self.scores = np.sort(far.mean(axis=1)) if far.shape[1] else np.zeros(1)
+
+    def nearest(self, vectors: FloatArray, count: int = LOCAL) -> tuple[FloatArray, IntArray]:
+        """Return distances and places of the nearest training graphs."""
+        index = NearestNeighbors(algorithm="brute").fit(self.vectors)
+        found: tuple[FloatArray, IntArray] = index.kneighbors(vectors, min(count, len(self.vectors)))
+        return found
+
+    def around(self, batch: GraphBatch) -> tuple[FloatArray, IntArray]:
+        """Return distances and places of the training graphs that are nearest to each graph."""
+        return self.nearest(self.joint._embedder(batch))
+
+    def pvalues(self, far: FloatArray) -> FloatArray:
+        """Return the p-values of applicability from the distances of `around`."""
+        return conformal_pvalues(self.scores, far[:, :NEAREST].mean(axis=1))
+
+
+class Calibration:
+    """Errors for training graphs of models that were fitted without them.
+
+    For numbers, `errors` has the absolute error of each training graph (NaN if it was not held out), `scores`
+    the errors in units of the local spread, ascending, and `labels` is empty. For classes, `scores` has the
+    margin of the true class of each graph that was held out, and `labels` the place of that class.
+    """
+
+    def __init__(
+        self, estimator: Any, X: KernelInput | FloatArray, y: npt.NDArray[Any], near: Neighborhood, seed: int
+    ) -> None:
+        n, classes = len(y), getattr(estimator, "classes_", None)
+        if n < 2:
+            raise GraphError(f"at least two training graphs are needed to calibrate predictions, got {n}")
+        folds = list(KFold(min(FOLDS, n), shuffle=True, random_state=seed % 2**32).split(y))
+        self.errors = np.full(n, np.nan)
+        for train, test in folds[: -(-min(n, ENOUGH) * len(folds) // n)]:
+            if classes is not None and len(np.unique(y[train])) < 2:
+                continue
+            inside, outside = (
+                X.take(part) if isinstance(X, KernelInput) else X[part] for part in (train, test)
+            )
+            fitted = _fixed(estimator).fit(inside, y[train])
+            if classes is None:
+                self.errors[test] = np.abs(fitted.predict(outside) - y[test])
+            else:
+                own = np.searchsorted(classes, y[test])
+                values = margins(decision_values(fitted, outside, classes))
+                self.errors[test] = values[np.arange(len(test)), own]
+        held_out = np.flatnonzero(~np.isnan(self.errors))
+        self.labels, self.scores = np.zeros(0, np.int64), self.errors[held_out]
+        if classes is not None:
+            self.labels, self.errors = np.searchsorted(classes, y[held_out]), np.zeros(0)
+        elif len(held_out):
+            places = near.nearest(near.vectors[held_out], LOCAL + 1)[1]
+            self.scores = np.sort(self.scores / self.spread(places, held_out))
+
+    def spread(self, places: IntArray, itself: IntArray | None = None) -> FloatArray:
+        """Return the local spread, from the places of the nearest training graphs.
+
+        It is the mean absolute error of those that were held out, half way to the mean of all. `itself` is
+        the place of each graph, if it is a training graph.
+        """
+        mean = float(np.nanmean(self.errors)) or 1.0
+        errors = self.errors[places]
+        used = ~np.isnan(errors)
+        if itself is not None:
+            used &= places != itself[:, np.newaxis]
+        count = used.sum(axis=1)
+        local = np.where(used, errors, 0).sum(axis=1) / np.maximum(count, 1)
+        return np.asarray(SHRINKAGE * mean + (1 - SHRINKAGE) * np.where(count > 0, local, mean))
+
+    def half_length(self, places: IntArray, confidence: float) -> FloatArray:
+        """Return half of the length of intervals; infinity if too few graphs were held out."""
+        rank = int(np.ceil(confidence * (len(self.scores) + 1) - 1e-9))
+        if rank > len(self.scores):
+            return np.full(len(places), np.inf)
+        return np.asarray(self.scores[rank - 1] * self.spread(places))
+
+    def contains(self, values: FloatArray, confidence: float) -> BoolArray:
+        """Return whether each class is in the set of each graph, from decisions with a column per class."""
+        inside = np.ones(values.shape, dtype=bool)
+        for label, column in enumerate(margins(values).T):
+            own = self.scores[self.labels == label]
+            if len(own):
+                inside[:, label] = conformal_pvalues(-own, -column) > 1 - confidence + 1e-12
+        return inside
+
+
+def margins(values: FloatArray) -> FloatArray:
+    """Return for each class how much larger its value is than the largest of the others."""
+    ordered = np.sort(values, axis=1)
+    others = np.where(values == ordered[:, -1:], ordered[:, -2:-1], ordered[:, -1:])
+    return np.asarray(values - others)
+
+
+def decision_values(estimator: Any, samples: Any, labels: Any) -> FloatArray:
+    """Return a score of each label, one column each; labels that were not in training come last."""
+    final = getattr(estimator, "estimator_", estimator)
+    if hasattr(final, "decision_function"):
+        values = np.asarray(estimator.decision_function(samples))
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+    else:
+        values = np.asarray(estimator.predict_proba(samples))
+    known = np.searchsorted(labels, estimator.classes_)
+    full = np.full((len(values), len(labels)), values.min(initial=0.0) - 1)
+    full[:, known] = values
+    return full
+
+
+def _fixed(estimator: Any) -> Any:
+    """Return an unfitted estimator with the selected settings."""
+    if hasattr(estimator, "fixed"):
+        return estimator.fixed()
+    return clone(getattr(estimator, "best_estimator_", estimator))
+
+
+class Calibrated:
+    """The methods of a fitted model that tell how sure it is. They calibrate it in the first call."""
+
+    encoder_: AttributeEncoder
+    estimator_: Any
+    seed_: int
+    _inputs: Any
+    _for_good: Any
+    _kernel_input: Any
+    _vectors: Any
+
+    def applicability(self, X: Any) -> FloatArray:
+        """Return p-values: the share of training graphs that are at least as far from the training graphs.
+
+        The distance is the mean to the five nearest training graphs in the space of `JointFeatures`. If new
+        graphs come from the distribution of the training graphs, a p-value is at most u with a probability of
+        about u. A prediction with a small p-value is an extrapolation. NaN for graphs that cannot be used.
+        """
+        near, _ = self._calibrated()
+        values: FloatArray = self._for_good(X, lambda _, batch: near.pvalues(near.around(batch)[0]))
+        return values
+
+    def _calibrated(self) -> tuple[Neighborhood, Calibration]:
+        """Return the training graphs as vectors, and the calibration; computed in the first call."""
+        if not hasattr(self, "calibration_"):
+            samples, labels = self._training
+            near = Neighborhood(samples, self.encoder_, self.seed_)
+            inputs = self._inputs(samples.batch)
+            calibration = Calibration(self.estimator_, inputs, labels, near, self.seed_)
+            self.neighborhood_, self.calibration_ = near, calibration
+        return self.neighborhood_, self.calibration_
+
+    _training: tuple[Collection, npt.NDArray[Any]]
+
+
+def checked_confidence(confidence: float) -> float:
+    """Refuse a confidence that is not between 0 and 1."""
+    return float(checked(confidence, "confidence", Real(1)))
+
+
+def prediction_table(model: Any, X: Any, confidence: float) -> tuple[dict[str, list[Any]], dict[int, str]]:
+    """Return the predictions for graphs by column, None for bad ones, and the reasons of these by row.
+
+    The columns are prediction; probability of each class and set, or lower and upper; applicability, nearest
+    and distance (of the nearest training graph).
+    """
+    near, calibration = model._calibrated()
+    samples = encode(X, model.encoder_, "skip")
+    errors = dict(samples.errors)
+    try:
+        inputs, batch, rows = model._inputs(samples.batch), samples.batch, samples.rows
+    except GraphError:  # some graphs have no features: find them
+        embedding = model._embedded(samples, model._names)
+        errors, rows = dict(embedding.errors), embedding.rows
+        batch = samples.batch.take(np.flatnonzero(np.isin(samples.rows, rows)))
+        inputs = model._kernel_input(embedding.vectors, batch)
+    columns: dict[str, Any] = {}
+    if len(rows):
+        far, places = near.around(batch)
+        columns["prediction"] = model.estimator_.predict(inputs)
+        if hasattr(model, "classes_"):
+            classes = model.classes_
+            if hasattr(model.estimator_, "predict_proba"):
+                probabilities = model.estimator_.predict_proba(inputs)
+                columns |= {f"probability_{c}": probabilities[:, i] for i, c in enumerate(classes)}
+            inside = calibration.contains(decision_values(model.estimator_, inputs, classes), confidence)
+            columns["set"] = ["|".join(map(str, classes[row])) or "none" for row in inside]
+        else:
+            half = calibration.half_length(places, confidence)
+            columns["lower"], columns["upper"] = columns["prediction"] - half, columns["prediction"] + half
+        columns["applicability"] = near.pvalues(far)
+        columns["nearest"] = [near.ids[place] for place in places[:, 0]]
+        columns["distance"] = far[:, 0]
+    full: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        full[name] = [None] * samples.n_rows
+        for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
+            full[name][row] = value
+    return full, errors
