@@ -318,7 +318,7 @@ def _edge_terms(graphs: _Graphs, i: Tensor, j: Tensor, there: Tensor, back: Tens
 
 
 def _tuples(graphs: _Graphs, B: int, step: int) -> Iterator[Tensor]:
-    """Yield tuples of nodes of one graph, shape (B, at most `step`), those with equal nodes among them.
+    """Yield all tuples of nodes within each graph, shape (B, at most `step`), also with equal nodes.
 
     While torch traces they are tuples of any nodes, since sizes of graphs are not known.
     """
