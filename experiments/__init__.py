@@ -27,6 +27,9 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "outlier_molecules",
+    "neighbors",
+    "edit_distance",
     "million",
     "kills",
 )

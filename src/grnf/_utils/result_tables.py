@@ -50,7 +50,7 @@ def write_table(
     *,
     safe_csv: bool = False,
 ) -> None:
-    """Write records as .csv, .json or .parquet, all or nothing; `safe_csv` as in `write_text_table`."""
+    """Write records as .csv, .json or .parquet, all or nothing. `safe_csv` as in `write_text_table`."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")

@@ -136,7 +136,7 @@ def validate(value: Any, schema: Any, where: str | os.PathLike[str], field: str 
 
 @dataclass(frozen=True)
 class Array:
-    """An array: the kinds of its numbers (as `dtype.kind`), and its shape; equal letters are equal sizes."""
+    """An array: the kinds of its numbers (as `dtype.kind`), and its shape. Equal letters are equal sizes."""
 
     kinds: str
     shape: tuple[int | str, ...]
@@ -167,7 +167,7 @@ def validate_arrays(
 
 
 def read_arrays(path: str | os.PathLike[str], what: str) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
-    """Read an .npz file of plain arrays; return the JSON in its array `head`, and the other arrays."""
+    """Read an .npz file of plain arrays. Return the JSON in its array `head`, and the other arrays."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

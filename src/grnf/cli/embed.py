@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import dataclass, field, replace
@@ -143,12 +142,9 @@ def embed(
                 summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
     bad = summary["bad"]
     report_bad(bad, reading.on_error, run.quiet)
-    if run.as_json:
-        typer.echo(json.dumps({**summary, "bad": len(bad)}), err=out.output == "-")
-    elif not run.quiet:
-        shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
-        where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
-        typer.echo(shape + where, err=out.output == "-")
+    shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
+    where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
+    run.report({**summary, "bad": len(bad)}, shape + where, err=out.output == "-")
     _report_set_aside(summary.get("set_aside", []), out.output)
 
 
@@ -246,7 +242,7 @@ def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
         note(f"grnf: shard {shard['shard']} ({places}) is set aside: {shard['reason']}")
     if set_aside:
         note(
-            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}; to try them again, "
+            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}. To try them again, "
             "repeat the command with --resume"
         )
         raise typer.Exit(SET_ASIDE)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-import typer
 from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
@@ -15,7 +13,6 @@ from grnf.cli.options import (
     Destination,
     LikeFeatures,
     Run,
-    Space,
     check_free,
     check_probability,
     check_suffix,
@@ -50,7 +47,10 @@ def map(  # noqa: A001 the word users know
         Literal["auto", "tsne", "umap", "pca"],
         Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Space = "plain",
+    space: Annotated[
+        Literal["whitened", "plain"],
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    ] = "plain",
     n_neighbors: Annotated[
         int,
         Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
@@ -122,11 +122,9 @@ def map(  # noqa: A001 the word users know
         made.save(out.save_layout)
     page = Path(out.output)
     size, kept = page.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
-    if run.as_json:
-        summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
-        typer.echo(json.dumps({**summary, "megabytes": size, "neighbors_kept": kept}))
-    elif not run.quiet:
-        typer.echo(
-            f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
-            f"open it in a browser: {page.resolve().as_uri()}"
-        )
+    summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
+    run.report(
+        {**summary, "megabytes": size, "neighbors_kept": kept},
+        f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
+        f"open it in a browser: {page.resolve().as_uri()}",
+    )

@@ -60,8 +60,11 @@ SafeCsv = Annotated[
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 Space = Annotated[
-    Literal["whitened", "plain"],
-    Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    Literal["joint", "d_P", "whitened"],
+    Option(
+        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike; d_P: the "
+        "distance of GRNF; whitened: GRNF with equal variance in all directions."
+    ),
 ]
 
 
@@ -98,6 +101,11 @@ class Messages:
     def note(self, text: str) -> None:
         """Print a message on standard error."""
         note(text, self.quiet)
+
+    def report(self, summary: Mapping[str, Any], text: str, *, err: bool = False) -> None:
+        """Print what was done, as JSON or as text."""
+        if self.as_json or not self.quiet:
+            typer.echo(json.dumps(summary) if self.as_json else text, err=err)
 
 
 @dataclass(frozen=True)
@@ -140,10 +148,8 @@ class Destination:
         text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
         if self.output == "-":
             note(text, run.quiet or run.as_json)
-        elif run.as_json:
-            typer.echo(json.dumps({"output": self.output, **counts}))
-        elif not run.quiet:
-            typer.echo(f"{text}: {self.output}")
+        else:
+            run.report({"output": self.output, **counts}, f"{text}: {self.output}")
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,7 @@ class Features:
 
 @dataclass(frozen=True)
 class LikeFeatures(Features):
-    """Settings of GRNF, or those of an earlier run."""
+    """Settings of GRNF or of joint features, or those of an earlier run."""
 
     like: Annotated[
         Path | None,
@@ -233,6 +239,19 @@ class LikeFeatures(Features):
         policies = {name: given.pop(name) for name in ("handle_unknown", "handle_missing") if name in given}
         require(not given, f"{_options(given)} cannot be combined with --like, which has all settings")
         return GRNF.load(self.like, **policies)
+
+    def in_space(self, space: str, *, open_labels: bool = False) -> Any:
+        """Return the transformer of a space; `open_labels` asks for joint features without axes of labels."""
+        from grnf.estimators import JointFeatures
+
+        if space != "joint":
+            return self.transformer()
+        require(
+            self.like is None and self.orders is None,
+            "--orders and --like need --space d_P or --space whitened",
+        )
+        require(not open_labels or self.n_components is None, "--n-components needs another --space")
+        return JointFeatures(None if open_labels else self.n_components or 192, random_state=self.seed or 0)
 
     def transformer_of(self, vectors: str) -> GRNF | None:
         """Return the transformer that made the vectors of a file, or None if it is not known."""

@@ -187,9 +187,9 @@ class Coordinates(NamedTuple):
     """How f depends on the statistics of a tuple, for the partitions with B slots that share it.
 
     `node` and `edge` have shape (3, kinds, columns): the coefficients of u^0, u^1, u^2, u = 1/n, of each kind
-    of statistic. Kinds of node channels are x of each slot, then their total; of edge channels D, R and C of
+    of statistic. Kinds of node channels are x of each slot, then their total, of edge channels D, R and C of
     each slot, A_pq and A_qp of each pair p < q, then d and S. Equal columns are one, times the root of their
-    number; columns of zeros are left out. `symmetric` if a permutation of the slots of both tuples changes
+    number. Columns of zeros are left out. `symmetric` if a permutation of the slots of both tuples changes
     nothing, which in the overlapping basis takes blocks of equal size.
     """
 
@@ -240,7 +240,7 @@ def _merged(matrices: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Side:
-    """Some graphs as atoms and types; `used` marks the columns of atoms that are not 0."""
+    """Some graphs as atoms and types. `used` marks the columns of atoms that are not 0."""
 
     atoms: FloatArray
     used: BoolArray
@@ -289,7 +289,7 @@ def _starts(B: int, n_classes: int, n_values: int) -> IntArray:
 
 
 def _atoms(g: GraphTypes, node_width: int, form: Coordinates, normalize: bool) -> FloatArray:
-    """Return the atoms of a graph, one per row; the last column is the bias."""
+    """Return the atoms of a graph, one per row. The last column is the bias."""
     B, u = form.slots, _scale(g, normalize)
     node, edge = (matrix[0] + u * matrix[1] + u * u * matrix[2] for matrix in (form.node, form.edge))
     F = (g.nodes.shape[1] - node_width) // 3
@@ -467,7 +467,7 @@ def _sum_types(
     mixture: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add up w w' E[rho rho'] over all types of both graphs; types of `one` with weight 0 are skipped."""
+    """Add up w w' E[rho rho'] over all types of both graphs. Types of `one` with weight 0 are skipped."""
     slots, n_atoms, n_types = len(one.types), 0, 0
     for g in range(len(one.atom_ptr) - 1):
         n_atoms = max(n_atoms, one.atom_ptr[g + 1] - one.atom_ptr[g])
@@ -526,7 +526,7 @@ def _sum_row(
 
 @inner
 def _arc_cosine_products(e: FloatArray, factor: float, factors: FloatArray, weights: FloatArray) -> float:
-    """Return sum_i w_i (sin t + (pi - t) cos t), cos t = e_i f f_i; e is overwritten."""
+    """Return sum_i w_i (sin t + (pi - t) cos t), cos t = e_i f f_i. e is overwritten."""
     s0 = s1 = s2 = s3 = 0.0  # a single sum would not be vectorized
     for i in range(len(e)):
         c = min(max(e[i] * (factor * factors[i]), -1.0), 1.0)

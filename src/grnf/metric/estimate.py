@@ -102,7 +102,7 @@ class DistanceEstimate(_Estimate):
     n_components : int
         The number of independent terms: M, or M / R with R heads per hidden draw.
     largest_term : float
-        An upper bound of each term; infinite for an unbounded activation.
+        An upper bound of each term, or infinite for an unbounded activation.
     exact : bool
         Whether there is no sampling error, since the distribution is one on these features alone.
     terms : array, shape (n_components,), optional
@@ -202,7 +202,7 @@ class KernelEstimate(_Estimate):
         ----------
         confidence : float, default=0.95
         method : "betting", "bernstein", "hoeffding" or "clt", optional
-            The first three are valid for every M and need a bounded activation; "betting" is the shortest
+            The first three are valid for every M and need a bounded activation. "betting" is the shortest
             if terms vary little, and the default. "clt" is the normal approximation, for large M only.
 
         Examples
@@ -227,14 +227,14 @@ def distance(
 ) -> DistanceEstimate:
     """Estimate d_P(g1, g2) = (E_w[(psi(g1; w) - psi(g2; w))^2])^(1/2) from the vectors of two graphs.
 
-    Centred and uncentred vectors give the same.
+    Centered and uncentered vectors give the same.
 
     Parameters
     ----------
     z1, z2 : array-like, shape (M,)
         Vectors made by one transformer.
     activation : str, default="tanh"
-        The outer activation rho_i of that transformer; its range bounds the terms.
+        The outer activation rho_i of that transformer. Its range bounds the terms.
     largest_term : float, optional
         A bound of each term (psi1 - psi2)^2 p / p-bar, instead of that of the activation: that one
         holds for the plain map and the bounded-order map, not for other importance weights.
@@ -272,14 +272,14 @@ def kernel_estimate(
     heads: int = 1,
     exact: bool = False,
 ) -> KernelEstimate:
-    """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centred vectors.
+    """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centered vectors.
 
     Parameters
     ----------
     z1, z2 : array-like, shape (M,)
-        Vectors made by one transformer, centred: `GRNF(center=True)`, or less its `null_vector()`.
+        Vectors made by one transformer, centered: `GRNF(center=True)`, or less its `null_vector()`.
     activation, largest_term, heads, exact
-        As for `distance`; the largest term is that of the squared distance, which bounds xi1 xi2 too.
+        As for `distance`. The largest term is that of the squared distance, which bounds xi1 xi2 too.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def distance_errors(x: FloatArray, y: FloatArray, heads: int = 1, exact: bool = 
 
 
 def standard_errors(terms: FloatArray) -> FloatArray:
-    """Return the standard errors of means over the last axis; infinite for a single term."""
+    """Return the standard errors of means over the last axis, or infinite for a single term."""
     count = terms.shape[-1]
     if count == 1:
         return np.full(terms.shape[:-1], np.inf)

@@ -58,7 +58,7 @@ MOMENTS = {
     "tanh": Moments(ARCSINES, NODES, WEIGHTS, 0.0, TWO_OVER_PI),
     "sigmoid": Moments(ARCSINES, tuple(a / 2 for a in NODES), WEIGHTS, 0.25, 0.25 * TWO_OVER_PI),
 }
-"""E[rho_e rho_e'] of the hidden activations with a closed form; tanh and sigmoid to 2e-7."""
+"""E[rho_e rho_e'] of the hidden activations with a closed form, tanh and sigmoid to 2e-7."""
 
 LIPSCHITZ = {"erf": 2 / math.sqrt(math.pi), "sigmoid": 0.25}
 """The largest slope of the outer activations for which it is not 1."""
@@ -234,7 +234,7 @@ class ExactMetric:
 
 
 def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
-    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs; infinity without a cheap closed form."""
+    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs, or infinity without a cheap closed form."""
     names = {of.hidden_activation.name, of.activation.name}
     if not names <= MOMENTS.keys() or scales_of(of.target.coefficients) is None:
         return math.inf
@@ -270,7 +270,7 @@ def exact_kernel(
     X, Y : sequences of Graph, or GraphBatch
         Y defaults to X.
     orders : dict or distribution of `grnf.law`, default={1: 2/3, 2: 1/3}
-        p(k); coefficients are Gaussian, or a `ScaleMixture`.
+        p(k). Coefficients are Gaussian, or a `ScaleMixture`.
     hidden_channels : int, default=4
         F_h.
     hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
@@ -309,7 +309,7 @@ def exact_distances(
     adjacency_channel: bool = True,
     max_order: int = MAX_ORDER,
 ) -> FloatArray:
-    """Compute the distance of all pairs of graphs without sampling; parameters as in `exact_kernel`.
+    """Compute the distance of all pairs of graphs without sampling. Parameters as in `exact_kernel`.
 
     Squares that are zero up to rounding are 0.
 
@@ -328,7 +328,7 @@ def exact_distances(
 
 
 def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
-    """Compute the distance of two graphs without sampling; settings as in `exact_kernel`.
+    """Compute the distance of two graphs without sampling. Settings as in `exact_kernel`.
 
     Examples
     --------

@@ -13,8 +13,8 @@ variances and e the covariance:
     sigmoid    1 / 4 + (tanh formula with a quarter of the covariances) / 4
 
 The logistic law is a mixture of normal laws over their scale (Andrews and Mallows 1974), so tanh is a mixture
-of erf(a x); a quadrature of that mixture with 6 nodes is tanh to 2e-7 for every x. Unlike Gauss-Hermite
-quadrature in two dimensions it does not lose accuracy where the covariances are large and tanh is steep, and
+of erf(a x). A quadrature of that mixture with 6 nodes is tanh to 2e-7 for every x. Unlike Gauss-Hermite
+quadrature in two dimensions it does not lose accuracy if the covariances are large and tanh is steep, and
 since it is itself an activation, Gram matrices stay positive semi-definite.
 """
 
@@ -126,12 +126,12 @@ def marginal_kernel(
     """Estimate kappa_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
 
     The estimate is unbiased like that of `kernel`, with a fraction of its variance, and a Gram matrix (no
-    vectors). It is centred like the kernel: the null graph has kernel 0 with all.
+    vectors). It is centered like the kernel: the null graph has kernel 0 with all.
 
     Parameters
     ----------
     U1, U2 : HiddenSums
-        Of `GRNF.hidden_sums`, both from one transformer; U2 is by default U1.
+        Of `GRNF.hidden_sums`, both from one transformer. U2 is by default U1.
     activation : "tanh", "sigmoid", "erf", "relu" or "identity", default="tanh"
         rho_i.
     return_error : bool, default=False

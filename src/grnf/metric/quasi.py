@@ -44,7 +44,7 @@ DEALS = 4
 """How often the points of a replicate are dealt out to hidden samples."""
 
 OPPOSITE = {"relu": (1.0, -1.0, 0.0), "sigmoid": (-1.0, 0.0, 1.0)}
-"""a, b, c of rho(-t) = a rho(t) + b t + c; other activations are odd: -1, 0, 0."""
+"""a, b, c of rho(-t) = a rho(t) + b t + c. Other activations are odd: -1, 0, 0."""
 
 
 class QuasiEstimate(NamedTuple):
@@ -76,7 +76,7 @@ def quasi_distances(
     Parameters
     ----------
     metric : ExactMetric
-        The settings; basis "indicator" and coefficients with a single scale.
+        The settings, with basis "indicator" and coefficients with a single scale.
     X, Y : GraphBatch
         Y defaults to X.
     n_hidden : int, default=1024
@@ -97,7 +97,7 @@ def quasi_kernel(
     n_replicates: int = 8,
     seed: int = 0,
 ) -> QuasiEstimate:
-    """Estimate kappa_P of all pairs of graphs; parameters as in `quasi_distances`."""
+    """Estimate kappa_P of all pairs of graphs. Parameters as in `quasi_distances`."""
     return _estimate(metric, X, Y, "kernel", n_hidden, n_replicates, seed)
 
 
@@ -149,7 +149,7 @@ def _estimate(
 
 
 def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:
-    """Return principal axes and types for each partition of k indices; graphs of Y follow those of X."""
+    """Return principal axes and types for each partition of k indices. Graphs of Y follow those of X."""
     parts = []
     for multiplicity, form in partition_groups(k, metric.basis):
         graphs: list[GraphTypes] = []
