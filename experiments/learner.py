@@ -151,7 +151,7 @@ def run(study):
 
 def tables(results):
     """Return the scores before and now, and the choices that were compared, as far as they were run."""
-    parts = {key: results["scores"].get(key, {}) for key in (BEFORE, "now")}
+    parts = {key: dict(results["scores"].get(key, {})) for key in (BEFORE, "now")}
     names = list(dict.fromkeys(name for part in parts.values() for name in part))
     for kind in ("TDC", "TU"):
         own = [name for name in names if name.startswith(f"{kind} ")]
