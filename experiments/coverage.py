@@ -14,12 +14,13 @@ from grnf.datasets.benchmarks import data_folder
 
 TITLE = "Coverage of intervals and sets at 90 %"
 ABOUT = (
-    "GRNFRegressor.predict_interval and GRNFClassifier.predict_set at 90 %, with no options set. Regressions: "
-    "the training parts of the 30 datasets of MoleculeACE, ESOL and FreeSolv. Classifications: the training parts "
-    "of six TDC tasks, BBBP and three TU datasets. Random splits: a fifth to test, at most 1,000 to learn. "
-    "Scaffold split: 80 and 10 of 100 to learn from, the rarest scaffolds to test, molecules only. Coverage is "
-    "the share of test graphs whose interval or set contains the truth. The size is the mean length of "
-    "intervals in standard deviations of the target, or the mean number of classes in a set."
+    "GRNFRegressor.predict_interval and GRNFClassifier.predict_set at 90 %, with no options set. The "
+    "regressions are the training parts of the 30 datasets of MoleculeACE, ESOL and FreeSolv. The "
+    "classifications are the training parts of six TDC tasks, BBBP and three TU datasets. A random split has "
+    "a fifth to test, and at most 1,000 graphs to learn from. The scaffold split of molecules has 90 of 100 "
+    "to learn from and the rarest scaffolds to test. Coverage is the share of test graphs whose interval or "
+    "set contains the truth. The size is the mean length of intervals in standard deviations of the target, "
+    "or the mean number of classes in a set."
 )
 PLACES = ("coverage",)
 CONFIDENCE, MOST = 0.9, 1_000
@@ -60,8 +61,8 @@ def datasets(study):
     smiles, y = read(molecules / "molnet" / "bbbp.csv", "smiles", "p_np")
     yield "bbbp", smiles, y.astype(int), True, smiles
     for name in TU[: 1 if study.quick else None]:
-        graphs, y = load_tu(name, data=data, download=False)
-        yield name, graphs, np.asarray(y), True, None
+        dataset = load_tu(name, data=study.data)
+        yield name, dataset.graphs, np.asarray(dataset.y), True, None
 
 
 def measured(graphs, y, classes, train, test):
@@ -91,8 +92,14 @@ def run(study):
             splits["scaffold"] = np.sort(train), test
         entry = {"classes": classes, "graphs": len(y)}
         for split_name, (train, test) in splits.items():
-            what = {"coverage": name, "split": split_name, "seed": study.seed, "most": MOST, "version": 1}
-            entry[split_name] = study.cached(what, lambda a=train, b=test: measured(graphs, y, classes, a, b))  # noqa: B023
+            what = {
+                "experiment": "coverage",
+                "name": name,
+                "split": split_name,
+                "seed": study.seed,
+                "most": MOST,
+            }
+            entry[split_name] = study.cached(what, lambda a=train, b=test: measured(graphs, y, classes, a, b))
         results[name] = entry
     return results
 

@@ -11,7 +11,6 @@ from typer import Option
 
 from grnf._utils.files import room_for
 from grnf._version import __version__
-from grnf.cli.classify import classify
 from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -27,8 +26,10 @@ from grnf.cli.map import map  # noqa: A004
 from grnf.cli.messages import Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
+from grnf.cli.predict import predict
 from grnf.cli.search import search
 from grnf.cli.test import test
+from grnf.cli.train import train
 
 __all__ = ["app", "main"]
 
@@ -37,7 +38,7 @@ COMMANDS = {
     "Embed and convert": (embed, convert, info, dimension),
     "Compare and search": (distances, compare, index, search, dedup),
     "Test and monitor": (test, evaluate, monitor, outliers),
-    "Learn": (classify,),
+    "Learn": (train, predict),
     "Explore": (map, demo),
 }
 

@@ -130,7 +130,13 @@ class Output:
             check_suffix("--output", self.output, self.suffixes)
             check_free(self.output, self.force)
 
-    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    def write(
+        self,
+        columns: Sequence[str],
+        records: Iterable[dict[str, Any]],
+        as_json: bool,
+        types: Mapping[str, str] | None = None,
+    ) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf._utils.result_tables import write_table, write_text_table
 
@@ -138,7 +144,7 @@ class Output:
             write_text_table(sys.stdout, list(columns), records, as_json)
             sys.stdout.flush()
         else:
-            write_table(self.output, list(columns), records)
+            write_table(self.output, list(columns), records, types)
 
     def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
         """Print what was written; next to a table on standard output, print it on standard error."""

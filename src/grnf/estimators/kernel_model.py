@@ -402,9 +402,10 @@ class Distances:
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
-        rows = (X.vectors - self.mean) * self.factor
+        # double precision: the same predictions on every processor, with large coefficients too
+        rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
         by_labels = None if self.labels is None else self._mean(self.labels(X.sets))
-        return by_labels, squared_distances(rows, self.rows)
+        return by_labels, squared_distances(rows, self.rows.astype(np.float64))
 
     def restrict(self, rows: IntArray) -> None:
         """Keep some training samples only; the units stay."""
@@ -565,7 +566,7 @@ def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, Flo
     """Return shift and factor of each column: standardized, and the same weight for each view."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     std = X.std(axis=0, dtype=np.float64)
-    alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # the spread of a constant column is rounding
+    alive = std > 1e-4 * np.abs(X).max(axis=0, initial=0.0)  # smaller spreads hold too much rounding
     factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
     some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
     some = ((some - mean) * factor).astype(np.float32)
