@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.installed-demo
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test lint types unit quick explore interpreted docs docs-quick reproduce bench faults dist clean
+.PHONY: demo test lint types unit quick explore interpreted oldest coverage docs docs-quick reproduce bench faults dist clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -64,6 +64,20 @@ bench: $(DEV)
 # Every file operation of every command that writes, failing once; counts go to benchmarks/results/faults.json.
 faults: $(DEV)
 	$(BIN)/python tests/faults/enumeration.py
+
+# The quick tests with the oldest versions that pyproject.toml allows.
+oldest:
+	$(PYTHON) -m venv build/oldest
+	$(PYTHON) -c 'import tomllib; \
+		print(*(each.replace(">=", "==") for each in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]), sep="\n")' \
+		> build/oldest/constraints.txt
+	build/oldest/bin/python -m pip install --quiet --editable . --constraint build/oldest/constraints.txt pytest hypothesis pytest-xdist
+	build/oldest/bin/python -m pytest -n auto -m "not slow" tests
+
+# Lines that the tests run, kernels as plain Python included; a report in build/coverage.
+coverage: $(DEV)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow" -W "ignore:overflow encountered:RuntimeWarning" \
+		--cov grnf --cov-report html:build/coverage --cov-report term:skip-covered tests/engine tests/features tests/metric
 
 # A wheel and an sdist; the wheel goes into an empty environment, without extras, and passes the tests of the sdist.
 dist:

@@ -1,16 +1,19 @@
 """The path of a call through the package: files in which functions run, and frames to the compiled kernel.
 
-python benchmarks/walk.py [fit_transform | two_sample_test | embed] ... prints what these calls pass through
-once everything is imported and compiled. The calls are `GRNF().fit_transform(graphs)`, by default,
-`two_sample_test(graphs, graphs)` and `grnf embed table.csv -o z.parquet`. Files of the core, which computes
-the features, are counted separately.
+python benchmarks/walk.py [fit_transform | two_sample_test | embed | search] ... prints what these calls pass
+through once everything is imported and compiled. The calls are `GRNF().fit_transform(graphs)`, by default,
+`two_sample_test(graphs, graphs)`, `grnf embed table.csv -o z.parquet` and `grnf search my.index table.csv`.
+Files of the core, which computes the features, are counted separately.
 """
 
+import atexit
 import contextlib
 import io
 import os
+import shutil
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -36,17 +39,43 @@ def two_sample_test():
 
 def embed():
     """Embed a table of edges on the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = edge_table(folder)
+        command("embed", table, "-o", table.with_name("z.parquet"), "-m", 8, "--quiet")
+
+
+@cache
+def small_index():
+    """Return the folder of an index, which is removed at the end, and a table of queries."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    table, index = edge_table(folder), Path(folder) / "my.index"
+    command("index", table, "-o", index, "--space", "d_P", "-m", 8, "--quiet")
+    return index, table
+
+
+def search():
+    """Search an index on the command line."""
+    command("search", *small_index(), "-k", 2, "--quiet")
+
+
+def edge_table(folder):
+    """Write a table of edges, and return its path."""
+    table = Path(folder) / "table.csv"
+    rows = [f"{n},{node},{(node + 1) % n}" for n in (3, 4, 5) for node in range(n)]
+    table.write_text("\n".join(["graph_id,source,target", *rows]))
+    return table
+
+
+def command(*arguments):
+    """Run a command without its output."""
     from grnf.cli.app import app
 
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        table = Path(folder) / "table.csv"
-        rows = [f"{n},{node},{(node + 1) % n}" for n in (3, 4, 5) for node in range(n)]
-        table.write_text("\n".join(["graph_id,source,target", *rows]))
-        arguments = ["embed", str(table), "-o", str(Path(folder) / "z.parquet"), "-m", "8", "--quiet"]
-        app(arguments, standalone_mode=False)
+    with contextlib.redirect_stdout(io.StringIO()):
+        app(list(map(str, arguments)), standalone_mode=False)
 
 
-CALLS = {call.__name__: call for call in (fit_transform, two_sample_test, embed)}
+CALLS = {call.__name__: call for call in (fit_transform, two_sample_test, embed, search)}
 
 
 def walk(call):

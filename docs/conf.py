@@ -19,6 +19,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -31,6 +33,9 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+templates_path = ["_templates"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 numpydoc_validation_checks = set()
 
 sphinx_gallery_conf = {
@@ -45,7 +50,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "grnf"
-html_static_path = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,
@@ -63,7 +69,8 @@ def plain(app, what, name, obj, options, lines):
     for number, line in enumerate(lines):
         if ">>>" not in line and not line.lstrip().startswith("..."):
             line = re.sub(r":ref:`([^`<]*?)\s*(<[^`>]*>)?`", r"\1", line)  # labels of other projects
-            lines[number] = line.replace("|", "\\|").replace("*", "\\*").replace("_,)", "\\_,)")
+            line = line.replace("|", "\\|").replace("*", "\\*")
+            lines[number] = re.sub(r"(?<=\w)_(?=[\s,.;:)\]]|$)", r"\\_", line)
 
 
 def setup(app):

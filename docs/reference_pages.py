@@ -44,8 +44,11 @@ PUBLIC = {
         ),
     ),
     "grnf.search": (
-        "Nearest neighbors, duplicates",
-        "GraphIndex Hits compare_raw duplicate_groups leaked near_duplicates",
+        "Nearest neighbors, duplicates, clusters, splits",
+        (
+            "GraphClusterer GraphIndex Hits compare_raw duplicate_groups leaked near_duplicates pick_diverse "
+            "split_distances split_graphs"
+        ),
     ),
     "grnf.stats": (
         "Two-sample tests, change detection, outlier detection",
@@ -68,7 +71,7 @@ PUBLIC = {
     ),
     "grnf.nn": (
         "PyTorch layer",
-        "GRNFLayer",
+        "GRNFAggregation GRNFEncoder GRNFLayer LiftTransform",
     ),
     "grnf.datasets": (
         "Datasets",

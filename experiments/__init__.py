@@ -19,6 +19,7 @@ MORE = (
     "unlabelled",
     "recipe_cost",
     "moleculeace",
+    "learner",
     "coverage",
     "reweighted",
     "precision",
@@ -26,6 +27,9 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "outlier_molecules",
+    "neighbors",
+    "edit_distance",
     "million",
     "kills",
 )

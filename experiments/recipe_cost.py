@@ -32,7 +32,7 @@ def run(study):
         "graphs": len(smiles),
         "processor_seconds_fit": round(time.process_time() - start, 1),
         "peak_memory_MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "accuracy_inside": round(model.best_score_, 4),
+        "best_score_roc_auc": round(model.best_score_, 4),
     }
 
 

@@ -81,7 +81,7 @@ def large_map(n, ids=None, title="Many"):
         ],
         drawings=drawings,
         nearest=Nearest(near.astype(np.uint32), far, far / 2, far * 2, "made up"),
-        marks=None,
+        mappings=None,
         why_no_marks="Not marked.",
         about=["Made for a test."],
         color="label",

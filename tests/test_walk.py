@@ -1,4 +1,4 @@
-"""The paths of three calls through the package stay short, and CONTRIBUTING describes them."""
+"""The paths of four calls through the package stay short, and CONTRIBUTING describes them."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_fit_transform(walks):
         assert f"`{file}`" in manual, file
 
 
-@pytest.mark.parametrize(("call", "most"), [("two_sample_test", 20), ("embed", 28)])
+@pytest.mark.parametrize(("call", "most"), [("two_sample_test", 20), ("embed", 28), ("search", 30)])
 def test_files_outside_the_core(walks, call, most):
     require("pyarrow")
     files, _ = walks.walk(walks.CALLS[call])

@@ -160,6 +160,11 @@ class Collection:
         if self.on_error == "raise" or not self.errors:
             try:
                 return replace(self, vectors=function(self.batch), batch=ABSENT)
+            except MemoryError as error:
+                if self.on_error == "raise":
+                    largest = int(np.argmax(self.batch.sizes))
+                    problem = _too_large(self.batch.sizes[largest], error)
+                    raise problem.located(index=int(self.rows[largest]), where=self.title) from error
             except GraphError as error:
                 if self.on_error == "raise":
                     row = None if error.index is None else int(self.rows[error.index])
@@ -185,8 +190,10 @@ class Collection:
             return
         try:
             Z[self.rows[places]] = function(self.batch.take(places))
-        except GraphError as error:
+        except (GraphError, MemoryError) as error:
             if len(places) == 1:
+                if isinstance(error, MemoryError):
+                    error = _too_large(self.batch.sizes[places[0]], error)
                 errors.append((int(self.rows[places[0]]), error.explanation))
             else:
                 for half in np.array_split(places, 2):
@@ -197,6 +204,13 @@ class Collection:
             return [str(self.start + row) for row in rows]
         own = [self.names[row] for row in rows]
         return [str(self.start + row if one is None else one) for row, one in zip(rows, own, strict=True)]
+
+
+def _too_large(n_nodes: int, error: MemoryError) -> GraphError:
+    return GraphError(
+        f"out of memory: this graph has {n_nodes:,} nodes ({error})",
+        cure="Use fewer features or lower orders, or leave it out with on_error='skip' (--on-error skip)",
+    )
 
 
 def warn_skipped(skipped: list[tuple[int, str]], n_kept: int, where: str, stacklevel: int) -> None:

@@ -153,6 +153,60 @@ def test_control_characters_are_escaped_on_a_terminal():
     assert b"a\\x1b[2Jb.zip" in result.stdout
 
 
+def test_no_command_writes_to_its_own_input(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "source,target,graph_id\n0,1,a\n1,2,a\n0,1,b\n"
+    Path("e.csv").write_text(text)
+    Path("other.csv").write_text(text)
+    for command in (
+        ["embed", "e.csv", "-o", "e.csv"],
+        ["embed", "*.csv", "-o", "e.csv"],
+        ["embed", tmp_path, "-o", "e.csv"],
+        ["dedup", "other.csv", "e.csv", "-o", tmp_path / "e.csv"],
+        ["outliers", "other.csv", "--reference", "e.csv", "-o", "e.csv"],
+        ["convert", "e.csv", "e.csv"],
+    ):
+        result = call(*command, "--force")
+        assert (result.returncode, "is an input of this command" in result.stderr) == (2, True), command
+    assert Path("e.csv").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("closing", "arguments", "code", "message"),
+    [
+        ("<&-", "info - --format graph6", 1, "grnf: standard input holds no graphs: it is empty\n"),
+        (">&-", "dimension --eps 0.1", 1, "grnf: standard output is closed\n"),
+        ("2>&-", "dimension --eps 0.1", 0, ""),
+    ],
+)
+def test_closed_streams(closing, arguments, code, message):
+    command = f"exec {sys.executable} -m grnf {arguments} {closing}"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (code, message)
+
+
+def test_names_of_any_language_in_the_c_locale(tmp_path):
+    (tmp_path / "u.csv").write_text("source,target,graph_id\n0,1,\u00e4\n0,1,\u8a9e\n", encoding="utf-8")
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    result = run("dedup", tmp_path / "u.csv", env=plain, encoding="utf-8")
+    assert (result.returncode, result.stdout) == (0, "group,id\n1,\u00e4\n1,\u8a9e\n"), result.stderr
+
+
+def test_texts_that_spreadsheets_would_run(call, tmp_path):
+    source = tmp_path / "s.csv"
+    source.write_text("source,target,graph_id\n0,1,=1+1\n0,1,-b\n0,1,-2\n")
+    ids = ["'=1+1", "'-b", "-2"]
+    result = call("dedup", source, "--safe-csv")
+    assert [line.split(",")[1] for line in result.stdout.splitlines()[1:]] == ids
+    assert call("distances", source, "--safe-csv", "-m", 2).stdout.startswith(f"graph_id,{','.join(ids)}\n")
+    job = ["embed", source, "-m", 2, "-o"]
+    assert call(*job, tmp_path / "z.csv", "--safe-csv").returncode == 0
+    for text in ((tmp_path / "z.csv").read_text(), call(*job, "-", "--safe-csv").stdout):
+        assert [line.split(",")[0] for line in text.splitlines()[1:]] == ids
+    assert "\n=1+1," in call(*job, "-").stdout
+    assert call(*job, tmp_path / "z.npy", "--safe-csv").returncode == 2
+
+
 def test_shell_completion():
     words = {"_GRNF_COMPLETE": "complete_bash", "COMP_WORDS": "grnf dist", "COMP_CWORD": "1"}
     script = Path(sys.executable).with_name("grnf")
@@ -183,8 +237,10 @@ def test_demo(tmp_path):
     results = json.loads((tmp_path / "demo" / "results.json").read_text())
     for name in ("SBM", "Delaunay"):
         distances = results[name]["distances"]
-        assert distances["permuted copy"] < 1e-4
-        assert distances["same class"] < distances["different classes"]
+        assert distances["permuted copy"]["mean"] < 1e-4
+        within, between = distances["same class"], distances["different classes"]
+        assert within["mean"] < between["mean"]
+        assert 0 < within["standard_error"] < within["mean"] / 2
         assert results[name]["test"]["pvalue"] < 0.05
         assert len(results[name]["accuracy"]) == 3
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.lines_format import IMPOSSIBLE, ONE_NODE, PATH, TRIANGLE, UNREADABLE, write_lines
-from grnf import GRNF
+from grnf import GRNF, GraphError
 from grnf.cli.app import app
-from grnf.io import read_tu
+from grnf.io import read_graphs, read_tu
 from grnf.io.vectors import read_vectors
 from grnf.metric import distance
 from optional import require
@@ -213,6 +213,37 @@ def test_places_that_cannot_be_written_to(call, tu, tmp_path):
     assert "z.npy" in result.stderr
     result = call("embed", tu, "-o", tmp_path / "none" / "z.npy", "-m", 4)
     assert (result.returncode, "none does not exist" in result.stderr) == (1, True)
+
+
+def test_a_folder_is_not_a_vector_file(call, tu, tmp_path):
+    (tmp_path / "d.npy").mkdir()
+    result = call("embed", tu, "-o", tmp_path / "d.npy", "-m", 4)
+    assert (result.returncode, "a folder is not replaced" in result.stderr) == (1, True)
+    assert list((tmp_path / "d.npy").iterdir()) == []
+    assert call("embed", tu, "-o", f"{tmp_path / 'd.npy'}/", "-m", 4).returncode == 0
+
+
+def test_a_graph_that_does_not_fit_in_memory_is_named(call, tmp_path, monkeypatch):
+    from grnf.features.embedding import Embedder
+
+    def embedded(self, batch):
+        if batch.sizes.max() > 5:
+            raise MemoryError("Unable to allocate 14 GiB")
+        return compute(self, batch)
+
+    compute = Embedder.__call__
+    monkeypatch.setattr(Embedder, "__call__", embedded)
+    rows = [f"{n},{n + 1},{name}" for name, size in (("a", 3), ("big", 9), ("c", 4)) for n in range(size)]
+    (tmp_path / "e.csv").write_text("source,target,graph_id\n" + "\n".join(rows) + "\n")
+    job = ["embed", tmp_path / "e.csv", "-m", 4, "-o", tmp_path / "z.npy"]
+    result = call(*job)
+    assert result.returncode == 1
+    assert f"{tmp_path / 'e.csv'}, graph big: out of memory: this graph has 10 nodes" in result.stderr
+    assert "--on-error skip" in result.stderr
+    assert call(*job, "--on-error", "skip").returncode == 0
+    assert np.load(tmp_path / "z.npy").shape == (2, 4)
+    with pytest.raises(GraphError, match=r"X\[1\]: out of memory: this graph has 10 nodes"):
+        GRNF(4).fit_transform(list(read_graphs(tmp_path / "e.csv")))
 
 
 def test_existing_output_is_replaced_only_on_success(call_lines, tmp_path):

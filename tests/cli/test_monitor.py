@@ -213,7 +213,7 @@ def test_files_that_changed_are_refused(call, graphs, tmp_path):
         (["usual.s6", "nowhere.s6"], 1, "nowhere.s6 does not exist"),
         (["nowhere.s6", "stream.s6"], 1, "nowhere.s6 does not exist"),
         (["few.s6", "stream.s6"], 1, "the reference has 3 graphs"),
-        (["usual.s6", "stream.s6", "-o", "usual.s6"], 1, "exists already"),
+        (["usual.s6", "stream.s6", "-o", "usual.s6"], 2, "is an input of this command"),
         (["usual.s6", "bad.s6", "--on-error", "raise"], 1, "bad.s6, line 1"),
     ],
 )

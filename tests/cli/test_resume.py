@@ -11,6 +11,7 @@ from cli.lines_format import IMPOSSIBLE, PATH, TRIANGLE, write_lines
 from grnf import GRNF
 from grnf.io import read_tu
 from grnf.io.vectors import ShardWriter
+from optional import require
 
 # Code that stops the process by a signal once the second block is there, or while something else is done.
 STOP_AFTER_TWO = """
@@ -56,15 +57,16 @@ def expected(tu):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)])
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
     result = run_patched(STOP_AFTER_TWO.replace("{signal}", signal), *job)
     assert result.returncode == code
     assert not (tmp_path / "z.npy").exists()
-    if signal == "SIGINT":
-        assert result.stderr.count("\n") == 1
+    if signal != "SIGKILL":
+        word = "interrupted" if signal == "SIGINT" else "terminated"
+        assert result.stderr.count("\n") == 2
         assert "2 finished shards are kept" in result.stderr
-        assert result.stderr.endswith("--block-size 10 --resume\n")
+        assert result.stderr.endswith(f"--block-size 10 --resume\ngrnf: {word}\n")
     refused = call(*job)
     assert refused.returncode == 1
     assert "2 finished shards of an interrupted run: resume it (--resume)" in refused.stderr
@@ -75,6 +77,19 @@ def test_after_a_signal(call, run_patched, job, tu, tmp_path, signal, code):
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), expected(tu))
     assert not (tmp_path / "z.npy.parts").exists()
     assert json.loads((tmp_path / "z.npy.json").read_text())["vectors"]["n_graphs"] == 25
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_processes_that_read_molecules(run_patched, tmp_path):
+    """They have the pipes of this run, which ends only with them."""
+    require("rdkit")
+    rows = "".join(f"{'C' * (1 + n % 20)}O\n" for n in range(40_000))
+    (tmp_path / "m.smi").write_text(rows)
+    job = ["embed", tmp_path / "m.smi", "-o", tmp_path / "z.npy", "-m", 4, "--n-jobs", 2]
+    result = run_patched(STOP_AFTER_TWO.replace("{signal}", "SIGINT"), *job, timeout=60)
+    assert result.returncode == 130
+    assert result.stderr.endswith("grnf: interrupted\n")
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.slow

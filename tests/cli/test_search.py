@@ -30,7 +30,7 @@ def test_index_and_search(call, made, tu, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "25 queries, 75 hits" in done.stdout
     found = rows(tmp_path / "hits.csv")
-    assert list(found[0]) == ["query", "rank", "id", "distance", "low", "high"]
+    assert list(found[0]) == ["query", "rank", "id", "distance", "standard_error", "low", "high"]
     assert [float(row["distance"]) < 1e-6 for row in found if row["rank"] == "1"] == [True] * 25
     assert all(float(row["low"]) <= float(row["distance"]) <= float(row["high"]) for row in found)
     done = call("search", made, tu, "-k", 2, "--others", "--json")
@@ -41,7 +41,7 @@ def test_index_and_search(call, made, tu, tmp_path):
     pq = require("pyarrow.parquet")
     assert call("search", made, tu, "-o", tmp_path / "hits.parquet", "-k", 2).returncode == 0
     table = pq.read_table(tmp_path / "hits.parquet")
-    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance"])
+    assert (table.num_rows, table.column_names) == (50, ["query", "rank", "id", "distance", "standard_error"])
 
 
 def test_certified(call, made, tu):
@@ -109,17 +109,29 @@ def test_compare(call, tmp_path):
         1,
         True,
     )
-    done = call("compare", *files, "--first-id", 0, "--json", "--picture", tmp_path / "d.png")
+    done = call("compare", *files, "--first-id", 1, "--json", "--picture", tmp_path / "d.png")
     answer = json.loads(done.stdout)
-    assert 0 < answer["low"] < answer["distance"] < answer["high"]
-    assert len(answer["parts"]) == 3 + 3 + 3 + 2
+    assert (answer["lower_bound"], answer["upper_bound"], answer["exact"]) == (0, 0, True)
     assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
-    done = call("compare", *files, "--first-id", 1, "-o", tmp_path / "d.csv", "-m", 32)
-    assert done.stdout.startswith("d_P = ")
-    assert len(rows(tmp_path / "d.csv")) == 10
-    done = call("compare", tmp_path / "a.g6", 0, 1, "-m", 32, "--json")
-    same = call("compare", *[tmp_path / "a.g6"] * 2, "--first-id", 0, "--second-id", 1, "-m", 32, "--json")
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"edge_deletion": 2.5}')
+    done = call("compare", *files, "--first-id", 0, "-o", tmp_path / "d.csv", "--costs", costs)
+    assert done.stdout.startswith("edit distance 2.5 (exact): 1 edge removed. d = "), done.stderr
+    assert [row["text"] for row in rows(tmp_path / "d.csv")] == ["edge 1-2 removed"]
+    done = call("compare", tmp_path / "a.g6", 0, 1)
+    same = call("compare", *[tmp_path / "a.g6"] * 2, "--first-id", 0, "--second-id", 1)
     assert (done.returncode, done.stdout) == (0, same.stdout), done.stderr
+    require("rdkit")
+    done = call("compare", "CC(=O)C", "CC(=N)C", "--picture", tmp_path / "m.svg")
+    assert done.stdout.splitlines()[1:] == ["node 2: symbol O -> N"]
+    assert b"<svg" in (tmp_path / "m.svg").read_bytes()
+    done = call("compare", "CC(=O)C", "absent.gml")
+    assert (
+        done.returncode,
+        "absent.gml: there is no such file, and it is not a valid SMILES" in done.stderr,
+    ) == (1, True)
+    costs.write_text("{")
+    assert f"{costs}: invalid JSON" in call("compare", "CC", "CO", "--costs", costs).stderr
     assert call("compare", *files, "1", "--first-id", 0).returncode == 2
     done = call("compare", *files, "--first-id", 7)
     assert (done.returncode, "no graph with the id '7'" in done.stderr) == (1, True)
@@ -136,7 +148,7 @@ def test_compare(call, tmp_path):
         ["search", "x.index", "x.zip", "--certified", "0.9", "--radius", "1"],
         ["search", "x.index", "x.zip", "-o", "x.txt"],
         ["dedup", "x.zip", "--near", "-1"],
-        ["compare", "x.gml", "y.gml", "--confidence", "1"],
+        ["compare", "x.gml", "y.gml", "--tolerance", "-1"],
         ["compare", "x.gml", "y.gml", "--picture", "d.gif"],
     ],
 )

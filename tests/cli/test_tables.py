@@ -35,7 +35,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
             [table, "--report", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
             "24 graphs",
         ),
-        "compare": ([table, "Ä0", "Ä1", *SMALL], "d_P = "),
+        "compare": ([table, "Ä0", "Ä1"], "edit distance "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
         "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "distances": ([table, "--nearest", 1, *SMALL], "\nÄ23,1,"),

@@ -4,6 +4,7 @@ import threading
 import joblib
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
@@ -94,7 +95,7 @@ def test_scikit_learn_manners(sbm):
     )
     assert_invariant(model.transform, graphs[:4])
     assert cross_val_score(GRNFClassifier(**SMALL), graphs, y, cv=3).mean() > 0.6
-    for wrong in (None, y[:-1], np.column_stack([y, y])):
+    for wrong in (None, y[:-1], np.zeros((60, 2, 2))):
         with pytest.raises(ValueError, match=r"y|label"):
             GRNFClassifier(**SMALL).fit(graphs, wrong)
     with pytest.raises(ValueError, match="continuous"):
@@ -131,6 +132,10 @@ def test_bad_samples(sbm):
     assert np.isnan(answers[-1])
     assert np.isnan(model.predict_proba(bad)[-1]).all()
     np.testing.assert_array_equal(answers[:-1], model.predict(graphs))
+    for scoring in (None, "roc_auc", "neg_log_loss"):
+        model.set_params(scoring=scoring)
+        assert model.score(bad, labels) == pytest.approx(model.score(graphs, y))
+    model.set_params(scoring=None)
     with pytest.raises(GraphError, match="none of the 1"):
         model.predict(bad[-1:])
     with pytest.warns(GrnfWarning):
@@ -138,6 +143,80 @@ def test_bad_samples(sbm):
     assert named.predict(bad)[-1] is None
     with pytest.raises(ValueError, match="on_error must be 'raise' or 'nan', got 'skip'"):
         GRNFClassifier(on_error="skip").fit(graphs, y)
+
+
+@pytest.mark.parametrize("estimator", ["auto", "linear", "forest"])
+def test_several_targets_with_missing_entries(sbm, estimator):
+    graphs, y = sbm
+    edges = np.array([graph.n_edges for graph in graphs])
+    dense = (edges > np.median(edges)).astype(float)
+    Y = np.column_stack([y.astype(float), dense])
+    Y[::7, 0] = Y[3::5, 1] = np.nan
+    Y[0] = np.nan
+    model = GRNFClassifier(estimator=estimator, **SMALL).fit(graphs, Y)
+    assert [classes.tolist() for classes in model.classes_] == [[0, 1], [0, 1]]
+    guess, P = model.predict(graphs), model.predict_proba(graphs)
+    assert guess.shape == (60, 2)
+    assert [part.shape for part in P] == [(60, 2)] * 2
+    known = ~np.isnan(Y)
+    own = [np.mean(guess[known[:, k], k] == Y[known[:, k], k]) for k in range(2)]
+    assert model.score(graphs, Y) == pytest.approx(np.mean(own))
+    assert np.mean(guess[~known[:, 1], 1] == dense[~known[:, 1]]) > 0.75  # of entries it was not given
+    numbers = np.column_stack([edges, 2.0 * edges])
+    numbers[::4, 1] = np.nan
+    line = GRNFRegressor(estimator=estimator, **SMALL).fit(graphs, numbers)
+    assert line.predict(graphs).shape == (60, 2)
+    assert line.score(graphs, numbers) > 0.8
+    both = line.predict(graphs)[np.arange(60) % 4 > 0]
+    np.testing.assert_allclose(both[:, 1], 2 * both[:, 0], rtol=0.1)
+
+
+@pytest.mark.parametrize("estimator", ["auto", "linear", "forest", "network"])
+def test_weights_of_graphs_and_classes(sbm, estimator):
+    graphs, y = sbm
+    noisy = np.r_[y[:40], 1 - y[40:]]
+    weight = np.r_[np.ones(40), np.full(20, 1e-6)]
+    model = GRNFClassifier(estimator=estimator, C=10.0, gamma=0.3, **SMALL)
+    plain = clone(model).fit(graphs, noisy).predict_proba(graphs)[40:, 1]
+    light = clone(model).fit(graphs, noisy, sample_weight=weight).predict_proba(graphs)[40:, 1]
+    assert np.mean((light - y[40:]) ** 2) < np.mean((plain - y[40:]) ** 2)
+    favored = clone(model).set_params(class_weight={0: 1e-3, 1: 1.0}).fit(graphs, noisy)
+    assert favored.predict(graphs).sum() >= clone(model).fit(graphs, noisy).predict(graphs).sum()
+
+
+def test_metadata_routing_passes_weights(sbm):
+    graphs, y = sbm
+    weights = np.linspace(0, 1, 60)
+    with config_context(enable_metadata_routing=True):
+        model = (
+            GRNFClassifier(**SMALL).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        )
+        scores = cross_val_score(model, graphs, y, cv=2, params={"sample_weight": weights})
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(60), r"at least two classes, got only \[0.0\]"),
+        (np.column_stack([np.arange(60) % 2, np.zeros(60)]), "at least two classes in column 1"),
+        (np.full(60, np.nan), "all 60 are missing"),
+        (np.array([None] * 60), "all 60 are missing"),
+    ],
+)
+def test_targets_without_anything_to_learn(sbm, y, message):
+    with pytest.raises(ValueError, match=message):
+        GRNFClassifier(**SMALL).fit(sbm[0], y)
+    if y.dtype != object and np.isnan(y).any():
+        with pytest.raises(ValueError, match=message):
+            GRNFRegressor(**SMALL).fit(sbm[0], y)
+
+
+def test_constant_numbers_are_predicted(sbm):
+    model = GRNFRegressor(**SMALL).fit(sbm[0], np.full(60, 0.1))
+    np.testing.assert_allclose(model.predict(sbm[0]), 0.1)
+    with pytest.raises(ValueError, match="infinite"):
+        model.fit(sbm[0], np.full(60, np.inf))
 
 
 def test_memory_keeps_the_vectors_of_fit(sbm, tmp_path, monkeypatch):

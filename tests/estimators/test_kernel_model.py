@@ -64,7 +64,7 @@ def scaled(X):
 def test_classification_is_that_of_scikit_learn(classes, labels):
     if labels:
         X, y = samples(classes=classes)
-        by_labels, by_vectors = Distances(X, [5]).own()
+        by_labels, by_vectors = Distances(X, [5])(X)
         K = np.exp(-0.5 * (0.25 * by_labels + 0.75 * by_vectors)).astype(float)
         model = KernelClassifier(C=2.0, gamma=0.5, wl_weight=0.25)
     else:
@@ -85,22 +85,22 @@ def test_classification_is_that_of_scikit_learn(classes, labels):
 def test_distances_are_in_units_of_their_medians():
     X, _ = samples()
     distances = Distances(X, [5])
-    by_labels, by_vectors = distances.own()
+    by_labels, by_vectors = distances(X)
     above = np.triu_indices(90, 1)
     assert np.median(by_vectors[above]) == pytest.approx(1, rel=1e-3)
     units = [(1 - K) / np.median(1 - K[above]) for K in SetsKernel(X.sets)()]
     np.testing.assert_allclose(by_labels, np.mean(units, axis=0), rtol=1e-3, atol=1e-5)
     again = distances(X.take(np.arange(7)))
-    for found, own in zip(again, distances.own(), strict=True):
+    for found, own in zip(again, distances(X), strict=True):
         np.testing.assert_allclose(found, own[:7], atol=1e-4)
-    distances.restrict(np.array([3, 5]))
-    assert distances(X)[0].shape == (90, 2)
+    for found, whole in zip(distances.restricted(np.array([3, 5]))(X), distances(X), strict=True):
+        np.testing.assert_array_equal(found, whole[:, [3, 5]])
 
 
 def test_regression_is_kernel_ridge():
     X, _ = samples()
     y = 5 + 3 * X.vectors[:, 0].astype(float)
-    K = np.exp(-0.3 * Distances(X, [5]).own()[1]).astype(float)
+    K = np.exp(-0.3 * Distances(X, [5])(X)[1]).astype(float)
     target = (y - y.mean()) / y.std()
     expected = K @ np.linalg.solve(K + np.eye(90) / 10, target) * y.std() + y.mean()
     for given, weight in ((X, 0.0), (X.vectors, None)):
@@ -145,7 +145,7 @@ def test_scores_are_those_of_cross_validation():
 
 def test_the_search_climbs_and_stays_if_nothing_is_better():
     X, y = samples()
-    parts = Distances(X, [5]).own()
+    parts = Distances(X, [5])(X)
     splits = list(KFold(3, shuffle=True, random_state=0).split(y))
     peak = Search(parts, y, splits, None, None)
     peak._scores = lambda _, gamma, __: [-abs(np.log(gamma / 3.0))]
@@ -158,15 +158,14 @@ def test_the_search_climbs_and_stays_if_nothing_is_better():
 def test_landmarks_for_many_samples(monkeypatch):
     X, y = samples(600)
     whole = KernelClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(kernel_model, "MOST_ROWS", 100)
     monkeypatch.setattr(kernel_model, "LANDMARKS", 150)
-    found = KernelClassifier(random_state=0).fit(X, y)
+    found = KernelClassifier(random_state=0, kernel_memory=1e5).fit(X, y)
     fresh, truth = samples(300, seed=5)
     assert len(found.support_) == 150
     assert np.mean(found.predict(fresh) == truth) > np.mean(whole.predict(fresh) == truth) - 0.05
     assert np.mean(found.predict(fresh) == truth) > 0.9
     for given, new in ((X, fresh), (X.vectors, fresh.vectors)):
-        line = KernelRegressor(random_state=0).fit(given, X.vectors[:, 0])
+        line = KernelRegressor(random_state=0, kernel_memory=1e5).fit(given, X.vectors[:, 0])
         assert np.corrcoef(line.predict(new), fresh.vectors[:, 0])[0, 1] > 0.95
 
 
@@ -287,11 +286,44 @@ def test_any_scorer_selects_settings(scoring):
 
 
 def test_landmarks_include_rare_classes(monkeypatch):
-    for name, value in {"MOST_ROWS": 300, "LANDMARKS": 100}.items():
-        monkeypatch.setattr(f"grnf.estimators.kernel_model.{name}", value)
+    monkeypatch.setattr(kernel_model, "LANDMARKS", 100)
     X, y = np.random.default_rng(0).normal(size=(900, 3)), (np.arange(900) % 30 == 0).astype(int)
     X[:, 0] += 2 * y
-    model = KernelClassifier(random_state=0).fit(X, y)
-    assert model.model_ == "112 landmarks"
+    model = KernelClassifier(random_state=0, kernel_memory=9e5).fit(X, y)
+    assert model.model_ == "180 landmarks"
     assert y[model.support_].sum() == 30
     assert model.predict_proba(X)[:, 1].mean() < 0.1  # calibrated for the shares of all samples
+    Y = np.column_stack([y, np.arange(900) % 2]).astype(float)
+    Y[::3, 1] = np.nan
+    several = KernelClassifier(random_state=0, kernel_memory=9e5).fit(X, Y)
+    assert y[several.support_].sum() == 30
+    assert roc_auc_score(y, several.decision_function(X)[:, 0]) > 0.9
+
+
+def test_weights_count_like_copies():
+    X, y = blobs(60, classes=2)
+    weight = np.where(np.arange(60) < 30, 2.0, 1.0)
+    columns = np.column_stack([y, X[:, 0] > 0])
+    K = rbf_kernel(scaled(X), gamma=0.5)
+    copies = np.r_[np.arange(30), np.arange(60)]
+    twice = K[np.ix_(copies, copies)]
+    found = KernelClassifier([3, 3], C=2.0, gamma=0.5, cv=[]).fit(X, columns, weight).decision_function(X)
+    truth = np.where(columns[copies], 1.0, -1.0)
+    weights = np.linalg.solve(twice + np.eye(90) / 2, truth - truth.mean(axis=0))
+    np.testing.assert_allclose(found, K[:, copies] @ weights + truth.mean(axis=0), atol=1e-3)
+    machine = SVC(C=2.0, kernel="precomputed", tol=1e-6).fit(twice, y[copies])
+    found = KernelClassifier([3, 3], C=2.0, gamma=0.5, cv=[]).fit(X, y, weight)
+    np.testing.assert_allclose(found.decision_function(X), machine.decision_function(K[:, copies]), atol=5e-3)
+
+
+def test_ridge_with_missing_targets_is_ridge_on_the_others():
+    X, y = blobs(60, classes=2)
+    Y = np.column_stack([y, X[:, 0] > 0]).astype(float)
+    Y[20:, 1] = np.nan
+    model = KernelClassifier([3, 3], C=2.0, gamma=0.5, cv=[]).fit(X, Y)
+    K = rbf_kernel(scaled(X), gamma=0.5)
+    for target, rows in ((0, np.arange(60)), (1, np.arange(20))):
+        truth = np.where(Y[rows, target] > 0, 1.0, -1.0)
+        weights = np.linalg.solve(K[np.ix_(rows, rows)] + np.eye(len(rows)) / 2, truth - truth.mean())
+        expected = K[:, rows] @ weights + truth.mean()
+        np.testing.assert_allclose(model.decision_function(X)[:, target], expected, atol=1e-3)

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from grnf import GRNF
 from grnf.datasets import make_sbm
+from grnf.edits.comparison import correspondence
 from grnf.io.raw import raw_from_graph
 from grnf.maps import layout as layouts
 from grnf.maps.layout import (
     choose_layout,
     intervals,
-    marked_nodes,
     nearest_others,
     neighbor_recall,
+    pair_mappings,
     positions_of_layout,
     positions_onto,
     precision_of,
@@ -112,6 +113,15 @@ def test_intervals_are_those_of_single_pairs(monkeypatch, method, pairs):
     assert "every number of features" in found.words
 
 
+def test_error_bars_are_those_of_single_pairs():
+    found = intervals(Z, *NEAR, precision_of(T), None)
+    for i, j in np.ndindex(found.high.shape):
+        estimate = distance(Z[i], Z[NEAR[0][i, j]], **T._precision())
+        ends = estimate.value - estimate.value_error, estimate.value + estimate.value_error
+        assert (found.low[i, j], found.high[i, j]) == pytest.approx(ends, abs=1e-9)
+    assert "standard error" in found.words
+
+
 def test_unbounded_features_have_approximate_intervals():
     grnf = GRNF(64, activation="relu", random_state=0).fit(GRAPHS)
     Y = grnf.transform(GRAPHS)
@@ -120,29 +130,16 @@ def test_unbounded_features_have_approximate_intervals():
     )
 
 
-def test_marks_are_what_difference_says():
-    near = NEAR[0]
-    marks = marked_nodes(T, GRAPHS, Z, near, [g.n_nodes for g in GRAPHS])
-    ends = np.cumsum([0, *marks.lengths.ravel().tolist()])
-    marked = 0
-    for i in range(4):
-        for j in range(near.shape[1]):
-            levels = marks.levels[ends[i * 3 + j] : ends[i * 3 + j + 1]]
-            found = T.difference(GRAPHS[i], GRAPHS[near[i, j]])
-            adds, errors = np.concatenate(found.nodes), np.concatenate(found.node_errors)
-            sure = np.where(adds > 2 * errors, adds, 0)
-            clear = np.abs(adds - 2 * errors) > 1e-6 * np.abs(adds).max()
-            assert np.array_equal(levels[clear] > 0, sure[clear] > 0)
-            if sure.max() > 0:
-                marked += 1
-                assert levels.max() == 15
-                assert np.abs(levels - 15 * sure / sure.max())[clear].max() <= 1
-    assert marked
-
-
-def test_graphs_that_are_not_drawn_are_not_marked():
+def test_mappings_are_correspondences_of_drawn_pairs():
     shown = [0 if i == 0 else g.n_nodes for i, g in enumerate(GRAPHS)]
-    marks = marked_nodes(T, GRAPHS, Z, NEAR[0], shown)
-    assert (marks.lengths[0] == 0).all()
-    assert (marks.lengths[NEAR[0] == 0] == 0).all()
-    assert len(marks.levels) == marks.lengths.sum()
+    found = pair_mappings(GRAPHS, NEAR[0], shown)
+    assert (found.lengths[0] == 0).all()
+    assert (found.lengths[NEAR[0] == 0] == 0).all()
+    ends = np.cumsum([0, *found.lengths.ravel().tolist()])
+    for at, (i, j) in enumerate(np.ndindex(NEAR[0].shape)):
+        images = found.images[ends[at] : ends[at + 1]]
+        if len(images):
+            other = GRAPHS[NEAR[0][i, j]]
+            kept = images[images != 65_535]
+            assert (len(images), len(set(kept.tolist()))) == (GRAPHS[i].n_nodes, len(kept))
+            assert np.array_equal(images, correspondence(GRAPHS[i], other).astype(np.uint16))

@@ -108,7 +108,7 @@ def test_a_thousand_molecules_take_two_and_a_half_megabytes_at_most():
     tails = ["C(=O)O", "C(=O)NC", "CCO", "S(=O)(=O)N", "C#N", "OC", "N(C)C", "CCCC", "C(F)(F)F"]
     smiles = [f"{a}{b}{link}{c}" for link in ("", "CC") for a in heads for b in rings for c in tails]
     made = map_graphs(smiles[:250], transformer=GRNF(16, random_state=0), layout="pca")
-    assert made.marks is not None
+    assert made.mappings is not None
     empty = len(map_graphs([]).html())
     assert empty + 4 * (len(made.html()) - empty) < 2.5e6
 

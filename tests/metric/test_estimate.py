@@ -62,7 +62,7 @@ def test_unbounded_terms_need_the_normal_interval():
     with pytest.raises(ValueError, match="use method='clt'"):
         estimate.interval()
     assert estimate.interval(method="clt")[0] > 0
-    assert f"{estimate}" == str(estimate) == f"{estimate.value:.4g} ± {estimate._value_error:.4g}"
+    assert f"{estimate}" == str(estimate) == f"{estimate.value:.4g} ± {estimate.value_error:.4g}"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from grnf.activations import get_activation
 from grnf.basis import set_partitions
 from grnf.basis.partitions import n_slots
 from grnf.datasets import all_graphs, make_sbm
+from grnf.errors import GraphError
 from grnf.features.psi import equivariant
 from grnf.law import Gaussian, ParameterLaw, ScaleMixture, ShiftedPoisson
 from grnf.law.parameters import OrderDraw, n_parameters
@@ -264,3 +265,15 @@ def test_blocks_that_are_not_kept_are_computed_again(monkeypatch):
     monkeypatch.setattr("grnf.engine.moments.GRAM_ENTRIES", 400)
     monkeypatch.setattr("grnf.engine.moments.KEPT_ENTRIES", 1)
     np.testing.assert_allclose(exact_kernel(graphs), expected, rtol=1e-12)
+
+
+def test_memory_is_bounded(monkeypatch):
+    """Each category is a channel of a dense table."""
+    monkeypatch.setattr("grnf.metric.exact.MOST_ENTRIES", 200)
+    graph = Graph(10, [(0, 1)], np.eye(10, 18))
+    metric, batch = ExactMetric(ParameterLaw({1: 1.0})), GraphBatch.from_graphs([graph])
+    with pytest.raises(GraphError, match=r"10 nodes with 21 attribute channels .* need up to") as caught:
+        metric.kernel(batch)
+    assert "fewer graphs" in caught.value.cure
+    grnf = GRNF(64, random_state=0).fit([graph])
+    assert grnf.distance(graph, Graph(10, [], np.eye(10, 18))).interval()[1] > 0  # by betting alone

@@ -150,12 +150,20 @@ def test_graphs_of_any_kind():
 def test_intervals_stand_beside_distances():
     graphs, _ = make_sbm(10, random_state=0)
     grnf = GRNF(128, random_state=0).fit(graphs)
-    hits = GraphIndex(grnf).add(graphs).search(graphs[:1], n_neighbors=3, confidence=0.95)
-    low, high = hits.intervals[0].T
-    assert ((low <= hits.distances[0]) & (hits.distances[0] <= high)).all()
-    assert (low, high)[1][1] == pytest.approx(
-        replace(grnf.distance(graphs[0], graphs[int(hits.ids[0][1])]), upper=None).interval()[1]
-    )
+    for keep_graphs in (False, True):
+        index = GraphIndex(grnf, keep_graphs=keep_graphs).add(graphs)
+        hits = index.search(graphs[:1], n_neighbors=3, confidence=0.95)
+        low, high = hits.intervals[0].T
+        assert ((low <= hits.distances[0]) & (hits.distances[0] <= high)).all()
+        estimate = grnf.distance(graphs[0], graphs[int(hits.ids[0][1])])
+        assert hits.standard_errors[0][1] == pytest.approx(estimate.value_error, rel=1e-4)
+        if not keep_graphs:
+            assert high[1] > 2 * estimate.interval()[1]  # without graphs there is no closed form
+            estimate = replace(estimate, upper=None)
+        assert high[1] == pytest.approx(estimate.interval()[1], rel=1e-4)
+    plain = index.search(graphs[:1], n_neighbors=3)
+    assert plain.intervals is None
+    np.testing.assert_array_equal(plain.standard_errors, hits.standard_errors)
 
 
 def test_threads_and_kneighbors_give_the_same():

@@ -121,8 +121,8 @@ def test_missing_cut_and_foreign_files_are_found(saved, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 1}, "version 1 of the index format"),
-        ({"format": "other"}, "not an index"),
+        ({"version": 1}, "version 1 of the format"),
+        ({"format": "other"}, "not the head of an index"),
         ({"next_number": 31}, "checksum does not match"),
     ],
 )

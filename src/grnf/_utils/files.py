@@ -1,4 +1,4 @@
-"""Writing files so that a crash leaves the old or the new one, never half of one; what is a pipe.
+"""Writing files so that a crash leaves the old or the new one, never half of one. What is a pipe.
 
 A file is written under another name, .NAME.RANDOM.part, flushed to the disk and renamed. Then the folder is
 flushed, so that the name survives a loss of power. The writer holds a lock on the unfinished file, which the
@@ -66,13 +66,13 @@ def written_aside(path: str | os.PathLike[str], needed: int | None = None) -> It
     ----------
     path : path
     needed : int, optional
-        About how many bytes are needed; the error of a full disk states it.
+        About how many bytes are needed. The error of a full disk states it.
     """
     target = Path(os.path.realpath(path))
     with room_for(path, target.parent, needed), unfinished(target) as aside:
         yield aside
         sync(aside)
-        os.chmod(aside, 0o666 & ~_umask())  # mkstemp makes files private; give it the usual rights
+        os.chmod(aside, 0o666 & ~_umask())  # mkstemp makes files private. Give it the usual rights
         rename(aside, target)
 
 
@@ -194,7 +194,7 @@ def room_for(
     name : str or path
         Of what is written.
     folder : Path, optional
-        Where it is; by default among the temporary files.
+        Where it is, by default among the temporary files.
     needed : int, optional
         About how many bytes it takes.
     """
@@ -211,7 +211,7 @@ def room_for(
 
 
 def _room(number: int | None, folder: Path | None) -> str:
-    """Say how much room there is; for temporary files too, which may be the ones that do not fit."""
+    """Return how much room there is, for temporary files too, which may be the ones that do not fit."""
     if number == errno.EFBIG and sys.platform != "win32":
         import resource
 
@@ -246,7 +246,7 @@ def npy_header(shape: tuple[int, ...], dtype: Any) -> bytes:
 
 
 def write_array(file: IO[bytes], array: Any) -> None:
-    """Write an array as .npy to an open file; unlike `numpy.save`, report a full disk as such."""
+    """Write an array as .npy to an open file. Unlike `numpy.save`, report a full disk as such."""
     import numpy as np
 
     array = np.ascontiguousarray(array)
@@ -283,7 +283,7 @@ def sealed(content: Any) -> str:
 
 
 def unsealed(path: Path) -> Any:
-    """Return what `sealed` made; None if the file is absent or was changed."""
+    """Return what `sealed` made, or None if the file is absent or was changed."""
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = json.loads(path.read_text(encoding="utf-8"))
         text = json.dumps(whole["content"])

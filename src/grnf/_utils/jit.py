@@ -113,7 +113,7 @@ def _sources_hash(folder: Path) -> str:
 class _Compiling(event.Listener):
     """Suspends garbage collection during compilation, of which it would take an eighth of the time.
 
-    A kernel compiles others on its way; numba lets one thread at a time compile.
+    A kernel compiles others on its way. numba lets one thread at a time compile.
     """
 
     depth = 0
@@ -150,7 +150,7 @@ TOPICS = {
 
 
 class _Announcer(event.Listener):
-    """Announces each topic that is compiled; kernels that are read from the cache raise no such event."""
+    """Announces each topic that is compiled. Kernels that are read from the cache raise no such event."""
 
     def __init__(self) -> None:
         self.announced: set[str] = set()

@@ -76,7 +76,7 @@ class FolderLock:
             return
         file, self._file = self._file, None
         ours = self._is_current(file.fileno())
-        if sys.platform == "win32":  # open files cannot be removed; one that another has open by now stays
+        if sys.platform == "win32":  # open files cannot be removed. One that another has open by now stays
             file.close()
         with file, suppress(FileNotFoundError, PermissionError):
             if ours:
@@ -88,7 +88,7 @@ class FolderLock:
             raise FolderInUseError(f"{self.folder} was removed while this run worked in it: start it again")
 
     def remove_folder(self) -> None:
-        """Let others in; remove the folder if nothing is in it, not even the lock of the next run."""
+        """Let others in. Remove the folder if nothing is in it, not even the lock of the next run."""
         self.release()
         with suppress(OSError):
             self.folder.rmdir()
@@ -118,7 +118,7 @@ class FolderLock:
         raise FolderInUseError(f"{self.folder} is removed again and again by another program")
 
     def _opened(self) -> IO[bytes] | None:
-        """Open the file to be locked; None if the run before removes the folder at this very moment."""
+        """Open the file to be locked, or None if the run before removes the folder at this very moment."""
         try:
             with suppress(FileExistsError):
                 self.folder.mkdir()

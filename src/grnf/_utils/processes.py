@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 def in_processes(
     work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None = None
 ) -> Iterator[Result]:
-    """Return the results of tasks one by one, in order; a few are under way at a time: memory stays bounded.
+    """Return the results of tasks one by one, in order. A few are under way at a time: memory stays bounded.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def in_processes(
         A function of a module, which other processes can import.
     tasks : iterable
     n_jobs : int, optional
-        Processes, as joblib counts them; None or 1 is this one.
+        Processes, as joblib counts them, None or 1 for this one.
     """
     n_jobs = checked(n_jobs, "n_jobs", Int(1), Int(high=-1), OneOf(None))
     if effective_n_jobs(n_jobs) == 1:
@@ -50,7 +51,8 @@ def _shared(work: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int |
             yield result
     except GeneratorExit:
         # A reader who has seen enough leaves a few tasks under way. Waiting for them is quicker than killing
-        # the processes, which the next reader takes over; joblib warns of results that nobody asks for.
+        # the processes, which the next reader takes over. joblib warns of results that nobody asks for.
         active = False
-        collections.deque(results, maxlen=0)
+        with suppress(RuntimeError):  # the processes may have been stopped
+            collections.deque(results, maxlen=0)
         raise

@@ -74,7 +74,7 @@ def uniforms(seed: int, stream: int, features: IntArray) -> FloatArray:
 
 
 def page_generator(seed: int, page: int, stream: int = 0, channel: int = 0) -> np.random.Generator:
-    """Return a numpy generator for what is not a feature; the numbers of different places never overlap."""
+    """Return a numpy generator for what is not a feature. The numbers of different places never overlap."""
     key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     counter = np.array([0, channel, stream, page], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
@@ -100,7 +100,7 @@ def _key(seed: int, stream: int) -> tuple[np.uint64, np.uint64]:
 
 @inlined
 def _philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any]:
-    """Return the 128 random bits of a counter as two numbers; arguments are 32-bit words in uint64.
+    """Return the 128 random bits of a counter as two numbers. Arguments are 32-bit words in uint64.
 
     The upper halves of intermediate words hold bits without meaning, which the masks drop. Inlined, since the
     loop around it is vectorized only then.

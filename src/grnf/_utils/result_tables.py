@@ -11,13 +11,36 @@ from typing import IO, Any
 
 from grnf._utils.files import atomic_write
 
-__all__ = ["write_table", "write_text_table"]
+__all__ = ["safe_text", "write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
 NUMBERS = ("distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
-TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("rank", "group", "graph", "number"), "int64")
+TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(
+    ("rank", "group", "graph", "number", "cluster", "size"), "int64"
+)
 TYPES["outlier"] = "bool"
 """Types of columns in Parquet files, other than text."""
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How cells begin that spreadsheets run as formulas."""
+
+
+def safe_text(value: Any) -> Any:
+    """Return a text with an apostrophe in front if a spreadsheet would run it as a formula.
+
+    Examples
+    --------
+    >>> [safe_text(value) for value in ("=1+1", "-C", "-1.5", "C", 3)]
+    ["'=1+1", "'-C", '-1.5', 'C', 3]
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def write_table(
@@ -25,8 +48,13 @@ def write_table(
     columns: list[str],
     records: Iterable[dict[str, Any]],
     types: Mapping[str, str] | None = None,
+    *,
+    safe_csv: bool = False,
 ) -> None:
-    """Write records as .csv, .json or .parquet, all or nothing; `types` are those of columns in Parquet."""
+    """Write records as .csv, .json or .parquet, all or nothing.
+
+    `types` are those of columns in Parquet. `safe_csv` is as in `write_text_table`.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name of a table must end in {', '.join(SUFFIXES)}")
@@ -47,13 +75,21 @@ def write_table(
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), file)
         return
     with atomic_write(path) as file:
-        write_text_table(file, columns, records, as_json=suffix == ".json")
+        write_text_table(file, columns, records, as_json=suffix == ".json", safe_csv=safe_csv)
 
 
 def write_text_table(
-    file: IO[str], columns: list[str], records: Iterable[dict[str, Any]], as_json: bool
+    file: IO[str],
+    columns: list[str],
+    records: Iterable[dict[str, Any]],
+    as_json: bool,
+    *,
+    safe_csv: bool = False,
 ) -> None:
-    """Write records to an open file, as CSV or as a JSON list with one object per line."""
+    """Write records to an open file, as CSV or as a JSON list with one object per line.
+
+    With `safe_csv`, texts that a spreadsheet would run as formulas begin with an apostrophe.
+    """
     if as_json:
         opening = "["
         for record in records:
@@ -62,7 +98,8 @@ def write_text_table(
         file.write("[]\n" if opening == "[" else "\n]\n")
         return
     table = csv.writer(file, lineterminator="\n")
-    table.writerow(columns)
+    safe = safe_text if safe_csv else lambda value: value
+    table.writerow(map(safe, columns))
     for record in records:
         values = [record[name] for name in columns]
-        table.writerow([f"{value:.9g}" if isinstance(value, float) else value for value in values])
+        table.writerow([f"{value:.9g}" if isinstance(value, float) else safe(value) for value in values])

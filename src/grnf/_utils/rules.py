@@ -39,7 +39,7 @@ class Rule(ABC):
 
     @abstractmethod
     def take(self, value: Any) -> Any:
-        """Return the value in Python's own type; raise a TypeError or ValueError if it is not allowed."""
+        """Return the value in Python's own type. Raise a TypeError or ValueError if it is not allowed."""
 
 
 Table: TypeAlias = Mapping[str, Sequence[Rule | str]]
@@ -47,7 +47,7 @@ Table: TypeAlias = Mapping[str, Sequence[Rule | str]]
 
 
 class Int(Rule):
-    """An integer from `low` to `high`, both included; those of numpy are integers, True and False are not."""
+    """An integer from `low` to `high`, both included. Those of numpy are integers, True and False are not."""
 
     def __init__(self, low: int | None = None, high: int | None = None) -> None:
         self.low, self.high = low, high
@@ -64,7 +64,7 @@ class Int(Rule):
 
 
 class Real(Rule):
-    """A finite number above 0, and below `high` where one is given."""
+    """A finite number above 0, and below `high` if one is given."""
 
     def __init__(self, high: float = math.inf) -> None:
         self.high = high
@@ -88,7 +88,7 @@ class Bool(Rule):
 
 
 class OneOf(Rule):
-    """One of some words, or None where that is among them."""
+    """One of some words, or None if that is among them."""
 
     def __init__(self, *choices: str | None) -> None:
         self.choices = choices

@@ -29,7 +29,7 @@ def n_workers(n_jobs: Any) -> int:
 
 
 def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
-    """Run all tasks, first come first served; the first error (or an interrupt) drops what has not begun.
+    """Run all tasks, first come first served. The first error (or an interrupt) drops what has not begun.
 
     Meanwhile BLAS keeps to one thread: the threads here are enough to keep the cores busy.
     """
@@ -42,7 +42,7 @@ def run(tasks: Sequence[Callable[[], None]], workers: int) -> None:
 
 
 def blas_threads(most: int) -> AbstractContextManager[Any]:
-    """Limit the threads of BLAS; idle ones would keep the cores busy."""
+    """Limit the threads of BLAS. Idle ones would keep the cores busy."""
     return _blas().limit(limits=most, user_api="blas")  # type: ignore[no-any-return]
 
 
@@ -105,7 +105,7 @@ def no_progress() -> Iterator[None]:
 
 @contextmanager
 def progress(total: float, what: str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is called with each amount of work done; it may be called from any thread."""
+    """Give a function that is called with each amount of work done. It may be called from any thread."""
     if getattr(_silent, "on", False) or not sys.stderr.isatty():
         yield lambda amount: None  # noqa: ARG005
         return

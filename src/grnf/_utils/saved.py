@@ -26,8 +26,8 @@ from grnf._utils.rules import Bool, Instance, Int, Rule
 from grnf.errors import GraphError
 
 __all__ = [
-    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional", "damaged",
-    "parse_json", "read_arrays", "validate", "validate_arrays",
+    "ANY", "BOOL", "COUNT", "NUMBER", "OBJECT", "TEXT", "TEXTS", "Array", "FileName", "Optional",
+    "check_version", "damaged", "parse_json", "read_arrays", "validate", "validate_arrays",
 ]  # fmt: skip
 
 CURE = "The file is damaged or was changed"
@@ -79,6 +79,23 @@ def damaged(reason: str, where: str | os.PathLike[str]) -> GraphError:
     return GraphError(reason.partition("\n")[0], where=os.fspath(where), cure=CURE)
 
 
+def check_version(
+    state: Any, format: str, version: int, what: str, where: str | os.PathLike[str]
+) -> dict[str, Any]:
+    """Return the state in a file; refuse something else, or another version of its format."""
+    if not isinstance(state, dict) or state.get("format") != format:
+        raise GraphError(f"the file is not {what}: its 'format' is not {format!r}", where=os.fspath(where))
+    found = state.get("version")
+    if found != version:
+        newer = isinstance(found, int) and found > version
+        raise GraphError(
+            f"version {found!r} of the format {format!r} found, this release reads version {version}",
+            where=os.fspath(where),
+            cure="Update grnf" if newer else "Make the file again",
+        )
+    return state
+
+
 def parse_json(text: str | bytes, where: str | os.PathLike[str]) -> Any:
     """Parse JSON."""
     try:
@@ -119,7 +136,7 @@ def validate(value: Any, schema: Any, where: str | os.PathLike[str], field: str 
 
 @dataclass(frozen=True)
 class Array:
-    """An array: the kinds of its numbers (as `dtype.kind`), and its shape; equal letters are equal sizes."""
+    """An array: the kinds of its numbers (as `dtype.kind`), and its shape. Equal letters are equal sizes."""
 
     kinds: str
     shape: tuple[int | str, ...]
@@ -150,7 +167,7 @@ def validate_arrays(
 
 
 def read_arrays(path: str | os.PathLike[str], what: str) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
-    """Read an .npz file of plain arrays; return the JSON in its array `head`, and the other arrays."""
+    """Read an .npz file of plain arrays. Return the JSON in its array `head`, and the other arrays."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

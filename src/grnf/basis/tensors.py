@@ -34,7 +34,7 @@ def indicator_tensor(gamma: Partition, n: int) -> BoolArray:
 def overlapping_tensor(gamma: Partition, n: int) -> BoolArray:
     """Return the 0/1 tensor of the multi-indices whose entries are equal within each slot of gamma.
 
-    Entries of different slots may be equal too, so these tensors overlap; they span the same space.
+    Entries of different slots may be equal too, so these tensors overlap. They span the same space.
 
     Examples
     --------

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
+import os
+import signal
 import sys
 import warnings
+from io import TextIOWrapper
 
 import typer
 from typer import Option
 
 from grnf._utils.files import room_for
 from grnf._version import __version__
+from grnf.cli.cluster import cluster
 from grnf.cli.command import Command, Group, command
 from grnf.cli.compare import compare
 from grnf.cli.convert import convert
@@ -23,20 +28,24 @@ from grnf.cli.evaluate import evaluate
 from grnf.cli.index import index
 from grnf.cli.info import info
 from grnf.cli.map import map  # noqa: A004
-from grnf.cli.messages import Terminal
+from grnf.cli.messages import ClosedOutput, Terminal
 from grnf.cli.monitor import monitor
 from grnf.cli.outliers import outliers
+from grnf.cli.pick import pick
 from grnf.cli.predict import predict
 from grnf.cli.search import search
+from grnf.cli.split import split
 from grnf.cli.test import test
 from grnf.cli.train import train
 
 __all__ = ["app", "main"]
 
 ABOUT = "Embed, compare, search, test and map graphs with Graph Random Neural Features."
+OUT_OF_MEMORY = "Use fewer graphs at a time (--block-size), fewer features (-m) or fewer threads (--n-jobs)"
 COMMANDS = {
     "Embed and convert": (embed, convert, info, dimension),
     "Compare and search": (distances, compare, index, search, dedup),
+    "Group and select": (cluster, split, pick),
     "Test and monitor": (test, evaluate, monitor, outliers),
     "Learn": (train, predict),
     "Explore": (map, demo),
@@ -69,21 +78,59 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 def main() -> None:
     """Run the command line; expected errors end in one line, not in a traceback."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
+    _prepare_streams()
     if not {"-q", "--quiet"} & set(sys.argv) and not logging.getLogger("grnf").handlers:
         handler = logging.StreamHandler()  # notices of the library, in files and pipes too
         handler.setFormatter(logging.Formatter("grnf: %(message)s"))
         logging.getLogger("grnf").addHandler(handler)
         logging.getLogger("grnf").setLevel(logging.INFO)
-    if sys.stdout.isatty():
-        sys.stdout = Terminal(sys.stdout)
-    if sys.stderr.isatty():
-        sys.stderr = Terminal(sys.stderr)
+    received: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with room_for("standard output or a temporary file"):
             app()
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if not received:
+            raise
+        typer.echo(f"grnf: {'interrupted' if received[0] == signal.SIGINT else 'terminated'}", err=True)
+        raise SystemExit(128 + received[0]) from end
+    except MemoryError as error:
+        typer.echo(f"grnf: out of memory: {error}. {OUT_OF_MEMORY}", err=True)
+        sys.exit(1)
+    except (ValueError, OSError, ImportError) as error:
         typer.echo(f"grnf: {error}", err=True)
         sys.exit(1)
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+        _stop_processes()
+
+
+def _stop_processes() -> None:
+    """Kill the processes that joblib keeps for later work, if there are any."""
+    executor = getattr(sys.modules.get("joblib.externals.loky.reusable_executor"), "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+def _prepare_streams() -> None:
+    """Open streams that were closed, use UTF-8 in the C locale, and escape controls on a terminal."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        os.open(os.devnull, os.O_WRONLY)  # so that no file that is opened later becomes standard output
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper):
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
+        if stream.isatty():
+            setattr(sys, name, Terminal(stream))

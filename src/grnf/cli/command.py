@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from glob import glob
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ParameterInfo
 
 __all__ = ["Command", "Group", "command"]
 
 
+OUTPUTS = ("output", "picture", "save_layout")
+INPUTS = ("reference", "like", "pairs", "delete", "onto")
+"""Parameters that name files to write, and options that name files to read."""
 PANELS = ("Method", "Output", "Input", "Features", "Run")
 """Panels of the help, in this order."""
 
@@ -86,6 +93,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def called(*positional: Any, **given: Any) -> None:
+        _check_outputs(given, [parameter.name for parameter in arguments])
         for name, (kind, names) in groups.items():
             given[name] = kind(**{option: given.pop(option) for option in names if option in given})
         function(*positional, **given)
@@ -95,6 +103,19 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
     called.__doc__ = _joined(function.__doc__)
     return called
+
+
+def _check_outputs(given: dict[str, Any], arguments: list[str]) -> None:
+    """Refuse to write to a file that the command reads."""
+    inputs: list[str] = []
+    for name in [*arguments, *INPUTS]:
+        value = given.get(name) if name not in OUTPUTS else None
+        inputs += map(str, value if isinstance(value, list) else [] if value is None else [value])
+    for output in (Path(given[name]) for name in OUTPUTS if given.get(name) is not None):
+        for name in inputs if output.exists() else ():
+            for path in map(Path, [name] if os.path.exists(name) else glob(name)):
+                if path.samefile(output) or (path.is_dir() and path.resolve() in output.resolve().parents):
+                    raise BadParameter(f"{output} is an input of this command: choose another output")
 
 
 def _options(group: Any) -> Iterator[inspect.Parameter]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, SourceArgument, check_format
@@ -85,10 +83,7 @@ def convert(
     if lost:
         run.note(f"grnf: {output} cannot hold {_listed(lost)}")
     summary = {"graphs": count, "output": output, "lost": dict(lost), "bad": bad}
-    if run.as_json:
-        typer.echo(json.dumps(summary), err=output == "-")
-    elif not run.quiet:
-        typer.echo(f"{count:,} graphs: {output}", err=output == "-")
+    run.report(summary, f"{count:,} graphs: {output}", err=output == "-")
 
 
 def _good(source: Source, on_error: str, bad: list[dict[str, Any]], advance: Any) -> Iterator[RawGraph]:

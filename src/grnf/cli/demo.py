@@ -68,14 +68,12 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
     import numpy as np
 
     from grnf.estimators import GRNF
-    from grnf.metric import pairwise_distances
     from grnf.stats import two_sample_test
 
     grnf = GRNF(n_components, orders=ORDERS, random_state=seed)
     Z = grnf.fit_transform(graphs)
-    first, second = np.triu_indices(len(y), 1)
-    pairs, same = pairwise_distances(Z)[first, second], y[first] == y[second]
-    permuted = graphs[0].permuted(range(graphs[0].n_nodes)[::-1])
+    same, other = y[:, np.newaxis] == y, ~np.eye(len(y), dtype=bool)
+    copy = grnf.distance(graphs[0], graphs[0].permuted(range(graphs[0].n_nodes)[::-1]))
     test = two_sample_test(Z[y == 0], Z[y == 1], random_state=seed)
     results = {
         "accuracy": {
@@ -84,13 +82,25 @@ def _one_dataset(graphs: list[Graph], y: Any, n_components: int, seed: int) -> t
             BASELINE: _accuracy("svm", _baseline(graphs), y),
         },
         "distances": {
-            "same class": float(pairs[same].mean()),
-            "different classes": float(pairs[~same].mean()),
-            "permuted copy": grnf.distance(graphs[0], permuted).value,
+            "same class": _mean_distance(Z, same & other),
+            "different classes": _mean_distance(Z, ~same),
+            "permuted copy": {"mean": copy.value, "standard_error": copy.value_error},
         },
         "test": {"pvalue": test.pvalue, "n_resamples": test.n_resamples},
     }
     return results, Z
+
+
+def _mean_distance(Z: Any, pairs: Any) -> dict[str, float]:
+    """Return the mean distance of pairs of rows, with its standard error over the features."""
+    import numpy as np
+
+    from grnf.metric import pairwise_distances
+
+    D = pairwise_distances(Z)
+    slopes = np.divide(0.5, D, out=np.zeros_like(D), where=pairs & (D > 0)) / pairs.sum()
+    terms = 2 * (slopes.sum(axis=1) @ np.square(Z) - np.einsum("im,im->m", Z, slopes @ Z))
+    return {"mean": float(D[pairs].mean()), "standard_error": float(terms.std(ddof=1) * len(terms) ** 0.5)}
 
 
 def _write_map(path: Path, name: str, graphs: list[Graph], y: Any, n_components: int, seed: int) -> None:
@@ -135,13 +145,13 @@ def _accuracy(method: str, Z: Any, y: Any) -> dict[str, float]:
 
 def _print(console: Any, name: str, result: dict[str, Any]) -> None:
     distances, test = result["distances"], result["test"]
+    within, between, copy = (f"{d['mean']:.4f} ± {d['standard_error']:.4f}" for d in distances.values())
     console.print(f"\n{name}: {CLASSES[name][0]}, or {CLASSES[name][1]}")
     for method, score in result["accuracy"].items():
         console.print(f"  accuracy   {100 * score['mean']:.1f} % (± {100 * score['std']:.1f})  {method}")
     console.print(
-        f"  distances  {distances['same class']:.4f} on average within a class, "
-        f"{distances['different classes']:.4f} between classes, "
-        f"{distances['permuted copy']:.4f} for a graph and its permuted copy"
+        f"  distances  {within} on average within a class, {between} between classes, "
+        f"{copy} for a graph and its permuted copy (± standard error)"
     )
     console.print(
         f"  test       p = {test['pvalue']:.3g} for equal distributions, {test['n_resamples']} permutations"

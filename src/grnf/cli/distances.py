@@ -111,7 +111,7 @@ def distances(
     elif out.output.endswith(".npy"):
         _write_array(out.output, rows, (len(first), len(second)))
     else:
-        _write_matrix(out.output, rows, first, second, name, run.as_json)
+        _write_matrix(out, rows, first, second, name, run.as_json)
     if out.output != "-":
         shape = len(first), len(second)
         out.summarize({"graphs": shape}, run, f"{shape[0]:,} x {shape[1]:,} graphs")
@@ -160,7 +160,7 @@ def _write_array(output: str, rows: Iterator[tuple[int, FloatArray]], shape: tup
 
 
 def _write_matrix(
-    output: str,
+    out: Output,
     rows: Iterator[tuple[int, FloatArray]],
     first: Collection,
     second: Collection,
@@ -169,18 +169,20 @@ def _write_matrix(
 ) -> None:
     """Write CSV with a column for each graph, or lines of JSON with a list for each row."""
     from grnf._utils.files import atomic_write
+    from grnf._utils.result_tables import safe_text
 
-    with nullcontext(sys.stdout) if output == "-" else atomic_write(output) as file:
+    safe = safe_text if out.safe_csv else str
+    with nullcontext(sys.stdout) if out.output == "-" else atomic_write(out.output) as file:
         table = csv.writer(file, lineterminator="\n")
         if not as_json:
-            table.writerow(["graph_id", *second.ids])
+            table.writerow(["graph_id", *map(safe, second.ids)])
         for start, some in rows:
             for graph_id, row in zip(first.ids[start:], some.tolist(), strict=False):
                 if as_json:
                     values = [None if math.isnan(value) else value for value in row]
                     file.write(json.dumps({"graph_id": graph_id, name: values}) + "\n")
                 else:
-                    table.writerow([graph_id, *(f"{value:.9g}" for value in row)])
+                    table.writerow([safe(graph_id), *(f"{value:.9g}" for value in row)])
         file.flush()
 
 

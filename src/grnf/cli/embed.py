@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import dataclass, field, replace
@@ -63,6 +62,8 @@ class Vectors(Output):
         from grnf.io.vectors.writer import work_folder
 
         require(self.output != "-" or not self.resume, "--resume needs a file or folder: it cannot be -")
+        is_csv = self.output == "-" or self.output.lower().endswith(".csv")
+        require(is_csv or not self.safe_csv, f"--safe-csv needs CSV output, got {self.output}")
         if not self.is_file:
             return
         checked(vector_format, self.output, "--output")
@@ -136,17 +137,14 @@ def embed(
         total = graphs.count() if out.output != "-" and not run.quiet and sys.stderr.isatty() else None
         with progress("embedding", run.quiet, total=total) as advance:
             if out.output == "-":
-                summary = _to_stdout(inputs, read, grnf, reading, run, advance)
+                summary = _to_stdout(inputs, read, grnf, reading, out, run, advance)
             else:
                 summary = _to_disk(inputs, read, grnf, reading, out, run, advance)
     bad = summary["bad"]
     report_bad(bad, reading.on_error, run.quiet)
-    if run.as_json:
-        typer.echo(json.dumps({**summary, "bad": len(bad)}), err=out.output == "-")
-    elif not run.quiet:
-        shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
-        where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
-        typer.echo(shape + where, err=out.output == "-")
+    shape = f"{summary['graphs']:,} graphs, {summary['n_components']:,} numbers each"
+    where = "" if out.output == "-" else f": {out.output} (settings in {summary['settings']})"
+    run.report({**summary, "bad": len(bad)}, shape + where, err=out.output == "-")
     _report_set_aside(summary.get("set_aside", []), out.output)
 
 
@@ -179,6 +177,7 @@ def _to_disk(
             dask=True if run.dask == "local" else run.dask,
             resume=out.resume,
             force=out.force,
+            safe_csv=out.safe_csv,
             advance=advance,
             note=lambda text: run.note(f"grnf: {text}"),
         )
@@ -191,8 +190,6 @@ def _to_disk(
                 add += ["--on-error", "skip"]
             command = shlex.join(["grnf", *sys.argv[1:], *add])
             note(f"grnf: stopped; {finished} finished shards are kept in {work}. To resume: {command}")
-        if isinstance(error, KeyboardInterrupt):
-            raise typer.Exit(130) from None
         raise
     summary = {"graphs": made.n_graphs, "n_components": made.n_components, "bad": made.bad}
     summary |= {"vectors": out.output, "settings": str(made.settings)}
@@ -202,11 +199,18 @@ def _to_disk(
 
 
 def _to_stdout(
-    inputs: RunInputs, read: dict[str, Any], grnf: GRNF, reading: Graphs, run: Workers, advance: Any
+    inputs: RunInputs,
+    read: dict[str, Any],
+    grnf: GRNF,
+    reading: Graphs,
+    out: Vectors,
+    run: Workers,
+    advance: Any,
 ) -> dict[str, Any]:
     """Write CSV to standard output while the graphs are read."""
     from grnf.estimators import embed_stream, fit_stream
     from grnf.io.vectors import write_csv
+    from grnf.io.vectors.blocks import safe_block
 
     def graphs() -> Any:
         return inputs.blocks(
@@ -216,9 +220,10 @@ def _to_stdout(
     bad: list[Any] = []
 
     def blocks() -> Any:
-        for block, failed in embed_stream(grnf, with_progress(graphs(), advance), on_error=reading.on_error):
+        stream = with_progress(graphs(), advance)
+        for block, failed in embed_stream(grnf, stream, on_error=reading.on_error, name=inputs.name):
             bad.extend({"graph_id": graph.graph_id, "reason": graph.reason} for graph in failed)
-            yield block
+            yield safe_block(block) if out.safe_csv else block
 
     if next(graphs(), None) is None:
         raise GraphError(f"{inputs.name} holds no graphs")
@@ -237,7 +242,7 @@ def _report_set_aside(set_aside: list[dict[str, Any]], output: str) -> None:
         note(f"grnf: shard {shard['shard']} ({places}) is set aside: {shard['reason']}")
     if set_aside:
         note(
-            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}; to try them again, "
+            f"grnf: {len(set_aside)} shards are set aside, all others are in {output}. To try them again, "
             "repeat the command with --resume"
         )
         raise typer.Exit(SET_ASIDE)

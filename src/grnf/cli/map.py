@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-import typer
 from typer import Option
 
 from grnf.cli.graph_input import Input, SourceArgument
 from grnf.cli.options import (
+    Destination,
     LikeFeatures,
-    Output,
     Run,
-    Space,
     check_free,
     check_probability,
     check_suffix,
@@ -26,7 +23,7 @@ __all__ = ["map"]
 
 
 @dataclass(frozen=True)
-class Page(Output):
+class Page(Destination):
     """Where the page and its layout are written."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm")
@@ -50,7 +47,10 @@ def map(  # noqa: A001 the word users know
         Literal["auto", "tsne", "umap", "pca"],
         Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Space = "plain",
+    space: Annotated[
+        Literal["whitened", "plain"],
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    ] = "plain",
     n_neighbors: Annotated[
         int,
         Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),
@@ -59,8 +59,8 @@ def map(  # noqa: A001 the word users know
         bool | None,
         Option(
             "--differences/--no-differences",
-            help="Mark the nodes in which neighbors differ: a vector for each node.",
-            show_default="up to 50,000 nodes",
+            help="Mark what differs between a graph and its neighbors.",
+            show_default="up to 12,000 pairs",
         ),
     ] = None,
     color: Annotated[
@@ -70,7 +70,10 @@ def map(  # noqa: A001 the word users know
     positions: Annotated[
         str | None, Option(metavar="NAME", help="Node attribute with the positions of nodes.")
     ] = None,
-    confidence: Annotated[float, Option(help="Probability that an interval contains d_P.")] = 0.95,
+    confidence: Annotated[
+        float | None,
+        Option(metavar="P", help="Show intervals that contain d_P with probability P, not standard errors."),
+    ] = None,
     onto: Annotated[Path | None, Option(help="Saved layout (.npz): place the graphs on that map.")] = None,
     out: Page,
     reading: Input,
@@ -80,7 +83,7 @@ def map(  # noqa: A001 the word users know
     """Create an interactive map of a dataset as one HTML file.
 
     Hover over a point to draw its graph. Click it to compare the graph with its nearest neighbors: distances
-    with confidence intervals, and the nodes that differ. Color by label, any column, size, outlier score,
+    with standard errors, and the nodes that differ. Color by label, any column, size, outlier score,
     cluster or neighborhood preservation. Select with the lasso, search by id, export ids.
 
     Examples:
@@ -119,11 +122,9 @@ def map(  # noqa: A001 the word users know
         made.save(out.save_layout)
     page = Path(out.output)
     size, kept = page.stat().st_size / 1e6, float(made.kept.mean()) if len(made) else 1.0
-    if run.as_json:
-        summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
-        typer.echo(json.dumps({**summary, "megabytes": size, "neighbors_kept": kept}))
-    elif not run.quiet:
-        typer.echo(
-            f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
-            f"open it in a browser: {page.resolve().as_uri()}"
-        )
+    summary = {"output": out.output, "graphs": len(made), "left_out": len(collection.errors)}
+    run.report(
+        {**summary, "megabytes": size, "neighbors_kept": kept},
+        f"{page}: {len(made):,} graphs, {size:.1f} MB, {100 * kept:.0f} % of nearest graphs kept; "
+        f"open it in a browser: {page.resolve().as_uri()}",
+    )

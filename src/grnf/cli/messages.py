@@ -6,11 +6,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOBase
 from typing import IO, Any, TypeVar
 
 import typer
 
-__all__ = ["Terminal", "note", "progress", "report_bad", "with_progress"]
+__all__ = ["ClosedOutput", "Terminal", "note", "progress", "report_bad", "with_progress"]
 
 Item = TypeVar("Item")
 
@@ -38,6 +39,19 @@ class Terminal:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+class ClosedOutput(TextIOBase):
+    """Stands for standard output if it is closed; writing to it is an error."""
+
+    def write(self, text: str) -> int:  # noqa: ARG002
+        """Raise an error."""
+        raise OSError("standard output is closed")
+
+    @property
+    def buffer(self) -> Any:
+        """The bytes of standard output, an error too."""
+        return self.write("")
 
 
 def note(text: str, quiet: bool = False) -> None:

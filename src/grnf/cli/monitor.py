@@ -18,7 +18,7 @@ import typer
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, Sample, check_format
-from grnf.cli.options import DELTA, LikeFeatures, Output, Run, check_free, check_probability, require
+from grnf.cli.options import DELTA, Destination, LikeFeatures, Run, check_free, check_probability, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Stream(Input):
 
 
 @dataclass(frozen=True)
-class Lines(Output):
+class Lines(Destination):
     """Where the lines are written."""
 
     output: Annotated[

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DELTA",
     "AsJson",
+    "Destination",
     "Features",
     "Force",
     "FullFeatures",
@@ -52,11 +53,18 @@ def _hush(quiet: bool) -> bool:
 
 
 Force = Annotated[bool, Option("--force", help="Overwrite existing output.", rich_help_panel="Output")]
+SafeCsv = Annotated[
+    bool,
+    Option("--safe-csv", help="Write CSV texts that a spreadsheet would run as formulas with a leading '."),
+]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 Space = Annotated[
-    Literal["whitened", "plain"],
-    Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    Literal["joint", "d_P", "whitened"],
+    Option(
+        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike; d_P: the "
+        "distance of GRNF; whitened: GRNF with equal variance in all directions."
+    ),
 ]
 
 
@@ -94,6 +102,11 @@ class Messages:
         """Print a message on standard error."""
         note(text, self.quiet)
 
+    def report(self, summary: Mapping[str, Any], text: str, *, err: bool = False) -> None:
+        """Print what was done, as JSON or as text."""
+        if self.as_json or not self.quiet:
+            typer.echo(json.dumps(summary) if self.as_json else text, err=err)
+
 
 @dataclass(frozen=True)
 class Run(Messages):
@@ -112,8 +125,8 @@ class Run(Messages):
 
 
 @dataclass(frozen=True)
-class Output:
-    """Where a command writes its table."""
+class Destination:
+    """Where a command writes."""
 
     panel: ClassVar[str] = "Output"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".parquet")
@@ -130,6 +143,21 @@ class Output:
             check_suffix("--output", self.output, self.suffixes)
             check_free(self.output, self.force)
 
+    def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
+        """Print what was written; next to a table on standard output, print it on standard error."""
+        text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
+        if self.output == "-":
+            note(text, run.quiet or run.as_json)
+        else:
+            run.report({"output": self.output, **counts}, f"{text}: {self.output}")
+
+
+@dataclass(frozen=True)
+class Output(Destination):
+    """Where a command writes its table."""
+
+    safe_csv: SafeCsv = False
+
     def write(
         self,
         columns: Sequence[str],
@@ -141,20 +169,10 @@ class Output:
         from grnf._utils.result_tables import write_table, write_text_table
 
         if self.output == "-":
-            write_text_table(sys.stdout, list(columns), records, as_json)
+            write_text_table(sys.stdout, list(columns), records, as_json, safe_csv=self.safe_csv)
             sys.stdout.flush()
         else:
-            write_table(self.output, list(columns), records, types)
-
-    def summarize(self, counts: Mapping[str, Any], run: Messages, text: str | None = None) -> None:
-        """Print what was written; next to a table on standard output, print it on standard error."""
-        text = ", ".join(f"{value:,} {name}" for name, value in counts.items()) if text is None else text
-        if self.output == "-":
-            note(text, run.quiet or run.as_json)
-        elif run.as_json:
-            typer.echo(json.dumps({"output": self.output, **counts}))
-        elif not run.quiet:
-            typer.echo(f"{text}: {self.output}")
+            write_table(self.output, list(columns), records, types, safe_csv=self.safe_csv)
 
 
 def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:
@@ -210,7 +228,7 @@ class Features:
 
 @dataclass(frozen=True)
 class LikeFeatures(Features):
-    """Settings of GRNF, or those of an earlier run."""
+    """Settings of GRNF or of joint features, or those of an earlier run."""
 
     like: Annotated[
         Path | None,
@@ -227,6 +245,19 @@ class LikeFeatures(Features):
         policies = {name: given.pop(name) for name in ("handle_unknown", "handle_missing") if name in given}
         require(not given, f"{_options(given)} cannot be combined with --like, which has all settings")
         return GRNF.load(self.like, **policies)
+
+    def in_space(self, space: str, *, open_labels: bool = False) -> Any:
+        """Return the transformer of a space; `open_labels` asks for joint features without axes of labels."""
+        from grnf.estimators import JointFeatures
+
+        if space != "joint":
+            return self.transformer()
+        require(
+            self.like is None and self.orders is None,
+            "--orders and --like need --space d_P or --space whitened",
+        )
+        require(not open_labels or self.n_components is None, "--n-components needs another --space")
+        return JointFeatures(None if open_labels else self.n_components or 192, random_state=self.seed or 0)
 
     def transformer_of(self, vectors: str) -> GRNF | None:
         """Return the transformer that made the vectors of a file, or None if it is not known."""

@@ -46,8 +46,9 @@ def search(
 ) -> None:
     """Find the nearest graphs of an index for each query.
 
-    The table has a row for each hit: query, rank, id and distance. --confidence adds low and high,
-    --certified adds status (certain or tied). If the index has fewer graphs than -k, all are returned.
+    The table has a row for each hit: query, rank, id and distance, with its standard_error if the distance
+    estimates d_P. --confidence adds low and high, --certified adds status (certain or tied). If the index has
+    fewer graphs than -k, all are returned.
 
     Examples:
       grnf search molecules.index new.smi

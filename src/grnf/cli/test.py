@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Output, Run, checked
+from grnf.cli.options import Destination, Run, checked
 
 if TYPE_CHECKING:
     from grnf.stats import Evaluation, PermutationTestResult
@@ -37,7 +37,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Report(Output):
+class Report(Destination):
     """Where the result of a test is written."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")

@@ -36,8 +36,10 @@ DENSE_LABELS = 2_000
 EXACT_NODES = 100
 """Nodes of each graph up to which the exact search runs."""
 
-RESTARTS = 200
-"""Restarts of the upper bound for graphs of up to 30 nodes; fewer for larger ones, by their work."""
+QUICK, THOROUGH = 7_000, 180_000
+"""Pairs of nodes that restarts of the upper bound look at, before and during the exact search."""
+
+MOST_RESTARTS = 200
 
 VISITS = 200
 """Nodes of the tree between two looks at the clock."""
@@ -251,25 +253,46 @@ def owners(images: IntArray, m: int) -> IntArray:
 
 
 @inner
+def wake(i: int, near1: IntArray, active: Any) -> None:
+    """Mark a node and its neighbors as worth another look; nothing for -1."""
+    if i >= 0:
+        active[i] = True
+        for at in range(near1[i, 0]):
+            active[near1[i, at + 1]] = True
+
+
+@inner
 def descend(
-    images: IntArray, owner: IntArray, node_gain: Any, first: Any, second: Any, near1: Any, edge_gain: Any
+    images: IntArray,
+    owner: IntArray,
+    active: Any,
+    node_gain: Any,
+    first: Any,
+    second: Any,
+    near1: Any,
+    edge_gain: Any,
 ) -> Any:
-    """Make moves that lower the cost until there is none; return the change of the cost."""
+    """Make moves of active nodes that lower the cost until there is none; return the change of the cost."""
     n, m = node_gain.shape
     total, changed = 0.0, True
     while changed:
         changed = False
         for i in range(n):
+            if not active[i]:
+                continue
+            active[i] = False
             for y in range(-1, m):
                 x = images[i]
                 if y == x:
                     continue
+                j = owner[y] if y >= 0 else -1
                 change = gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
                 if change < -TINY:
                     total += change
                     changed = True
+                    wake(i, near1, active)
+                    wake(j, near1, active)
                     continue
-                j = owner[x] if x >= 0 else -1
                 images[i] = x
                 if x >= 0:
                     owner[x] = i
@@ -297,7 +320,7 @@ def improve(
     search ends if the change reaches `floor`.
     """
     n, m = node_gain.shape
-    owner = owners(images, m)
+    owner, active = owners(images, m), np.ones(n, np.bool_)
     total, best_total = 0.0, 0.0
     best = images.copy()
     state = np.uint64(88172645463325252)
@@ -310,8 +333,10 @@ def improve(
                 i = np.int64(state >> np.uint64(33)) % n
                 y = np.int64((state >> np.uint64(7)) & np.uint64(0xFFFFFF)) % m
                 if images[i] != y:
+                    wake(i, near1, active)
+                    wake(owner[y], near1, active)
                     total += gain_of_move(i, y, images, owner, node_gain, first, second, near1, edge_gain)
-        total += descend(images, owner, node_gain, first, second, near1, edge_gain)
+        total += descend(images, owner, active, node_gain, first, second, near1, edge_gain)
         if total <= best_total:
             best_total = total
             best[:] = images
@@ -477,7 +502,7 @@ def uniform_gains(gain: FloatArray) -> FloatArray:
     return np.array([1.0, equal, other]) if equal <= other and (inside == expected).all() else np.zeros(3)
 
 
-def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, bool]:
+def solve(problem: EditProblem, time_limit: float, effort: int = QUICK) -> tuple[IntArray, float, bool]:
     """Return a correspondence, a lower bound on the edit distance, and whether the search was finished."""
     n, m = problem.g.n_nodes, problem.h.n_nodes
     if max(n, m) > DENSE_NODES or len(problem.bundles()[0]) > DENSE_LABELS:
@@ -485,13 +510,14 @@ def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, boo
         mapping = propagated_mapping(problem) if mapping is None else mapping
         return mapping, histogram_bound(problem), False
     dense = problem.dense() if n <= m else problem.dense().turned()  # a level of the tree for each row
-    images, lower, upper = bounds(dense)
+    images, lower, upper = bounds(dense, effort)
     finished = upper <= lower + TINY
     if not finished and lower <= TINY and n == m and n > EXACT_NODES:
         mapping = isomorphism(problem)
         if mapping is not None:
             return mapping, 0.0, False
     if not finished and time_limit > 0 and max(n, m) <= EXACT_NODES:
+        upper += improved(dense, images, THOROUGH, lower - upper)
         tree = Search(dense, images, upper)
         finished = tree.run(0)  # may compile, so the clock starts after it
         end = time.monotonic() + time_limit
@@ -505,25 +531,48 @@ def solve(problem: EditProblem, time_limit: float) -> tuple[IntArray, float, boo
     return images, lower, finished
 
 
-def bounds(dense: DenseProblem) -> tuple[IntArray, float, float]:
+def bounds(dense: DenseProblem, effort: int) -> tuple[IntArray, float, float]:
     """Return a correspondence, and a lower and an upper bound, by assignment and by improvement."""
-    n, m = dense.node_gain.shape
     near1, near2 = neighbor_lists(dense.first), neighbor_lists(dense.second)
-    problem = dense.node_gain, dense.first, dense.second
-    gains = branch_gains(*problem, near1, near2, dense.edge_gain, uniform_gains(dense.edge_gain))
+    gains = branch_gains(
+        dense.node_gain,
+        dense.first,
+        dense.second,
+        near1,
+        near2,
+        dense.edge_gain,
+        uniform_gains(dense.edge_gain),
+    )
     rows, columns = linear_sum_assignment(np.minimum(gains, 0.0))
     lower = dense.total + float(np.minimum(gains[rows, columns], 0.0).sum())
     lower = max(_rounded_up(lower, dense.step), 0.0)
-    images = np.full(n, -1)
+    images = np.full(len(gains), -1)
     images[rows] = np.where(gains[rows, columns] < 0, columns, -1)
     mapped = np.flatnonzero(images >= 0)
     to = images[mapped]
     edges = dense.edge_gain[dense.first[np.ix_(mapped, mapped)], dense.second[np.ix_(to, to)]]
     upper = dense.total + float(dense.node_gain[mapped, to].sum() + edges.sum() / 2)
-    if n and m and upper > lower:
-        restarts = int(RESTARTS * min(1.0, 30**3 / (n * m * max(near1.shape[1], 1) * 8)))
-        upper += improve(images, restarts, *problem, near1, dense.edge_gain, lower - upper)
-    return images, lower, upper
+    return images, lower, upper + improved(dense, images, effort, lower - upper)
+
+
+def improved(dense: DenseProblem, images: IntArray, effort: int, floor: float) -> float:
+    """Improve a correspondence with as many restarts as the effort allows; return the change of the cost."""
+    n, m = dense.node_gain.shape
+    if not (n and m and floor < 0):
+        return 0.0
+    near1 = neighbor_lists(dense.first)
+    return float(
+        improve(
+            images,
+            min(effort // (n * m), MOST_RESTARTS),
+            dense.node_gain,
+            dense.first,
+            dense.second,
+            near1,
+            dense.edge_gain,
+            floor,
+        )
+    )
 
 
 def _rounded_up(bound: float, step: float) -> float:

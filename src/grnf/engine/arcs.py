@@ -12,7 +12,7 @@ __all__ = ["owners", "without_reverses"]
 
 @compiled
 def owners(number: IntArray, tails: IntArray, heads: IntArray, graph: IntArray) -> tuple[int, bool]:
-    """Write the graph of each arc; `number` is that of each node.
+    """Write the graph of each arc. `number` is that of each node.
 
     Returns the first arc that names no node or joins two graphs, or -1, and whether arcs are sorted by graph.
     """
@@ -67,7 +67,7 @@ def _both_ways(
 ) -> bool:
     """Whether the arcs down from each node come in the order of those up to it, with equal values.
 
-    `start` and `lower` are scratch; nodes are numbered from `first` on.
+    `start` and `lower` are scratch. Nodes are numbered from `first` on.
     """
     n_upper = n_lower = 0
     start[:] = 0

@@ -1,4 +1,4 @@
-"""From drawn parameters to what the kernels read, the hidden channels of U_B by number of slots B; and back.
+"""From drawn parameters to what the kernels read, the hidden channels of U_B by number of slots B, and back.
 
 Each feature of order k has, for every partition of its k output indices into B slots, F_h hidden channels
 in U_B. Coefficients are polynomials in u (1/n, or 1 without normalization): arrays start with an axis of 3.
@@ -24,10 +24,10 @@ __all__ = ["Channels", "Coefficients", "channels", "hidden_channels", "theta_gra
 
 
 class Coefficients(NamedTuple):
-    """The H hidden channels of U_B; the columns match those of `Statistics`.
+    """The H hidden channels of U_B. The columns match those of `Statistics`.
 
-    Shapes: nodes (3, B, node columns, H); pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
-    lexicographic order; totals (3, 1, total columns, H); bias, head (H,). A row (start, stop, column) of
+    Shapes: nodes (3, B, node columns, H), pairs (3, B (B - 1) / 2, pair columns, H), for slots p < q in
+    lexicographic order, totals (3, 1, total columns, H), bias and head (H,). A row (start, stop, column) of
     `segments` means that channels start .. stop - 1 belong to the features column, column + 1, ...;
     features are numbered in the order of their groups.
     """
@@ -115,7 +115,7 @@ def theta_gradients(
     directed: bool,
     basis: str,
 ) -> list[FloatArray]:
-    """Return the derivatives of each group's `theta` from those of its channels; of theta_0 it is 0 here."""
+    """Return the derivatives of each group's `theta` from those of its channels. Of theta_0 it is 0 here."""
     starts = dict.fromkeys(gradients, 0)
     result: list[FloatArray] = []
     for group in groups:
@@ -148,7 +148,7 @@ def _of_slots(
     basis: str,
     dtype: Any,
 ) -> Coefficients:
-    """Return the channels of U_B; a part is a group, one of its partitions, and its first feature."""
+    """Return the channels of U_B. A part is a group, one of its partitions, and its first feature."""
     node, edge = node_width, parts[0][0].channels - node_width
     H = sum(len(group.features) * group.hidden_channels for group, _, _ in parts)
     result = Coefficients(
@@ -222,9 +222,9 @@ def _partitions(k: int) -> tuple[tuple[Partition, int], ...]:
 
 @lru_cache(maxsize=256)
 def _places(B: int, node_width: int, channels: int, directed: bool) -> tuple[_Place, ...]:
-    """Return where the coefficients of every statistic go; those that multiply equal numbers go together.
+    """Return where the coefficients of every statistic go. Those that multiply equal numbers go together.
 
-    On node channels D = R = C = x and d = S, and A vanishes off the diagonal; on undirected graphs R = C and
+    On node channels D = R = C = x and d = S, and A vanishes off the diagonal. On undirected graphs R = C and
     A_ij = A_ji.
     """
     row = {statistic: i for i, statistic in enumerate(slot_statistics(B))}

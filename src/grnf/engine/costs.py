@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 SORTED_FROM = 384
-"""Classes of nodes from which sorting is faster than the kernel over pairs; see the benchmark "crossing"."""
+"""Classes of nodes from which sorting is faster than the kernel over pairs, see the benchmark "crossing"."""
 
 SORTED_GRADIENTS_FROM = 1024
 """The same for derivatives, whose sort must remember where each entry came from."""
 
 MOST_TYPES, FEW_TUPLES = 2**22, 1000
-"""Types of ordered tuples of a graph that are held at most; and tuples whose types are always counted."""
+"""Types of ordered tuples of a graph that are held at most, and tuples whose types are always counted."""
 
 COUNTING_COST = 40
 """Cost of counting per step of the walk and per type, relative to a term of a channel."""
@@ -41,7 +41,7 @@ EDGE_STEP = 0.8
 """Cost of a step along edges, relative to a step of the walk."""
 
 TERMS_PER_SECOND, SMOOTH_PER_SECOND, SUMS_PER_SECOND = 5e9, 4e8, 1e8
-"""Rough rates of a thread, to warn of long runs: terms of relu and ramp, of other activations; and sums of
+"""Rough rates of a thread, to warn of long runs: terms of relu and ramp, of other activations, and sums of
 one graph and channel, however few terms they have."""
 
 SORTED_NODE = 45
@@ -118,14 +118,14 @@ def estimated_seconds(
 def estimated_terms(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
     """Return how many terms U_B of all graphs takes for each channel, sorting included.
 
-    Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes; if
+    Equal nodes are counted in some graphs, picked in proportion to what they cost without equal nodes. If
     none is looked at, all nodes count as different.
     """
     return _estimated(batch, sampled, lambda some, alike: _terms(B, alike, some, linear))
 
 
 def estimated_steps(batch: GraphBatch, B: int, linear: bool, sampled: int = SAMPLED_GRAPHS) -> float:
-    """Return how many steps it takes to count types of tuples where that is done, whatever the channels."""
+    """Return how many steps it takes to count types of tuples if that is done, whatever the channels."""
     return _estimated(batch, sampled, lambda some, alike: _steps(B, alike, some, linear))
 
 
@@ -156,7 +156,7 @@ def _terms(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArr
 
 
 def _steps(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArray:
-    """Return the steps by which types are counted, where they are; and one, so that shares are numbers."""
+    """Return the steps by which types are counted, plus 1, so that shares are numbers."""
     n, edges = batch.sizes.astype(float), np.diff(batch.edge_ptr)
     steps = walked(B, alike.twins, np.minimum(edges, alike.twins**2))
     if B == 3:
@@ -168,9 +168,9 @@ def _steps(B: int, alike: Distinct, batch: GraphBatch, linear: bool) -> FloatArr
 
 
 def estimated_types(B: int, alike: Distinct) -> FloatArray:
-    """Return about how many types of tuples there are; more than can be held count as without end.
+    """Return about how many types of tuples there are. More than can be held count as without end.
 
-    A slot has any class, and for each slot before one of the classes that this one's class is joined to; and
+    A slot has any class, and for each slot before one of the classes that this one's class is joined to, and
     tuples of the same twins have one type.
     """
     classes = np.maximum(alike.classes, 1.0)
@@ -224,7 +224,7 @@ def count_distinct(batch: GraphBatch) -> Distinct:
     pairs_of = np.tile(of_edge[apart], 2)
     names = _names(len(owner))
     key = key + of_neighbors(names)
-    # twins that are not joined have equal neighbors; twins that are, once each is among its own
+    # twins that are not joined have equal neighbors. Twins that are, once each is among its own
     loose, joined = _n_different(owner, key, len(batch)), _n_different(owner, key + names, len(batch))
     twins = np.asarray(loose + joined - batch.sizes)
     return Distinct(classes, twins, _n_different(pairs_of, pairs, len(batch)))

@@ -50,7 +50,7 @@ def place_of(keys: IntArray, key: int) -> np.uint64:
 
 @inner
 def add_to(keys: IntArray, counts: IntArray, key: int, amount: int) -> int:
-    """Add to the count of a key; return 1 if it is new."""
+    """Add to the count of a key. Return 1 if it is new."""
     place, new = place_of(keys, key), 0
     if keys[place] < 0:
         keys[place], new = key, 1

@@ -30,12 +30,12 @@ from grnf.engine.statistics import Neighbors, Statistics, folded, neighbors, sta
 from grnf.engine.tuple_types import list_types
 from grnf.errors import OrderTooLargeError
 from grnf.graphs import GraphBatch
-from grnf.typing import FloatArray, IntArray
+from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GraphTypes", "Moments", "graph_types", "partition_groups", "second_moments", "type_vectors"]
 
 KEPT_ENTRIES = 2**24
-"""Entries of blocks that are kept for the next rows: 128 MB, fewer blocks if there are many categories."""
+"""Entries of a block, and of blocks that are kept for the next rows: 128 MB, less if graphs are small."""
 MOST_TYPES = 200_000
 """Types of tuples that a graph may have."""
 
@@ -187,9 +187,9 @@ class Coordinates(NamedTuple):
     """How f depends on the statistics of a tuple, for the partitions with B slots that share it.
 
     `node` and `edge` have shape (3, kinds, columns): the coefficients of u^0, u^1, u^2, u = 1/n, of each kind
-    of statistic. Kinds of node channels are x of each slot, then their total; of edge channels D, R and C of
+    of statistic. Kinds of node channels are x of each slot, then their total, of edge channels D, R and C of
     each slot, A_pq and A_qp of each pair p < q, then d and S. Equal columns are one, times the root of their
-    number; columns of zeros are left out. `symmetric` if a permutation of the slots of both tuples changes
+    number. Columns of zeros are left out. `symmetric` if a permutation of the slots of both tuples changes
     nothing, which in the overlapping basis takes blocks of equal size.
     """
 
@@ -240,9 +240,10 @@ def _merged(matrices: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Side:
-    """Some graphs as atoms and types."""
+    """Some graphs as atoms and types. `used` marks the columns of atoms that are not 0."""
 
     atoms: FloatArray
+    used: BoolArray
     atom_ptr: IntArray
     type_ptr: IntArray
     types: IntArray
@@ -254,8 +255,10 @@ class _Side:
 def _side(graphs: Sequence[GraphTypes], node_width: int, form: Coordinates, normalize: bool) -> _Side:
     atoms = [_atoms(g, node_width, form, normalize) for g in graphs]
     types = [g.types + _starts(form.slots, len(g.nodes), len(g.values)) for g in graphs]
+    joined = np.concatenate(atoms)
     return _Side(
-        np.concatenate(atoms),
+        joined,
+        np.asarray(joined.any(axis=0)),
         offsets(np.array([len(own) for own in atoms])),
         offsets(np.array([len(own) for own in types])),
         np.ascontiguousarray(np.concatenate(types).T),
@@ -286,7 +289,7 @@ def _starts(B: int, n_classes: int, n_values: int) -> IntArray:
 
 
 def _atoms(g: GraphTypes, node_width: int, form: Coordinates, normalize: bool) -> FloatArray:
-    """Return the atoms of a graph, one per row; the last column is the bias."""
+    """Return the atoms of a graph, one per row. The last column is the bias."""
     B, u = form.slots, _scale(g, normalize)
     node, edge = (matrix[0] + u * matrix[1] + u * u * matrix[2] for matrix in (form.node, form.edge))
     F = (g.nodes.shape[1] - node_width) // 3
@@ -406,15 +409,15 @@ def second_moments(
     out = np.zeros((len(rows), len(others)))
 
     width = node_width * form.node.shape[-1] + rows[0].values.shape[1] * form.edge.shape[-1] if rows else 1
-    held = KEPT_ENTRIES // (math.isqrt(GRAM_ENTRIES) * width)
+    most = min(math.isqrt(GRAM_ENTRIES), KEPT_ENTRIES // max(width, 1))
 
-    @lru_cache(maxsize=max(2, min(64, held)))
+    @lru_cache(maxsize=max(2, min(64, KEPT_ENTRIES // max(most * width, 1))))
     def side(block: range, of_columns: bool) -> _Side:
         graphs = columns if of_columns and columns is not None else rows
         return _side([graphs[g] for g in block], node_width, form, normalize)
 
-    for one in _blocks(rows, form.slots):
-        for two in _blocks(others, form.slots):
+    for one in _blocks(rows, form.slots, most):
+        for two in _blocks(others, form.slots, most):
             if columns is None and two.start < one.start:
                 continue
             part = _block(side(one, False), side(two, columns is not None), moments, variance)
@@ -424,9 +427,8 @@ def second_moments(
     return out
 
 
-def _blocks(types: Sequence[GraphTypes], B: int) -> list[range]:
-    """Cut the graphs into blocks whose inner products of atoms fit the cache."""
-    most = math.isqrt(GRAM_ENTRIES)
+def _blocks(types: Sequence[GraphTypes], B: int, most: int) -> list[range]:
+    """Cut the graphs into blocks of at most so many atoms, or one graph."""
     blocks, start, atoms = [], 0, 0
     for place, g in enumerate(types):
         own = B * len(g.nodes) + B * (B - 1) // 2 * len(g.values)
@@ -444,7 +446,9 @@ def _block(one: _Side, two: _Side, moments: Moments, variance: float) -> FloatAr
         weights = times * moments.type_weights(side.weights, squares)
         sides.append(Sides(side.atom_ptr, side.type_ptr, side.types, weights, moments.factors(squares)))
     out = np.zeros((len(one.atom_ptr) - 1, len(two.atom_ptr) - 1))
-    gram = variance * (one.atoms @ two.atoms.T)
+    common = one.used & two.used  # most categories occur in few graphs
+    some = common if 2 * np.count_nonzero(common) < len(common) else slice(None)
+    gram = variance * (one.atoms[:, some] @ two.atoms[:, some].T)
     _sum_types(moments.kind, gram, sides[0], sides[1], np.array(moments.weights), out)
     if moments.kind == ARCSINES:
         counts = [
@@ -463,7 +467,7 @@ def _sum_types(
     mixture: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add up w w' E[rho rho'] over all types of both graphs; types of `one` with weight 0 are skipped."""
+    """Add up w w' E[rho rho'] over all types of both graphs. Types of `one` with weight 0 are skipped."""
     slots, n_atoms, n_types = len(one.types), 0, 0
     for g in range(len(one.atom_ptr) - 1):
         n_atoms = max(n_atoms, one.atom_ptr[g + 1] - one.atom_ptr[g])
@@ -522,7 +526,7 @@ def _sum_row(
 
 @inner
 def _arc_cosine_products(e: FloatArray, factor: float, factors: FloatArray, weights: FloatArray) -> float:
-    """Return sum_i w_i (sin t + (pi - t) cos t), cos t = e_i f f_i; e is overwritten."""
+    """Return sum_i w_i (sin t + (pi - t) cos t), cos t = e_i f f_i. e is overwritten."""
     s0 = s1 = s2 = s3 = 0.0  # a single sum would not be vectorized
     for i in range(len(e)):
         c = min(max(e[i] * (factor * factors[i]), -1.0), 1.0)

@@ -27,7 +27,7 @@ def add_sums_in_numpy(
     scale: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^B U_B for all B and graphs, their nodes not grouped; scale[g] = u."""
+    """out[g, feature] += head u^B U_B for all B and graphs, their nodes not grouped, scale[g] = u."""
     for B, c in by_slots.items():
         for g in np.flatnonzero(s.sizes >= B).tolist():
             n, first = int(s.sizes[g]), s.node_ptr[g]

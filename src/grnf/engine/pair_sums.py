@@ -51,7 +51,7 @@ def _sum_sparse_rows(
     weight: FloatArray,
     U: FloatArray,
 ) -> bool:
-    """U += sum_i weight_i rho(constant + X_i @ matrix) where rows of X have two entries that are not 0.
+    """U += sum_i weight_i rho(constant + X_i @ matrix) if rows of X have two entries that are not 0.
 
     As with one label and a degree. Two rows at a time, none of them stored. Returns False, with nothing done,
     for rows with more entries and for activations other than relu and ramp.
@@ -121,7 +121,7 @@ def add_node_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u U_1 for some graphs; scale[g] = u. Graphs of equal size are consecutive.
+    """out[g, feature] += head u U_1 for some graphs, scale[g] = u. Graphs of equal size are consecutive.
 
     `sums` is scratch.
     """
@@ -189,9 +189,9 @@ def node_and_pair_sums(
     bias: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] = bias + head u U_1 + head u^2 U_2; scale[g] = u.
+    """out[g, feature] = bias + head u U_1 + head u^2 U_2, scale[g] = u.
 
-    U_2 of `large` graphs is left out, and of all of them where it has no channels.
+    U_2 of `large` graphs is left out, and of all of them if it has no channels.
     """
     nodes, U = (s.nodes, s.node_ptr, s.node_weight, s.totals), np.empty(TILE)
     edges = None if c2 is None else neighbors(s, left_out=large)
@@ -240,7 +240,7 @@ def _add_pair_sums(
     sums: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^2 U_2 for some graphs; scale[g] = u. Graphs of equal size are consecutive.
+    """out[g, feature] += head u^2 U_2 for some graphs, scale[g] = u. Graphs of equal size are consecutive.
 
     `sums` is scratch.
     """
@@ -377,7 +377,7 @@ def _add_run(
     row: FloatArray,
     partial: FloatArray,
 ) -> None:
-    """Partial += sum over the run of w_j rho(a + e + b_j); for the ReLU max(a + e, b_j). `row` is scratch."""
+    """Partial += sum over the run of w_j rho(a + e + b_j), for the ReLU max(a + e, b_j). `row` is scratch."""
     width, count = len(partial), len(js)
     zero, one = a.dtype.type(0), a.dtype.type(1)
     item = 0
@@ -489,7 +489,7 @@ def sorted_pair_sums(
     graph: int,
     out: FloatArray,
 ) -> None:
-    """out[graph, feature] += head u^2 U_2 for one graph; scale[graph] = u."""
+    """out[graph, feature] += head u^2 U_2 for one graph, scale[graph] = u."""
     weight = s.node_weight[s.node_ptr[graph] : s.node_ptr[graph + 1]]
     ab, columns = np.empty((0, 0), c.bias.dtype), np.empty((0, 0), c.bias.dtype)
     for start in range(0, len(c.bias), tile):

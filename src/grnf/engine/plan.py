@@ -3,9 +3,9 @@
 Within a piece every graph takes the path that its size and the activation allow:
 
     U_1   node_sums            nodes grouped
-    U_2   pair_sums            nodes grouped; sorted for relu and ramp if many classes are left
+    U_2   pair_sums            nodes grouped, sorted for relu and ramp if many classes are left
     U_B   type_sums            types of tuples counted, if there are few
-          tuple_sums           otherwise; or
+          tuple_sums           otherwise, or
           sorted_tuple_sums    for relu and ramp, B = 3, 4, on large sparse graphs
     all   add_sums_in_numpy    activations without a compiled kernel
 
@@ -82,7 +82,7 @@ class Engine(NamedTuple):
     def channels(
         self, groups: tuple[OrderDraw, ...], node_width: int, directed: bool, hidden: bool = False
     ) -> Channels:
-        """Bring drawn parameters into the form that the kernels read; `hidden` leaves the heads out."""
+        """Bring drawn parameters into the form that the kernels read. `hidden` leaves the heads out."""
         result = channels(
             groups, node_width=node_width, directed=directed, basis=self.basis, dtype=self.dtype
         )
@@ -237,7 +237,7 @@ class Engine(NamedTuple):
         scale: FloatArray,
         kernel: Callable[..., None],
     ) -> BoolArray:
-        """Sum over types of tuples if that is cheaper; return the graphs that are left."""
+        """Sum over types of tuples if that is cheaper. Return the graphs that are left."""
         steps = met_along_edges(np.diff(near.ptr), s.node_ptr)
         along = (steps < walked(B, *_counts(s))) & (B == 3)
         left, (cost, _) = np.full(len(scale), True), self._tuples(B, s)
@@ -355,7 +355,7 @@ def place(
     columns: IntArray,
     out: FloatArray,
 ) -> None:
-    """Set out[rows, columns] = (values - shift) * factor; numpy would hold the interpreter lock."""
+    """Set out[rows, columns] = (values - shift) * factor. Numpy would hold the interpreter lock."""
     for i in range(len(rows)):
         source, target = values[i], out[rows[i]]
         for j in range(len(columns)):

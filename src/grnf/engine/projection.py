@@ -1,7 +1,7 @@
-"""The projection of a graph: what each node adds in each slot, and each edge between slots; and back.
+"""The projection of a graph: what each node adds in each slot, and each edge between slots, and back.
 
 t(v_1 .. v_B) = sum_p nodes[p, v_p] + sum_{p < q} edges[pq, value of the edge between v_p and v_q], for a tile
-of hidden channels. What all tuples share rides on slot 1. The sums of every B begin here; their derivatives
+of hidden channels. What all tuples share rides on slot 1. The sums of every B begin here. Their derivatives
 end here.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["Gradients", "Matrices", "Tape", "finish_tape", "matrices", "projecti
 
 
 class Matrices(NamedTuple):
-    """The coefficients of a tile of channels where u is known: one matrix for each slot, pair of slots, 1."""
+    """The coefficients of a tile of channels for a known u: one matrix for each slot, pair of slots, 1."""
 
     nodes: FloatArray
     pairs: FloatArray
@@ -32,7 +32,7 @@ class Matrices(NamedTuple):
 class Gradients(NamedTuple):
     """The derivatives of the statistics and of the coefficients, to which kernels add.
 
-    Shapes as `Statistics.nodes`, `Neighbors.values`, `Statistics.totals`; `of_statistics` and
+    Shapes as `Statistics.nodes`, `Neighbors.values`, `Statistics.totals`. `of_statistics` and
     `of_coefficients` select what is computed.
     """
 

@@ -1,6 +1,6 @@
 """Kernels for rows of hidden channels, of which all sums are made.
 
-A row has one entry per hidden channel of a tile; the loop over it is the innermost one and runs in vector
+A row has one entry per hidden channel of a tile. The loop over it is the innermost one and runs in vector
 registers. Activations are switched outside of it. Their codes: see `grnf.activations`.
 """
 
@@ -71,7 +71,7 @@ def project(
 ) -> None:
     """Set out[i] = constant + X[first + i] @ matrix for i < count.
 
-    Where most entries of X are 0 the others alone are multiplied, so that one-hot labels are a look-up; four
+    If most entries of X are 0, the others alone are multiplied, so that one-hot labels are a look-up. Four
     at a time, so that a row of out is read and written once for four products. Otherwise BLAS does it.
     """
     width, columns = matrix.shape[1], matrix.shape[0]
@@ -120,7 +120,7 @@ def project(
 
 @inner
 def _next_used(row: FloatArray, start: int) -> int:
-    """Return the first place from `start` on whose entry is not 0; the length of the row if there is none."""
+    """Return the first place from `start` on whose entry is not 0, or the length of the row."""
     while start < len(row) and row[start] == 0:
         start += 1
     return start

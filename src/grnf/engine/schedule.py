@@ -35,16 +35,16 @@ TRIPLES_TILE = 256
 """Hidden channels that U_3 treats at once, if its table of pairs of nodes fits the cache."""
 
 TYPES_TILE = 4096
-"""Hidden channels treated at once where types of tuples are counted, if their rows fit the cache."""
+"""Hidden channels treated at once if types of tuples are counted and their rows fit the cache."""
 
 TYPES_HELD = 2**14
-"""Types of tuples of a few graphs that are held at once; those of a single graph may be more."""
+"""Types of tuples of a few graphs that are held at once. Those of a single graph may be more."""
 
 TUPLES_TILE, TUPLE_GRADIENTS_TILE = 256, 16
-"""Hidden channels that the general U_B treats at once, if its rows fit the cache; and its derivative."""
+"""Hidden channels that the general U_B treats at once, if its rows fit the cache, and its derivative."""
 
 SORTED_TILE, SORTED_ENTRIES = 16, 2**16
-"""Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs; of large ones
+"""Hidden channels of the sorted paths, and entries of a tile: many channels of small graphs, of large ones
 as many as make a row of single precision one cache line."""
 
 GRADIENTS_TILE = 512
@@ -72,7 +72,7 @@ LARGEST_PIECE = 512
 """Graphs in one piece: bounds its memory."""
 
 MOST_CATEGORIES, PART_CATEGORIES = 1024, 1024
-"""Categories up to which the coefficients of all are held; and those that are held at a time beyond."""
+"""Categories up to which the coefficients of all are held, and those that are held at a time beyond."""
 
 ROUNDS, SHRINKING = 5, 0.6
 """Pieces for each worker, and how much cheaper those of the next round are: few in all, since workers queue
@@ -126,7 +126,7 @@ class Schedule:
         return n_workers(self.n_jobs)
 
     def pieces(self, batch: GraphBatch) -> list[Piece]:
-        """Cut a batch into pieces, the costly ones first; a few for each worker where they are worth it."""
+        """Cut a batch into pieces, the costly ones first, a few for each worker if they are worth it."""
         sizes = batch.sizes
         cost = sizes**2 + (8 + len(batch.channels().node)) * sizes + 8 * np.diff(batch.edge_ptr) + 100
         limits = _limits(int(cost.sum()), self.workers)
@@ -140,7 +140,7 @@ class Schedule:
         return [piece for _, piece in sorted(result, key=lambda item: -item[0])]
 
     def by_categories(self, batch: GraphBatch) -> list[IntArray] | None:
-        """Cut a batch with very many categories into parts with few of them each; None if there is one.
+        """Cut a batch with very many categories into parts with few of them each, or None if there is one.
 
         The graphs of a part have equal size if possible: coefficients depend on it, and are made once for
         each size of a part.
@@ -201,9 +201,9 @@ class Schedule:
     def warn_if_long(
         self, batch: GraphBatch, law: ParameterLaw, n_hidden: int, *, seed: int, linear: bool
     ) -> None:
-        """Warn before work that will take very long; `linear`: whether rho_e is piecewise linear.
+        """Warn before work that will take very long. `linear`: whether rho_e is piecewise linear.
 
-        An upper bound is cheap; equal nodes are counted only if it is high.
+        An upper bound is cheap. Equal nodes are counted only if it is high.
         """
         sample = law.orders_of(min(n_hidden, 4096), seed=seed)
         k = int(sample.max())

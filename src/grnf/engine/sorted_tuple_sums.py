@@ -1,7 +1,7 @@
 """U_3 and U_4 of relu or ramp by sorting, for large sparse graphs. For derivatives see `tuple_sums`.
 
 U_3 in O(n^2 + n |E|) per channel: all triples as if there were no edges, one merge for each node; triples
-with equal nodes are taken away by inclusion and exclusion, each a sum over pairs; then every triple with an
+with equal nodes are taken away by inclusion and exclusion, each a sum over pairs, then every triple with an
 edge is corrected, and one with several is met at the first of the slots (1, 2), (1, 3), (2, 3). U_4 is a sum
 of n such sums, one for each node in slot 1, whose edges are added to the rows of the others.
 """
@@ -34,7 +34,7 @@ def sorted_tuple_sums(
     graph: int,
     out: FloatArray,
 ) -> None:
-    """out[graph, feature] += head u^B U_B for one graph, B = 3 or 4; scale[graph] = u."""
+    """out[graph, feature] += head u^B U_B for one graph, B = 3 or 4, scale[graph] = u."""
     B, first, n = c.nodes.shape[1], s.node_ptr[graph], s.sizes[graph]
     for start in range(0, len(c.bias), tile):
         stop = min(start + tile, len(c.bias))
@@ -99,7 +99,7 @@ def _correct(
         _mark(near, first + i, near.value, mine)
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
             j, value = near.node[entry], near.value[entry]
-            # an edge between i in slot 1 and j in slot 2; any node k in slot 3
+            # an edge between i in slot 1 and j in slot 2, any node k in slot 3
             _mark(near, first + j, near.value, other)
             for k in range(n):
                 if k != i and k != j:
@@ -109,7 +109,7 @@ def _correct(
                     _add_if(with_edges, edges[1], mine[k])
                     _add_if(with_edges, edges[2], other[k])
                     _add_difference(rho, with_edges, without, partial)
-            # an edge between i in slot 1 and j in slot 3; k in slot 2 is not joined to slot 1
+            # an edge between i in slot 1 and j in slot 3. k in slot 2 is not joined to slot 1
             _mark(near, first + j, near.back, other)
             for k in range(n):
                 if k != i and k != j and mine[k] < 0:
@@ -118,7 +118,7 @@ def _correct(
                         with_edges[h] = without[h] + edges[1, value, h]
                     _add_if(with_edges, edges[2], other[k])
                     _add_difference(rho, with_edges, without, partial)
-            # an edge between i in slot 2 and j in slot 3; k in slot 1 is joined to neither
+            # an edge between i in slot 2 and j in slot 3. k in slot 1 is joined to neither
             for k in range(n):
                 if k != i and k != j and mine[k] < 0 and other[k] < 0:
                     for h in range(width):

@@ -1,7 +1,7 @@
-"""Sums of relu or ramp over all pairs or triples of rows, by sorting; and their derivatives.
+"""Sums of relu or ramp over all pairs or triples of rows, by sorting, and their derivatives.
 
 As if there were no edges: sum_ij relu(a_i + b_j) needs only sorted a and sorted b, since the set of b_j above
--a_i grows with a_i, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Exact; O(n log n) per
+-a_i grows with a_i, and its size and sum are kept. ramp(x) = relu(x) - relu(x - 1). Exact, in O(n log n) per
 channel for pairs, O(n^2) for triples.
 """
 
@@ -29,14 +29,14 @@ def columns_of(*rows: FloatArray) -> FloatArray:
 
 
 def pair_sums(rho: ActivationCode, a: FloatArray, b: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return sum_ij w_i w_j rho(a_i + b_j) of each channel, for rows a_i, b_j; rho: relu or ramp."""
+    """Return sum_ij w_i w_j rho(a_i + b_j) of each channel, for rows a_i, b_j, rho: relu or ramp."""
     return pair_sums_of_columns(rho, columns_of(a, b), weight)
 
 
 def pair_sums_of_columns(
     rho: ActivationCode, columns: npt.NDArray[Any], weight: npt.NDArray[Any]
 ) -> FloatArray:
-    """Do the same for `columns`, with a row per channel of a, then of b; they are overwritten."""
+    """Do the same for `columns`, with a row per channel of a, then of b. They are overwritten."""
     if (weight == 1).all():
         columns.sort(axis=1)
         weights = weight[np.newaxis]  # one row for all
@@ -111,7 +111,7 @@ def _merge(x: FloatArray, wx: FloatArray, y: FloatArray, wy: FloatArray, shift: 
 def _add_masses(
     x: FloatArray, y: FloatArray, wy: FloatArray, shift: float, sign: float, out: FloatArray
 ) -> None:
-    """Add sign times the weight of all j with x_i + y_j + shift > 0 to out_i; rows sorted ascending."""
+    """Add sign times the weight of all j with x_i + y_j + shift > 0 to out_i. Rows sorted ascending."""
     for h in range(len(x)):
         j, mass = y.shape[1], 0.0
         for i in range(x.shape[1]):
@@ -123,7 +123,7 @@ def _add_masses(
 
 @compiled
 def _merge_all(x: FloatArray, y: FloatArray, z: FloatArray, shift: float) -> FloatArray:
-    """Return sum_ijk relu(x_i + y_j + z_k + shift) of each row; y and z sorted ascending."""
+    """Return sum_ijk relu(x_i + y_j + z_k + shift) of each row. y and z sorted ascending."""
     n = x.shape[1]
     U = np.zeros(len(x))
     for h in range(len(x)):

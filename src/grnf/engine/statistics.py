@@ -1,7 +1,7 @@
 """Statistics of a batch of graphs that the sums read: rows of nodes, pairs with an edge, totals, neighbors.
 
-For each node x_i, and D_i, R_i, C_i of the edge channels; for each pair i < j with an edge A_ij and A_ji;
-for each graph the sums over its nodes. On node channels D = R = C = x, so one column serves; on undirected
+For each node x_i, and D_i, R_i, C_i of the edge channels, for each pair i < j with an edge A_ij and A_ji,
+for each graph the sums over its nodes. On node channels D = R = C = x, so one column serves. On undirected
 graphs R = C and A_ij = A_ji, so the second copy is left out. Nodes with equal rows may be grouped to one.
 """
 
@@ -41,7 +41,7 @@ class Statistics(NamedTuple):
 
     `nodes` has columns [x | D | R] for undirected and [x | D | R | C] for directed graphs, `pairs` rows
     A_ij (undirected) or [A_ij | A_ji] (directed), `totals` columns [sum x | sum D | sum R]. A row of `nodes`
-    stands for `node_weight` equal nodes, a row of `pairs` for `pair_weight` equal pairs of nodes; `sizes` are
+    stands for `node_weight` equal nodes, a row of `pairs` for `pair_weight` equal pairs of nodes. `sizes` are
     the true numbers of nodes.
     """
 
@@ -60,8 +60,8 @@ class Statistics(NamedTuple):
 class Source(NamedTuple):
     """Some graphs of a batch, and how their tensors are made, as the kernels take them.
 
-    `adjacency` is 1 where the first edge channel is the adjacency; channels of categories follow on those of
-    numbers; `node_categories` and `edge_categories` are their counts; `like` has the type of the arithmetic.
+    `adjacency` is 1 if the first edge channel is the adjacency. Channels of categories follow on those of
+    numbers. `node_categories` and `edge_categories` are their counts. `like` has the type of the arithmetic.
     """
 
     graphs: IntArray
@@ -173,7 +173,7 @@ def _sum_edges(
     pair_nodes: IntArray,
     pairs: FloatArray,
 ) -> None:
-    """Sum repeated edges; write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
+    """Sum repeated edges. Write D, R (and C) into `sums` and the pairs i < j, sorted, into the rest."""
     numbers = adjacency + attr.shape[1]
     F = numbers + categories
     n_pairs = 0
@@ -216,7 +216,7 @@ def _sum_edges(
 
 @inner
 def _in_order(edges: IntArray, first: int, last: int, n: int) -> ShortArray:
-    """Return [i, j, which edge] sorted by the smaller node, then by the larger one; no rows if they are so.
+    """Return [i, j, which edge] sorted by the smaller node, then by the larger one, none if they are sorted.
 
     Most files list them so.
     """
@@ -306,7 +306,7 @@ def _join_nodes(
 
 
 VALUES_SEARCHED = 16
-"""Values of edges among which a new one is looked for; a graph with more has continuous edge attributes."""
+"""Values of edges among which a new one is looked for. A graph with more has continuous edge attributes."""
 
 
 class Neighbors(NamedTuple):
@@ -328,7 +328,7 @@ class Neighbors(NamedTuple):
 
 
 def neighbors(s: Statistics, searched: int = VALUES_SEARCHED, left_out: BoolArray | None = None) -> Neighbors:
-    """List the neighbors of every node; a pair {i, j} is in the lists of both.
+    """List the neighbors of every node. A pair {i, j} is in the lists of both.
 
     With searched = 0 every entry has a value of its own: for the pair e, those of its two ways are the values
     2 e and 2 e + 1. Graphs that nobody has a use for may be left out.
@@ -371,7 +371,7 @@ def _list_neighbors(
     value_ptr: IntArray,
     values: FloatArray,
 ) -> None:
-    """Fill the arrays of `Neighbors`; `half`: half the columns of pairs of directed graphs, or else 0."""
+    """Fill the arrays of `Neighbors`. `half`: half the columns of pairs of directed graphs, or else 0."""
     columns = pairs.shape[1]
     n_values = 0
     for g in range(len(pair_ptr) - 1):
@@ -469,7 +469,7 @@ def _group_nodes(
 ) -> None:
     """Find the classes graph by graph: the first row of each, and how many rows it has.
 
-    Rows of pairs are numbered from 1, and negative where the two halves (A_ij, A_ji) are to be swapped.
+    Rows of pairs are numbered from 1, and negative if the two halves (A_ij, A_ji) are to be swapped.
     """
     n_pairs = out_pair_ptr[0]
     for g in range(len(node_ptr) - 1):
@@ -518,7 +518,7 @@ def _number_all(node_ptr: IntArray, rows: Bits, factors: Bits, out: IntArray) ->
 
 @inner
 def _number(rows: Bits, factors: Bits, class_of: IntArray, firsts: IntArray) -> int:
-    """Write the class of equal rows that each row is of, and the first row of each; return their number."""
+    """Write the class of equal rows that each row is of, and the first row of each. Return their number."""
     n_classes, columns = 0, rows.shape[1]
     table = _empty_table(len(rows))
     for i in range(len(rows)):

@@ -27,7 +27,7 @@ __all__ = [
 class Members(NamedTuple):
     """The rows whose tuples are counted. Integers only, so that one kernel serves both precisions.
 
-    Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes; each stands for
+    Graph g has rows node_ptr[g] .. node_ptr[g + 1] - 1, of n_classes[g] classes. Each stands for
     `size` nodes. Neighbors are listed as in `Neighbors`.
     """
 
@@ -58,7 +58,7 @@ def slot_bits(form: Form, q: int) -> int:
 
 @inner
 def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[IntArray, IntArray]:
-    """Count the types of unordered triples of a graph, no nodes grouped; none if they are too many."""
+    """Count the types of unordered triples of a graph, no nodes grouped, or none if they are too many."""
     first, n_classes = near.node_ptr[g], near.n_classes[g]
     classes = near.classes[first : near.node_ptr[g + 1]]
     total = np.zeros(n_classes, np.int64)
@@ -68,7 +68,7 @@ def triples_along_edges(near: Members, g: int, form: Form, most: int) -> tuple[I
     kinds = min(n_edges, n_classes**2 << form.value_bits)
     if kinds * n_classes > most:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # of each kind of edge: its number and how many there are; and of each class, nodes that are joined to it
+    # of each kind of edge: its number and how many there are, and of each class, nodes that are joined to it
     pairs, number = enlarged_table(np.empty(0, np.int64), np.empty(0, np.int64), 0, kinds)
     times, joined = np.zeros(kinds, np.int64), np.zeros((kinds, n_classes), np.int64)
     n_kinds = _number_edges(near, classes, first, form, pairs, number, times, joined)
@@ -115,7 +115,7 @@ def _number_edges(
     times: IntArray,
     joined: IntArray,
 ) -> int:
-    """Find the kinds of edges, the lower class first; count them, and their ends and neighbors by class."""
+    """Find the kinds of edges, the lower class first. Count them, and their ends and neighbors by class."""
     n_kinds, mark = 0, np.zeros(len(classes), np.bool_)
     for i in range(len(classes)):
         own = range(near.ptr[first + i], near.ptr[first + i + 1])
@@ -211,7 +211,7 @@ def order_triples(keys: IntArray, reverse: IntArray, form: Form, new: IntArray) 
         key >>= slot_bits(form, 2)
         ij, j, i = key & value_mask, key >> bits & class_mask, key >> step
         ji, ki, kj = reverse[ij], reverse[ik], reverse[jk]
-        # class of slot 1; class of slot 2, value (1, 2); class of slot 3, values (2, 3) and (1, 3)
+        # class of slot 1, then class of slot 2, value (1, 2), then class of slot 3, values (2, 3) and (1, 3)
         new[place] = (((i << step | j << bits | ij) << step | k << bits | jk) << bits) | ik
         new[place + 1] = (((i << step | k << bits | ik) << step | j << bits | kj) << bits) | ij
         new[place + 2] = (((j << step | i << bits | ji) << step | k << bits | ik) << bits) | jk

@@ -30,7 +30,7 @@ def tuple_sums(
     graphs: IntArray,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^B U_B for these graphs, their nodes not grouped; scale[g] = u."""
+    """out[g, feature] += head u^B U_B for these graphs, their nodes not grouped, scale[g] = u."""
     B = c.nodes.shape[1]
     for g in graphs:
         if s.sizes[g] < B:
@@ -71,7 +71,7 @@ def tuple_sum_gradients(
 
 @compiled
 def _values(near: Neighbors, first: int, n: int) -> IntArray:
-    """Return the value of the edge between any two nodes of a graph, -1 where there is none."""
+    """Return the value of the edge between any two nodes of a graph, -1 if there is none."""
     value_of = np.full((n, n), -1)
     for i in range(n):
         for entry in range(near.ptr[first + i], near.ptr[first + i + 1]):
@@ -81,7 +81,7 @@ def _values(near: Neighbors, first: int, n: int) -> IntArray:
 
 @inlined
 def _next_tuple(v: IntArray, used: IntArray, depth: int, n: int) -> bool:
-    """Move the last node of a tuple of depth + 1 distinct nodes on; False if there is none left."""
+    """Move the last node of a tuple of depth + 1 distinct nodes on. Return False if there is none left."""
     if v[depth] >= 0:
         used[v[depth]] = 0
     v[depth] += 1
@@ -170,7 +170,7 @@ def _sum_tuples(
 
 @compiled
 def _add_tuple_gradients(rho: ActivationCode, value_of: IntArray, tape: Tape) -> None:
-    """Add U_B and the derivatives of its rows; those of tuples with one prefix are added up on the way."""
+    """Add U_B and the derivatives of its rows. Those of tuples with one prefix are added up on the way."""
     B, n, width = tape.nodes.shape
     prefix, back = np.zeros((B + 1, width), tape.nodes.dtype), np.zeros((B + 1, width), tape.nodes.dtype)
     v, used = np.full(B, -1), np.zeros(n, np.int64)

@@ -5,8 +5,8 @@ between them. So U_B is a sum over types, each as often as it occurs. Tuples are
 order of their classes, and without their last node: of that one only neighbors of the others are met one by
 one, and all the rest are counted by class. The types of ordered tuples are those of unordered ones, permuted.
 
-A type is one number: fields for the class of slot 1; class of slot 2, value of the edge (1, 2); class of slot
-3, values (1, 3), (2, 3); and so on, the first slot on top, so that numbers in ascending order walk through
+A type is one number: fields for the class of slot 1, class of slot 2, value of the edge (1, 2), class of slot
+3, values (1, 3), (2, 3), and so on, the first slot on top, so that numbers in ascending order walk through
 types by their prefixes. Value 0 means that there is no edge.
 """
 
@@ -50,9 +50,9 @@ class Types(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Where a walk over the prefixes of a graph is, which stops where a table is full and continues later.
+    """Where a walk over the prefixes of a graph is, which stops when a table is full and continues later.
 
-    The prefix is at[0] <= at[1] <= .., rows in the order of their classes; times[d] is how often at[d] stands
+    The prefix is at[0] <= at[1] <= .., rows in the order of their classes. times[d] is how often at[d] stands
     before, weight[d] and keys[d] are of the prefix before it. mark[k]: values of the edges from the prefix
     to row k. `depth` has one entry.
     """
@@ -101,7 +101,7 @@ def key_bits(form: Form) -> int:
 
 @inner
 def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -> Types:
-    """Count the types of a graph whose rows may stand for twins; none are returned if there are too many.
+    """Count the types of a graph whose rows may stand for twins. None are returned if there are too many.
 
     Triples of single nodes may be counted along edges, see `triple_types`.
     """
@@ -117,7 +117,7 @@ def count_types(of: Members, form: Form, g: int, most: int, along_edges: bool) -
 
 @inner
 def _unordered(of: Members, form: Form, g: int, most: int) -> tuple[IntArray, IntArray]:
-    """Count the types of unordered tuples, slots by ascending class, in a table; an empty one if too many."""
+    """Count the types of unordered tuples, slots by ascending class, in a table, an empty one if too many."""
     first, n, B = of.node_ptr[g], of.node_ptr[g + 1] - of.node_ptr[g], form.slots
     rows, total = _by_class(of, first, n)
     walk = _Walk(
@@ -168,7 +168,7 @@ def _go_on(
 ) -> tuple[int, int]:
     """Walk on until a table is half full, and return how many there are in each.
 
-    Two tables: types met so far, with counts that lack what `_add_the_rest` adds; and prefixes, with the
+    Two tables: types met so far, with counts that lack what `_add_the_rest` adds, and prefixes, with the
     number of tuples that are so, and that of nodes of the last class that come later.
     """
     at, times, weight, mark = walk.at, walk.times, walk.weight, walk.mark
@@ -241,7 +241,7 @@ def _add_the_rest(
     counts: IntArray,
     filled: int,
 ) -> int:
-    """Add the tuples whose last node is any later one, as if it had no edges; return how many types are."""
+    """Add the tuples whose last node is any later one, as if it had no edges. Return how many types are."""
     shift, mask = (form.slots - 2) * form.value_bits, (1 << form.class_bits) - 1
     last_bits, last = slot_bits(form, form.slots - 1), (form.slots - 1) * form.value_bits
     for place in range(len(prefixes)):
@@ -385,7 +385,7 @@ class TypeLists(NamedTuple):
     """The types of some graphs.
 
     Graph i has the types ptr[i] .. ptr[i + 1] - 1: its prefix, the number of the symbol of its last slot,
-    how many tuples it has; and `symbols` symbol_ptr[i] .. symbol_ptr[i + 1] - 1 (class and values of a slot).
+    how many tuples it has, and `symbols` symbol_ptr[i] .. symbol_ptr[i + 1] - 1 (class and values of a slot).
     `bits` are those of a class and of a value. Those that are not `done` have too many types.
     """
 
@@ -405,7 +405,7 @@ def list_types(
 ) -> TypeLists:
     """Count the types of graphs first, first + 1, .. until there are more than `held` in all.
 
-    Those of up to most[g] types are done; and those of fewer than B nodes, which have none.
+    Those of up to most[g] types are done, and those of fewer than B nodes, which have none.
     """
     ptr, symbol_ptr = np.zeros(len(sizes) - first + 1, np.int64), np.zeros(len(sizes) - first + 1, np.int64)
     done, bits = np.zeros(len(sizes) - first, np.bool_), np.zeros((len(sizes) - first, 2), np.int64)

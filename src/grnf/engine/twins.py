@@ -23,7 +23,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 def twins(s: Statistics, near: Neighbors) -> Statistics:
-    """Return the same graphs with one row per class of twins; the pair (p, p) is the edge within class p."""
+    """Return the same graphs with one row per class of twins. The pair (p, p) is the edge within class p."""
     node_rows, pair_rows = np.empty(len(s.nodes), np.int64), np.empty(len(s.pairs), np.int64)
     weight = np.zeros_like(s.node_weight)
     node_ptr, pair_ptr = np.zeros_like(s.node_ptr), np.zeros_like(s.pair_ptr)
@@ -78,7 +78,7 @@ def _first_twins(s: Statistics, near: Neighbors, first: int, n: int) -> IntArray
     """Return the first twin of each node of a graph, which may be itself.
 
     Candidates are found by hashes of the edges of a node, then checked edge by edge. Twins that are joined
-    have equal hashes once their own edge is left out; twins that are not are found through a table.
+    have equal hashes once their own edge is left out. Twins that are not are found through a table.
     """
     twin, hashes = np.arange(n), np.zeros(n, np.uint64)
     size = 4

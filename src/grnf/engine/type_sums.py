@@ -1,7 +1,7 @@
 """U_B by types of tuples, for any B >= 3 and rho_e, and its derivative: see `tuple_types`.
 
 The last slot of a type adds a row that is made before, the slots before it a row that is made once for all
-types that begin alike; so a type costs a sum, rho_e and a product for each channel.
+types that begin alike, so a type costs a sum, rho_e and a product for each channel.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def type_sums(
     first: int,
     out: FloatArray,
 ) -> None:
-    """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed; scale[g] = u.
+    """out[g, feature] += head u^B U_B for graphs first, .. whose types are listed, scale[g] = u.
 
     `s` has one row per class of equal nodes. Graphs of equal size are consecutive and share coefficients.
     """
@@ -141,7 +141,7 @@ def _set_prefix(
     values: IntArray,
     row: FloatArray,
 ) -> None:
-    """Set row to what all slots but the last add; classes and values to what they are."""
+    """Set row to what all slots but the last add, classes and values to what they are."""
     B = len(nodes)
     read(Form(B - 1, form.class_bits, form.value_bits), prefix, classes, values)
     node = nodes[0, classes[0]]
@@ -244,7 +244,7 @@ def add_run(
 
 @inner
 def _add_type_gradients(rho: ActivationCode, typed: _Typed, tape: Tape) -> None:
-    """Add U_B and the derivatives of its rows; those of types with one prefix are added up on the way."""
+    """Add U_B and the derivatives of its rows. Those of types with one prefix are added up on the way."""
     B, width, bits = len(tape.nodes), len(tape.U), typed.form.value_bits
     rows = _last_rows(typed, tape.nodes, tape.edges)
     d_rows = np.zeros_like(rows)

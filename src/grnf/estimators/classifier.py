@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,21 +20,28 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_memory, column_or_1d
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from grnf._utils.random import draw_seed
 from grnf._utils.rules import checked
 from grnf._utils.running import blas_threads, n_workers
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.errors import GraphError, GrnfWarning
-from grnf.estimators.kernel_model import KernelClassifier, KernelInput, KernelRegressor
+from grnf.estimators.kernel_model import (
+    KERNEL_MEMORY,
+    KernelClassifier,
+    KernelInput,
+    KernelRegressor,
+    missing,
+)
 from grnf.estimators.transformer import GRNF, with_index
 from grnf.estimators.uncertainty import Calibrated, checked_confidence, decision_values
 from grnf.estimators.views import FeatureViews, lifted_views, model_views
@@ -96,6 +104,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
         memory: Any = None,
+        class_weight: Any = None,
+        kernel_memory: float = KERNEL_MEMORY,
     ) -> None:
         self.n_components = n_components
         self.lifts = lifts
@@ -112,16 +122,20 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         self.handle_missing = handle_missing
         self.on_error = on_error
         self.memory = memory
+        self.class_weight = class_weight
+        self.kernel_memory = kernel_memory
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from graphs and their labels.
 
         Parameters
         ----------
         X : collection of graphs
             Of any kind that `GRNF` takes.
-        y : array-like, shape (n_graphs,)
-            Classes, or numbers.
+        y : array-like, shape (n_graphs,) or (n_graphs, n_targets)
+            Classes, or numbers; NaN or None if missing. Graphs without any target are left out.
+        sample_weight : array-like, shape (n_graphs,), optional
+            Weights of the graphs in training. The choice of settings counts all graphs alike.
         """
         checked(self.on_error, "on_error", NAN_ON_ERROR, owner=type(self).__name__)
         default = isinstance(self.lifts, str) and self.lifts == "auto"
@@ -138,8 +152,12 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         policies = AttributeEncoder(handle_unknown=handle_unknown, handle_missing=self.handle_missing)
         self.encoder_, samples = fit_encode(X, policies, self.on_error)
         labels, self.errors_ = self._checked_labels(y, samples.n_rows), samples.errors
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights is not None and weights.shape != (samples.n_rows,):
+            raise ValueError(
+                f"sample_weight must have one weight per graph, ({samples.n_rows},), got {weights.shape}"
+            )
         if samples.errors:
-            labels = labels[samples.rows]
             row, reason = samples.errors[0]
             warnings.warn(
                 f"fit leaves out {len(samples.errors)} of {samples.n_rows} graphs. Row {row}: {reason}. All "
@@ -147,6 +165,15 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
                 GrnfWarning,
                 stacklevel=2,
             )
+        known = np.asarray(~missing(labels).reshape(len(labels), -1).all(axis=1))[samples.rows]
+        if not known.any():
+            raise ValueError(f"y must have a value for some graph, but all {len(labels)} are missing")
+        rows = samples.rows[known]
+        if not known.all():
+            samples = replace(samples, rows=rows, batch=samples.batch.take(np.flatnonzero(known)))
+        labels, weights = _compacted(labels[rows]), None if weights is None else weights[rows]
+        if self._classify:
+            weights = _class_weights(labels, weights, self.class_weight)
         start = time.perf_counter()
         self._training = samples, labels
         for name in ("neighborhood_", "calibration_"):
@@ -163,6 +190,8 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
                 self._kernel_input(vectors, samples.batch),
                 labels,
                 classify=self._classify,
+                sample_weight=weights,
+                kernel_memory=self.kernel_memory,
                 views=[self._widths[name] for name in self._names],
                 C=self.C,
                 gamma=self.gamma,
@@ -179,8 +208,9 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each graph, or the estimate for it."""
-        return self._predictions(X, "predict")
+        """Return the class of each graph, or the estimate for it; one column per target if several."""
+        values: npt.NDArray[Any] = self._predictions(X, "predict")
+        return values
 
     def transform(self, X: Any) -> FloatArray:
         """Return the vectors of all views side by side; NaN for graphs that cannot be used.
@@ -231,11 +261,11 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         vectors = np.hstack(list(self.views_.transform_views(batch, self._names).values()))
         return self._kernel_input(vectors, batch)
 
-    def _predictions(self, X: Any, method: str) -> npt.NDArray[Any]:
+    def _predictions(self, X: Any, method: str) -> Any:
         """Call the estimator for the good graphs, and return NaN (None for names) for bad ones."""
         return self._for_good(X, lambda inputs, _: getattr(self.estimator_, method)(inputs))
 
-    def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> npt.NDArray[Any]:
+    def _for_good(self, X: Any, function: Callable[[Any, GraphBatch], Any]) -> Any:
         """Call a function of inputs of the estimator and of good graphs; return NaN or None for bad ones."""
         check_is_fitted(self)
         samples = encode(X, self.encoder_, self.on_error)
@@ -248,21 +278,39 @@ class GraphModel(Calibrated, TransformerMixin, BaseEstimator):  # type: ignore[m
         if len(batch) > good.sum():  # some failed in the views only
             batch = batch.take(np.flatnonzero(good[samples.rows]))
         with blas_threads(n_workers(self.n_jobs)):
-            values = np.asarray(function(self._kernel_input(embedding.vectors[good], batch), batch))
-        if good.all():
-            return values
-        missing, kind = (np.nan, float) if values.dtype.kind in "fiub" else (None, object)
-        full = np.full((len(good), *values.shape[1:]), missing, dtype=kind)
-        full[good] = values
-        return full
+            values = function(self._kernel_input(embedding.vectors[good], batch), batch)
+        parts = [
+            _with_gaps(np.asarray(part), good) for part in (values if isinstance(values, list) else [values])
+        ]
+        return parts if isinstance(values, list) else parts[0]
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__}.fit needs y, one label per graph")
-        labels = column_or_1d(y)
-        if len(labels) != count:
-            raise ValueError(f"y must have one label per graph, shape ({count},), got shape {labels.shape}")
-        return np.asarray(labels)
+        labels = np.asarray(y)
+        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        if labels.ndim not in (1, 2) or len(labels) != count or not labels.size:
+            raise ValueError(
+                f"y must have one label per graph and target, shape ({count},) or ({count}, n_targets), got "
+                f"shape {labels.shape}"
+            )
+        return labels
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any, scoring: Any) -> float:
+        """Return the mean score over targets, without bad graphs and missing entries."""
+        y = self._checked_labels(y, len(y))
+        columns = y if y.ndim == 2 else y[:, np.newaxis]
+        answers, scores = _Answers(self, X), []
+        scorer = check_scoring(answers, scoring)
+        for target, column in enumerate(columns.T):
+            answers.choose(target if y.ndim == 2 else None)
+            rows = np.flatnonzero(~missing(column) & answers.good())
+            weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
+            if len(rows):
+                scores.append(scorer(answers, rows, _compacted(column[rows]), **weights))
+        if not scores:
+            raise ValueError("none of the graphs can be used and has a target, so there is no score")
+        return float(np.mean(scores))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -292,8 +340,9 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     grnf_params : dict, optional
         Other parameters of `GRNF`.
     estimator : "auto", "svm", "linear", "network", "forest", "boosted" or estimator, default="auto"
-        "auto", "svm": as above; beyond 8,000 graphs, ridge regression on the kernel with 2,000
-        to 4,000 of them, up to half of which are from rare classes.
+        "auto", "svm": as above. Several targets are learned by ridge regression on the same kernel. So are
+        more graphs than `kernel_memory` has room for, by the kernel with 4,000 to 8,000 of them, up to half
+        of which are from rare classes; ``estimator_.model_`` and the log state it.
         "linear": logistic regression; "network": a perceptron with one hidden layer; "forest", "boosted":
         random forest and gradient boosting; or any scikit-learn classifier. These are given the vectors of
         `transform`.
@@ -301,12 +350,14 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         For "svm": one value, or those to choose from. gamma is in units of 1 / median squared
         distance between vectors.
     cv : int, splitter or iterable, optional
-        How "svm" and "linear" choose. None: 5 folds; "svm" uses fewer, or a hold-out, for many graphs.
+        How "svm" and "linear" choose. None: 5 folds; for more than 300 graphs "svm" has 3 folds of at most
+        4,000 graphs, up to half of which are from rare classes.
     scoring : str or callable, optional
         Scorer of scikit-learn that "svm" and "linear" choose by, and that `score` returns. None: `score`
         returns the accuracy. "svm" then chooses by ROC-AUC, since accuracy hardly depends on the settings if
         a class is rare, and by accuracy if the largest class has at most 1.5 times the graphs of the
-        smallest. With several classes, ROC-AUC is the mean of each against the rest.
+        smallest. With several classes, ROC-AUC is the mean of each against the rest. Scores of several
+        targets are averaged.
     random_state : int, numpy Generator or RandomState, optional
         Defines the features and the folds.
     n_jobs : int, optional
@@ -320,10 +371,14 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
     memory : str or joblib.Memory, optional
         Folder in which `fit` caches the vectors of whole collections, as in scikit-learn pipelines. It saves
         time in a grid search over the estimator with a fixed `random_state`.
+    class_weight : dict, "balanced" or list, optional
+        Weights of classes, as in scikit-learn, in training; a list has one entry for each of several targets.
+    kernel_memory : float, default=2e9
+        Bytes for the kernel matrix of all graphs; the default has room for 14,142 graphs.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array, or list of arrays for several targets
     best_params_, best_score_, best_index_
         The chosen settings and their score on held-out graphs, as in `GridSearchCV`; absent if the estimator
         chooses nothing.
@@ -352,39 +407,39 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
 
     _classify = True
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from graphs and their classes; parameters are those of `GRNFRegressor.fit`."""
-        if y is not None:
-            check_classification_targets(y)
-        super().fit(X, y)
-        self.classes_ = np.asarray(self.estimator_.classes_)
+        super().fit(X, y, sample_weight)
+        self.classes_ = self.estimator_.classes_
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score that `scoring` names; None is accuracy."""
-        if self.scoring is None:
-            return float(super().score(X, y, sample_weight))
-        if self.scoring != "roc_auc":
-            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-            return float(check_scoring(self, self.scoring)(self, X, y, **weights))
-        probabilities = self.predict_proba(X)
-        values = probabilities[:, 1] if len(self.classes_) == 2 else probabilities
-        options = {} if len(self.classes_) == 2 else {"multi_class": "ovr", "labels": self.classes_}
-        return float(roc_auc_score(y, values, sample_weight=sample_weight, **options))
+        """Return the score that `scoring` names; None is accuracy.
+
+        Graphs that cannot be used and missing targets are left out. Several targets have equal weight.
+        """
+        several = isinstance(self.classes_, list)
+        many = max(map(len, self.classes_)) > 2 if several else len(self.classes_) > 2
+        scoring = "roc_auc_ovr" if many and self.scoring == "roc_auc" else self.scoring or "accuracy"
+        return self._scored(X, y, sample_weight, scoring)
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class, in the order of `classes_`, one row per graph."""
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class, in the order of `classes_`, one row per graph.
+
+        Several targets have an array each, in a list.
+        """
         return self._predictions(X, "predict_proba")
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities."""
+        found = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return [np.log(part) for part in found] if isinstance(found, list) else np.log(found)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Any) -> Any:
         """Return the decisions of the estimator: a number per graph (two classes) or per graph and class."""
         return self._predictions(X, "decision_function")
 
@@ -419,7 +474,7 @@ class GRNFClassifier(ClassifierMixin, GraphModel):  # type: ignore[misc]
         def sets(inputs: Any, _: GraphBatch) -> Any:
             return calibration.contains(decision_values(self.estimator_, inputs, self.classes_), confidence)
 
-        return self._for_good(X, sets)
+        return np.asarray(self._for_good(X, sets))
 
 
 class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
@@ -477,10 +532,130 @@ class GRNFRegressor(RegressorMixin, GraphModel):  # type: ignore[misc]
             )
             return np.column_stack([value - half, value + half])
 
-        return self._for_good(X, intervals)
+        return np.asarray(self._for_good(X, intervals))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R2, without graphs that cannot be used and missing targets; the mean of several targets."""
+        return self._scored(X, y, sample_weight, "r2")
 
     def _checked_labels(self, y: Any, count: int) -> npt.NDArray[Any]:
-        return super()._checked_labels(y, count).astype(np.float64)
+        labels = super()._checked_labels(y, count).astype(np.float64)
+        if np.isinf(labels).any():
+            raise ValueError("y must be finite numbers, or NaN if missing, got an infinite one")
+        return labels
+
+
+class _Answers(BaseEstimator):  # type: ignore[misc]
+    """The predictions of a model for a collection, as an estimator for scorers whose samples are rows."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.model, self.X = model, X
+        self.found: dict[str, Any] = {}
+
+    def choose(self, target: int | None) -> None:
+        """Use one of several targets."""
+        self.target = target
+        if hasattr(self.model, "classes_"):
+            self.classes_ = self.model.classes_ if target is None else self.model.classes_[target]
+
+    def good(self) -> Any:
+        """Return which graphs have a prediction."""
+        values = self._all("predict")
+        return ~missing(values if values.ndim == 1 else values[:, 0])
+
+    def _all(self, method: str) -> Any:
+        if method not in self.found:
+            self.found[method] = getattr(self.model, method)(self.X)
+        values = self.found[method]
+        if self.target is None:
+            return values
+        return values[self.target] if isinstance(values, list) else values[:, self.target]
+
+    def predict(self, rows: Any) -> Any:
+        """Return the predictions for some rows."""
+        return _compacted(self._all("predict")[rows])
+
+    @available_if(lambda self: hasattr(self.model, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Any) -> Any:
+        """Return the probabilities for some rows."""
+        return self._all("predict_proba")[rows]
+
+    @available_if(lambda self: hasattr(self.model, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, rows: Any) -> Any:
+        """Return the decisions for some rows."""
+        return self._all("decision_function")[rows]
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: ARG002
+        """Do nothing."""
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        return self.model.__sklearn_tags__()
+
+
+class _PerTarget:
+    """A clone of an estimator for each of several targets, fitted to the samples that have it."""
+
+    def __init__(self, estimators: list[Any]) -> None:
+        self.estimators = estimators
+        if hasattr(estimators[0], "classes_"):
+            self.classes_ = [fitted.classes_ for fitted in estimators]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return a column for each target."""
+        return np.column_stack([fitted.predict(X) for fitted in self.estimators])
+
+    @available_if(lambda self: hasattr(self.estimators[0], "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> list[FloatArray]:
+        """Return an array of probabilities for each target."""
+        return [fitted.predict_proba(X) for fitted in self.estimators]
+
+    @available_if(lambda self: hasattr(self.estimators[0], "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> list[FloatArray]:
+        """Return an array of decisions for each target."""
+        return [fitted.decision_function(X) for fitted in self.estimators]
+
+
+def _with_gaps(values: npt.NDArray[Any], good: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """Return the rows of good graphs, and NaN (None for names) for the others."""
+    if good.all():
+        return values
+    gap, kind = (np.nan, float) if values.dtype.kind in "fiub" else (None, object)
+    full = np.full((len(good), *values.shape[1:]), gap, dtype=kind)
+    full[good] = values
+    return full
+
+
+def _compacted(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels without the type that missing entries need, if none is missing."""
+    if y.dtype == object and not missing(y).any():
+        return np.array(y.tolist())
+    return y
+
+
+def _class_weights(y: npt.NDArray[Any], weights: Any, class_weight: Any) -> Any:
+    """Check classes; return the weights of all entries, for each target if classes have weights."""
+    columns = y[:, np.newaxis] if y.ndim == 1 else y
+    given = class_weight if isinstance(class_weight, list) else [class_weight] * columns.shape[1]
+    if len(given) != columns.shape[1]:
+        raise ValueError(
+            f"class_weight must have {columns.shape[1]} entries, one per target, got {len(given)}"
+        )
+    made = np.ones(columns.shape)
+    for target, (column, of_classes) in enumerate(zip(columns.T, given, strict=True)):
+        known = ~missing(column)
+        values = _compacted(column[known])
+        if len(np.unique(values)) < 2:
+            where = f" in column {target}" if y.ndim == 2 else ""
+            found = np.unique(values).tolist()
+            raise ValueError(f"y must have at least two classes{where}, got only {found}")
+        check_classification_targets(values)
+        if of_classes is not None:
+            made[known, target] = compute_sample_weight(of_classes, values)
+    if class_weight is None:
+        return weights
+    made = made if weights is None else made * weights[:, np.newaxis]
+    return made[:, 0] if y.ndim == 1 else made
 
 
 def _fitted_views(
@@ -507,6 +682,8 @@ def fitted_estimator(
     cv: Any = None,
     scoring: Any = None,
     random_state: Any = None,
+    sample_weight: Any = None,
+    kernel_memory: float = KERNEL_MEMORY,
 ) -> Any:
     """Return an estimator, given by its name or as an object, fitted to vectors of views of some widths."""
     ranks = isinstance(scoring, str) and scoring.startswith(("roc_auc", "accuracy"))
@@ -515,6 +692,25 @@ def fitted_estimator(
         raise ValueError(
             f"scoring must be the name of a scorer for this task, a callable or None, got {scoring!r}"
         )
+    named = isinstance(estimator, str)
+    if y.ndim == 2 and not (named and estimator in KERNEL):
+        fitted = []
+        for target, column in enumerate(y.T):
+            rows = np.flatnonzero(~missing(column))
+            weights = sample_weight if np.ndim(sample_weight) < 2 else sample_weight[:, target]
+            fitted.append(
+                fitted_estimator(
+                    estimator,
+                    np.asarray(X)[rows],
+                    _compacted(column[rows]),
+                    classify=classify,
+                    cv=cv,
+                    scoring=scoring,
+                    random_state=random_state,
+                    sample_weight=None if weights is None else weights[rows],
+                )
+            )
+        return _PerTarget(fitted)
     if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
         made = clone(estimator)
     elif not isinstance(estimator, str) or estimator not in NAMES:
@@ -522,6 +718,7 @@ def fitted_estimator(
         raise ValueError(f"estimator must be one of {names} or a scikit-learn estimator, got {estimator!r}")
     elif estimator in KERNEL:
         choice = {"C": C, "gamma": gamma, "cv": cv, "scoring": scoring, "random_state": random_state}
+        choice["kernel_memory"] = kernel_memory
         made = (KernelClassifier if classify else KernelRegressor)(views, **choice)
     elif estimator == "network":
         made = _network(classify, y, random_state)
@@ -536,7 +733,14 @@ def fitted_estimator(
         made = _linear(classify, y, cv, scoring, random_state)
     with warnings.catch_warnings():  # a network may stop early
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return made.fit(X, y)
+        return made.fit(X, y, **({} if sample_weight is None else {_weight_name(made): sample_weight}))
+
+
+def _weight_name(model: Any) -> str:
+    """Return the argument of `fit` that takes the weights: in a pipeline, that of the last step."""
+    if isinstance(model, GridSearchCV | TransformedTargetRegressor):
+        model = model.estimator if isinstance(model, GridSearchCV) else model.regressor
+    return f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
 
 
 def _linear(classify: bool, y: Any, cv: Any, scoring: Any, random_state: Any) -> Any:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.estimators.difference import LARGEST
 from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Explanation", "explanation"]
 
+LARGEST = 2_000
+"""Nodes and edges of a graph that can be explained."""
 AT_ONCE = 2_000
 """Graphs that are predicted at a time."""
 

@@ -8,6 +8,7 @@ intersection, which for labels of all depths is the optimal assignment kernel of
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -173,12 +174,12 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
         # every set has this key, so that graphs without nodes are like each other and have a size
         parts = [(everyone, one, 0)]
         for depth, labels in enumerate(wl_labels(X, max(COARSE_DEPTHS), *self.coarse_)):
-            parts.append((nodes, label_pairs(X, labels, depth), int(depth > COARSE_DEPTHS[0])))
+            parts.append((nodes, label_pairs(X, labels, depth)[0], int(depth > COARSE_DEPTHS[0])))
         n_kinds = 2 if self.fine_ == self.coarse_ else 3
         if n_kinds == 3:
             parts.append((everyone, one + np.uint64(1), 2))
             for depth, labels in enumerate(wl_labels(X, FINE_DEPTH, *self.fine_)):
-                parts.append((nodes, label_pairs(X, labels, depth + 1000), 2))
+                parts.append((nodes, label_pairs(X, labels, depth + 1000)[0], 2))
         owner, keys, levels = zip(*parts, strict=True)
         level = np.repeat(levels, [len(part) for part in keys])
         return LabelSets(np.concatenate(owner), np.concatenate(keys), level, len(X), n_kinds)
@@ -232,15 +233,16 @@ class SetsKernel:
 
     def __init__(self, sets: LabelSets) -> None:
         self.vocabulary = np.unique(sets.keys)
-        self.columns, self.sizes = self._columns(sets), sets.sizes()
+        self.sizes = sets.sizes()
+        self.columns = self._columns(sets)
+        self._turned = [own.tocsc() for own in self.columns]
 
     def __call__(self, sets: LabelSets | None = None) -> list[FloatArray]:
         """Return the kernels between the rows of some sets (by default the own ones) and the own ones."""
         columns, sizes = (self.columns, self.sizes) if sets is None else (self._columns(sets), sets.sizes())
         kernels: list[FloatArray] = []
-        for level, (theirs, own) in enumerate(zip(columns, self.columns, strict=True)):
+        for level, (theirs, turned) in enumerate(zip(columns, self._turned, strict=True)):
             K = np.zeros((len(sizes), len(self.sizes)), dtype=np.float32)
-            turned = own.tocsc()
             _count_shared(theirs.indptr, theirs.indices, turned.indptr, turned.indices, K)
             kernels.append(K + kernels[0] if level == 1 else K)
         for level, K in enumerate(kernels):
@@ -248,9 +250,12 @@ class SetsKernel:
             K /= np.sqrt(self.sizes[:, level], dtype=np.float32)
         return kernels
 
-    def restrict(self, rows: IntArray) -> None:
-        """Keep some of the own sets."""
-        self.columns, self.sizes = [own[rows] for own in self.columns], self.sizes[rows]
+    def restricted(self, rows: IntArray) -> SetsKernel:
+        """Return the kernel with some of the own sets."""
+        made = copy(self)
+        made.columns, made.sizes = [own[rows] for own in self.columns], self.sizes[rows]
+        made._turned = [own.tocsc() for own in made.columns]
+        return made
 
     def _columns(self, sets: LabelSets) -> list[sp.csr_array]:
         places, known = _places(self.vocabulary, sets.keys)
@@ -277,11 +282,11 @@ def _count_shared(
                 out[i, rows[entry]] += 1
 
 
-def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> Keys:
-    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys: as many as it has nodes."""
+def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[Keys, Keys]:
+    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys (one per node), and t."""
     keys = mix(labels + np.uint64(salt))
     times = _occurrences(batch.node_ptr, keys)
-    return mix(keys ^ mix(times))
+    return mix(keys ^ mix(times)), times
 
 
 @compiled

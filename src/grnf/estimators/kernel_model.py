@@ -3,8 +3,10 @@
 With squared distances D_v between vectors and D_l between sets of Weisfeiler-Lehman (WL) labels, both in
 units of their median, the kernel is exp(-gamma (w D_l + (1 - w) D_v)). Without labels w is 0. The weight w,
 then gamma, then C are chosen on held-out samples, each by a walk along its grid that starts at a default and
-stops as soon as the score no longer improves. Beyond `MOST_ROWS` samples, ridge regression on the kernel with
-a subset (Nystroem) serves classes too. `model_` and the log state which model was fitted.
+stops as soon as the score no longer improves. Several targets share the kernel: the settings have the best
+mean score, and classes are learned by ridge regression too, which solves for all targets at once. If there
+is no room for the whole kernel matrix, ridge regression on the kernel with a subset (Nystroem) serves all
+tasks. `model_` and the log state which model was fitted.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 from scipy.stats import rankdata
 from sklearn import config_context
@@ -27,9 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring, roc_auc_score
 from sklearn.model_selection import (
     KFold,
-    ShuffleSplit,
     StratifiedKFold,
-    StratifiedShuffleSplit,
     check_cv,
     train_test_split,
 )
@@ -52,16 +53,18 @@ GRIDS: dict[str, tuple[float, ...]] = {
 START = {"wl_weight": 0.5, "gamma": 0.3, "C": 10.0}
 """Where the search starts."""
 
-MOST_ROWS = 8_000
-"""Samples up to which the whole kernel matrix is used."""
-LANDMARKS, MOST_LANDMARKS, ROWS_PER_LANDMARK = 2_000, 4_000, 8
+KERNEL_MEMORY = 2e9
+"""Bytes that the whole kernel matrix may use, with what it takes to make it."""
+BYTES_PER_ENTRY = 10
+"""Of the matrix in double precision, with room for blocks of rows."""
+LANDMARKS, MOST_LANDMARKS, ROWS_PER_LANDMARK = 4_000, 8_000, 5
 """Size of the subset for more samples: at least, at most, and the samples for each landmark in between."""
 BALANCED = 1.5
 """Classes are balanced if the largest has at most so many times the samples of the smallest."""
 FOR_SEARCH = 4_000
 """Samples used to choose settings."""
-FOLDS = ((300, 5), (2_000, 3))
-"""Samples up to which this many folds are used; beyond, a hold-out of a fifth."""
+FOLDS = ((300, 5), (FOR_SEARCH, 3))
+"""Samples up to which this many folds are used."""
 FOR_SCALE = 500
 """Samples whose distances give the median."""
 ROWS_AT_ONCE = 2_000
@@ -69,8 +72,6 @@ ROWS_AT_ONCE = 2_000
 logger = logging.getLogger(__name__)
 
 Settings: TypeAlias = dict[str, float]
-HeldOut: TypeAlias = list[tuple[FloatArray, Any]]
-"""Outputs for held-out samples, with their targets."""
 
 
 class KernelInput(NamedTuple):
@@ -84,12 +85,31 @@ class KernelInput(NamedTuple):
         return KernelInput(self.vectors[rows], None if self.sets is None else self.sets.take(rows))
 
 
+class Targets(NamedTuple):
+    """Numbers of classes, or standardized numbers, a column for each target; weights are 0 if missing."""
+
+    values: npt.NDArray[Any]
+    weights: FloatArray
+
+    def take(self, rows: IntArray) -> Targets:
+        """Return the targets of some samples."""
+        return Targets(self.values[rows], self.weights[rows])
+
+    def known(self) -> Iterator[tuple[IntArray, npt.NDArray[Any]]]:
+        """Yield for each target the samples that have it, and their values."""
+        for values, weights in zip(self.values.T, self.weights.T, strict=True):
+            rows = np.flatnonzero(weights)
+            yield rows, values[rows]
+
+
 class _KernelModel(BaseEstimator):  # type: ignore[misc]
     """What classification and regression share."""
 
     _solver: Callable[[bool], Any]
-    _targets: Callable[[Any], FloatArray]
-    _score: Callable[[FloatArray, Any], float]
+    _columns: Callable[[Targets], tuple[FloatArray, IntArray]]
+    _score: Callable[[FloatArray, Any, int], float]
+    widths_: list[int]
+    """Columns of the output for each target."""
 
     def __init__(
         self,
@@ -101,6 +121,7 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         cv: Any = None,
         scoring: Any = None,
         random_state: Any = None,
+        kernel_memory: float = KERNEL_MEMORY,
     ) -> None:
         self.views = views
         self.wl_weight = wl_weight
@@ -109,37 +130,50 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.scoring = scoring
         self.random_state = random_state
+        self.kernel_memory = kernel_memory
 
-    def _fit(self, X: KernelInput | FloatArray, y: Any) -> HeldOut:
-        """Choose and fit; return the outputs for samples that were held out for the choice."""
+    def _fit(self, X: KernelInput | FloatArray, y: Targets) -> list[tuple[FloatArray, Targets]]:
+        """Choose and fit; return outputs and targets of the samples that were held out for the choice."""
         X = _as_input(X)
         n, width = X.vectors.shape
         widths = [width] if self.views is None else [int(part) for part in self.views]
         if sum(widths) != width:
             raise ValueError(f"views must add up to the {width} columns of X, got {widths}")
-        few = n <= MOST_ROWS
-        kept = np.arange(n) if few else self._landmarks(y)
-        self.model_ = "exact" if few else f"{len(kept):,} landmarks"
+        exact = n <= np.sqrt(self.kernel_memory / BYTES_PER_ENTRY)
+        count = int(np.clip(n // ROWS_PER_LANDMARK, LANDMARKS, MOST_LANDMARKS))
+        kept = np.arange(n) if exact else self._subset(y, min(count, n))
+        self.model_ = "exact" if exact else f"{len(kept):,} landmarks"
         logger.info("%s: %s of %d samples", type(self).__name__, self.model_, n)
-        self.distances_ = Distances(X if few else X.take(kept), widths)
-        parts = self.distances_.own()
-        chosen = self._subset(y[kept], FOR_SEARCH) if len(kept) > FOR_SEARCH else np.arange(len(kept))
-        small: tuple[Any, ...] = parts
+        self.distances_ = Distances(X if exact else X.take(kept), widths)
+        chosen = kept[self._subset(y.take(kept), FOR_SEARCH)] if len(kept) > FOR_SEARCH else kept
+        some, solve = y.take(chosen), self._solver(exact)
+        small = self.distances_
         if len(chosen) < len(kept):
-            small = tuple(None if part is None else part[np.ix_(chosen, chosen)] for part in parts)
-        solve = self._solver(few)
-        search = Search(small, y[kept][chosen], self._splits(y[kept][chosen]), solve, self._score)
+            small = small.restricted(np.searchsorted(kept, chosen))
+        search = Search(small(X.take(chosen)), some, self._splits(some), solve, self._mean_score)
         with config_context(assume_finite=True, skip_parameter_validation=True):  # all is checked
             best = self._chosen(search)
         self.kernel_ = best["wl_weight"], best["gamma"]
-        K = kernel_matrix(*parts, *self.kernel_)
-        if few:
-            self.solution_ = solve(K, y, best["C"])
-            self.support_ = self.solution_.support
-            self.distances_.restrict(self.support_)
-        else:
-            self.solution_, self.support_ = self._nystroem(X, y, K, best["C"]), kept
-        return search.outputs.get(tuple(best.values()), [])
+        held_out = search.outputs.get(tuple(best.values()), [])
+        del search, small
+        K = np.empty((len(kept), len(kept)))
+        for rows in _pieces(len(kept)):
+            K[rows] = kernel_matrix(*self.distances_(X.take(kept[rows])), *self.kernel_)
+        self.solution_ = solve(K, y, best["C"]) if exact else self._nystroem(X, y, K, best["C"])
+        self.support_ = kept[self.solution_.support]
+        if len(self.support_) < len(kept):
+            self.distances_ = self.distances_.restricted(self.solution_.support)
+        return held_out
+
+    def _mean_score(self, output: FloatArray, y: Targets) -> float:
+        """Return the mean score over the targets that have values."""
+        outputs = _split(output, self.widths_)
+        scores = [
+            self._score(part[rows], values, target)
+            for target, (part, (rows, values)) in enumerate(zip(outputs, y.known(), strict=True))
+            if len(rows)
+        ]
+        return float(np.mean(scores))
 
     def fixed(self) -> Self:
         """Return an unfitted model with the settings of this fitted one, which chooses nothing."""
@@ -166,72 +200,86 @@ class _KernelModel(BaseEstimator):  # type: ignore[misc]
             self.best_params_ = {name: best[name] for name in names}
         return best
 
-    def _nystroem(self, X: KernelInput, y: Any, K: FloatArray, C: float) -> _Ridge:
+    def _nystroem(self, X: KernelInput, y: Targets, K: FloatArray, C: float) -> _Ridge:
         """Fit on all samples by their kernel with the landmarks."""
-        targets = self._targets(y)
-        gram = (K / C).astype(np.float64)
-        right = np.zeros((len(K), targets.shape[1]))
-        for rows in _pieces(len(y)):
-            block = kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_).astype(np.float64)
-            gram += block.T @ block
-            right += block.T @ targets[rows]
-        gram[np.diag_indices_from(gram)] += 1e-6 * np.trace(gram) / len(gram)  # single precision of K
-        return _Ridge(cho_solve(cho_factor(gram, overwrite_a=True), right))
+        T, target = self._columns(y)
+        mean, groups = _means(T, y.weights[:, target]), _alike(y.weights)
+        grams = [K / C for _ in groups]
+        right = np.zeros((len(K), T.shape[1]))
+        for rows in _pieces(len(T)):
+            block = kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_)
+            for gram, group in zip(grams, groups, strict=True):
+                roots = np.sqrt(y.weights[rows, group[0]], dtype=np.float32)
+                weighted = block * roots[:, np.newaxis]
+                gram += weighted.T @ weighted
+            right += block.T @ ((T[rows] - mean) * y.weights[rows][:, target])
+        coefficients = np.empty_like(right)
+        for gram, group in zip(grams, groups, strict=True):
+            own = np.isin(target, group)
+            coefficients[:, own] = _solved(gram, right[:, own])
+        return _Ridge(coefficients, mean)
 
     def _output(self, X: KernelInput | FloatArray) -> FloatArray:
         check_is_fitted(self)
         X = _as_input(X)
         parts = [
-            self.solution_.output(kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_), self.support_)
+            self.solution_.output(kernel_matrix(*self.distances_(X.take(rows)), *self.kernel_), fitted=True)
             for rows in _pieces(len(X.vectors))
         ]
         return np.concatenate(parts)
 
-    def _landmarks(self, y: Any) -> IntArray:
-        """Return a random subset; if ranks are scored, rare classes fill up to half of it."""
-        count = int(np.clip(len(y) // ROWS_PER_LANDMARK, LANDMARKS, MOST_LANDMARKS))
-        if not is_classifier(self) or self.scoring_ != "roc_auc":
-            return self._subset(y, count)
-        sizes = np.bincount(y)
-        rare = np.flatnonzero(np.isin(y, np.flatnonzero(2 * len(sizes) * sizes < len(y))))
-        random = check_random_state(self.random_state)
+    def _subset(self, y: Targets, count: int) -> IntArray:
+        """Return a random subset; rare classes fill up to half of it, unless accuracy is the score."""
+        random, n = check_random_state(self.random_state), len(y.values)
+        rare = np.empty(0, np.int64)
+        if is_classifier(self):
+            for rows, values in y.known():
+                sizes = np.bincount(values)
+                share = 1 / (2 * len(sizes)) if self.scoring_ != "accuracy" else 0
+                few = np.flatnonzero(sizes < max(share * len(rows), 2))
+                rare = np.union1d(rare, rows[np.isin(values, few)])
         rare = random.permutation(rare)[: count // 2]
-        others = np.setdiff1d(np.arange(len(y)), rare)
-        chosen = random.choice(others, count - len(rare), replace=False)
-        return np.asarray(np.sort(np.concatenate([rare, chosen])))
+        others = np.setdiff1d(np.arange(n), rare)
+        if is_classifier(self) and y.values.shape[1] == 1:
+            labels = y.values[others, 0]
+            present = np.bincount(labels)
+            if present[present > 0].min() >= 2 and len(present) <= count // 4:
+                more, _ = train_test_split(
+                    others, train_size=count - len(rare), stratify=labels, random_state=self.random_state
+                )
+                return np.sort(np.concatenate([rare, more]))
+        more = random.choice(others, count - len(rare), replace=False)
+        return np.sort(np.concatenate([rare, more]))
 
-    def _subset(self, y: Any, count: int) -> IntArray:
-        """Return a random subset of the rows, with the same share of every class."""
-        stratify = is_classifier(self) and np.bincount(y).min() >= 2 and len(np.unique(y)) <= count // 2
-        rows, _ = train_test_split(
-            np.arange(len(y)),
-            train_size=count,
-            stratify=y if stratify else None,
-            random_state=self.random_state,
-        )
-        return np.sort(rows)
-
-    def _splits(self, y: Any) -> list[Any]:
-        classify = is_classifier(self)
+    def _splits(self, y: Targets) -> list[Any]:
+        stratify = is_classifier(self) and y.values.shape[1] == 1
+        labels = y.values[:, 0] if stratify else np.zeros(len(y.values))
         if self.cv is not None:
-            return list(check_cv(self.cv, y, classifier=classify).split(y, y))
-        folds = next((count for most, count in FOLDS if len(y) <= most), None)
-        counts = np.sort(np.bincount(y))[::-1] if classify else np.full(2, len(y))
-        if counts[1] < 2:  # a training part may have one class only
+            return list(check_cv(self.cv, labels, classifier=stratify).split(labels, labels))
+        folds = next(count for most, count in FOLDS if len(labels) <= most)
+        common = int(np.sort(np.bincount(labels))[-2]) if stratify else len(labels)
+        if common < 2:  # a training part may have one class only
             return []
-        if folds is None:
-            kind = StratifiedShuffleSplit if classify and counts[-1] >= 5 else ShuffleSplit
-            return list(kind(1, test_size=0.2, random_state=self.random_state).split(y, y))
-        splitter = StratifiedKFold if classify else KFold
+        splitter = StratifiedKFold if stratify else KFold
         with warnings.catch_warnings():  # a rare class may be missing from a fold, which does no harm
             warnings.filterwarnings("ignore", "The least populated class")
-            made = splitter(min(folds, int(counts[1])), shuffle=True, random_state=self.random_state)
-            return list(made.split(y, y))
+            made = splitter(min(folds, common), shuffle=True, random_state=self.random_state)
+            return list(made.split(labels, labels))
 
-    def _ridge(self, K: FloatArray, y: Any, C: float) -> _Ridge:
-        K = K.astype(np.float64)
-        K[np.diag_indices_from(K)] += 1 / C
-        return _Ridge(cho_solve(cho_factor(K, overwrite_a=True), self._targets(y)))
+    def _ridge(self, K: FloatArray, y: Targets, C: float) -> _Ridge:
+        """Solve with weights w: coefficients sqrt(w) (sqrt(w) K sqrt(w) + 1 / C)^-1 sqrt(w) (y - mean)."""
+        T, target = self._columns(y)
+        mean, coefficients = _means(T, y.weights[:, target]), np.empty_like(T)
+        groups = _alike(y.weights)
+        for group in groups:
+            own, roots = np.isin(target, group), np.sqrt(y.weights[:, group[:1]])
+            in_place = K.dtype == np.float64 and group is groups[-1]  # the matrix of the final fit
+            system = np.multiply(K, roots, out=K if in_place else None, dtype=np.float64)
+            system *= roots.T
+            system[np.diag_indices_from(system)] += 1 / C
+            factor = cho_factor(system, overwrite_a=True)
+            coefficients[:, own] = roots * cho_solve(factor, roots * (T - mean)[:, own])
+        return _Ridge(coefficients, mean)
 
 
 class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
@@ -247,71 +295,110 @@ class KernelClassifier(ClassifierMixin, _KernelModel):  # type: ignore[misc]
         One value, or those to choose from. gamma is in units of 1 / median squared distance.
         `wl_weight` is w, from 0 to 1.
     cv : int, splitter or iterable of (train, test), optional
-        How to choose. None: 5 folds, 3 for more than 300 samples, a hold-out of a fifth for more than 2,000.
+        How to choose. None: 5 folds, or 3 for more than 300 samples, of at most 4,000 samples.
     scoring : str or callable, optional
         Scorer of scikit-learn to choose by. None: ROC-AUC, or accuracy if classes are balanced. With several
-        classes, ROC-AUC is the one-versus-rest mean.
+        classes, ROC-AUC is the one-versus-rest mean. With several targets, the mean over them counts.
     random_state : int, optional
         Seed of the folds.
+    kernel_memory : float, default=2e9
+        Bytes for the kernel matrix; the default has room for 14,142 samples.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array, or list of arrays for several targets
     scoring_ : str or callable
         Score that chose.
     model_ : str
         "exact", or the number of landmarks.
     best_params_, best_score_, best_index_, cv_results_
         What was chosen and all that was tried, as in `GridSearchCV`; absent if there is too little data.
+    calibration_ : list of (coefficients, intercepts) or None
+        Of the logistic regression from decisions to probabilities, for each target.
     """
 
-    def fit(self, X: KernelInput | FloatArray, y: Any) -> Self:
-        """Choose the settings, then fit on all samples."""
-        self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must have at least two classes, got only {self.classes_.tolist()}")
-        sizes = np.bincount(labels)
-        balanced = sizes.max() <= BALANCED * sizes.min()
+    def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the settings, then fit on all samples.
+
+        y has shape (n,), or (n, n_targets) with NaN or None for missing entries. Weights have its shape, or
+        are the same for all targets.
+        """
+        y, self._several = _as_columns(y)
+        weights = _as_weights(sample_weight, y)
+        codes, classes = np.zeros(y.shape, np.intp), []
+        for target, (column, known) in enumerate(zip(y.T, weights.T > 0, strict=True)):
+            found, codes[known, target] = np.unique(column[known], return_inverse=True)
+            if len(found) < 2:
+                where = f" in column {target}" if self._several else ""
+                raise ValueError(f"y must have at least two classes{where}, got only {found.tolist()}")
+            classes.append(found)
+        self.classes_ = classes if self._several else classes[0]
+        self.widths_ = [1 if len(found) == 2 else len(found) for found in classes]
+        targets = Targets(codes, weights)
+        sizes = [np.bincount(values) for _, values in targets.known()]
+        balanced = all(counts.max() <= BALANCED * counts.min() for counts in sizes)
         self.scoring_ = self.scoring or ("accuracy" if balanced else "roc_auc")
-        held_out = self._fit(X, labels)
-        self.calibration_ = None
-        targets = np.concatenate([target for _, target in held_out] or [np.empty(0)])
-        shapes = {output.shape[1:] for output, _ in held_out}
-        if len(np.unique(targets)) == len(self.classes_) and len(shapes) == 1:
-            values = np.concatenate([output for output, _ in held_out]).reshape(len(targets), -1)
-            shares = sizes / np.bincount(targets)  # landmarks may have more of the rare classes
-            weights = shares[targets] / shares[targets].mean()
-            self.calibration_ = LogisticRegression(max_iter=1000).fit(values, targets, weights)
+        held_out = self._fit(X, targets)
+        self.calibration_: list[tuple[FloatArray, FloatArray] | None] = [None] * len(classes)
+        if held_out:
+            outputs = np.concatenate([output for output, _ in held_out])
+            truth = Targets(*map(np.concatenate, zip(*(entry for _, entry in held_out), strict=True)))
+            for target, (part, (rows, labels)) in enumerate(
+                zip(_split(outputs, self.widths_), truth.known(), strict=True)
+            ):
+                self.calibration_[target] = _calibration(part[rows], labels, sizes[target])
         return self
 
-    def decision_function(self, X: KernelInput | FloatArray) -> FloatArray:
-        """Return one number per sample (two classes) or one per sample and class."""
-        return self._output(X)
+    def decision_function(self, X: KernelInput | FloatArray) -> Any:
+        """Return one number per sample (two classes) or one per sample and class; for each target if several.
+
+        Several targets of two classes have a column each. If one has more classes, there is a list of arrays.
+        """
+        output = self._output(X)
+        parts = _split(output, self.widths_)
+        if not self._several:
+            return parts[0]
+        return output if max(self.widths_) == 1 else parts
 
     def predict(self, X: KernelInput | FloatArray) -> npt.NDArray[Any]:
-        """Return the class of each sample."""
-        return np.asarray(self.classes_[_votes(self._output(X))])
+        """Return the class of each sample, one column per target if there are several."""
+        outputs = _split(self._output(X), self.widths_)
+        if not self._several:
+            return np.asarray(self.classes_[_votes(outputs[0])])
+        pairs = zip(self.classes_, outputs, strict=True)
+        return np.column_stack([classes[_votes(output)] for classes, output in pairs])
 
-    def predict_proba(self, X: KernelInput | FloatArray) -> FloatArray:
-        """Return the probability of each class."""
-        output = self._output(X)
-        if self.calibration_ is not None:
-            return np.asarray(self.calibration_.predict_proba(output.reshape(len(output), -1)))
-        return _softmax(output)
+    def predict_proba(self, X: KernelInput | FloatArray) -> Any:
+        """Return the probability of each class; a list with an array for each target if there are several."""
+        outputs = _split(self._output(X), self.widths_)
+        found = []
+        for output, fitted in zip(outputs, self.calibration_, strict=True):
+            if fitted is not None:
+                values = output.reshape(len(output), -1) @ fitted[0].T + fitted[1]
+                output = values[:, 0] / 2 if values.shape[1] == 1 else values
+            found.append(_softmax(output))
+        return found if self._several else found[0]
 
-    def _solver(self, few: bool) -> Callable[[FloatArray, Any, float], Any]:
-        return partial(_SupportVectors, n_classes=len(self.classes_)) if few else self._ridge
+    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:
+        if not exact or len(self.widths_) > 1:
+            return self._ridge
+        return partial(_SupportVectors, n_classes=len(self.classes_))
 
-    def _targets(self, y: Any) -> FloatArray:
-        one_hot = np.where(y[:, np.newaxis] == np.arange(len(self.classes_)), 1.0, -1.0)
-        return one_hot[:, 1:] if len(self.classes_) == 2 else one_hot
+    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
+        """Return 1 or -1 for each class (the second of two), and the target of each column."""
+        columns = [
+            np.where(values[:, np.newaxis] == (np.arange(width) if width > 1 else 1), 1.0, -1.0)
+            for values, width in zip(y.values.T, self.widths_, strict=True)
+        ]
+        return np.hstack(columns), np.repeat(np.arange(len(columns)), self.widths_)
 
-    def _score(self, output: FloatArray, y: Any) -> float:
+    def _score(self, output: FloatArray, y: Any, target: int) -> float:
         if self.scoring_ == "roc_auc":
             return rank_score(output, y)
         if self.scoring_ == "accuracy":
             return float(np.mean(_votes(output) == y))
-        return float(check_scoring(self, self.scoring_)(_ClassOutputs(len(self.classes_)), output, y))
+        n_classes = max(2, self.widths_[target])
+        return float(check_scoring(self, self.scoring_)(_ClassOutputs(n_classes), output, y))
 
 
 class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
@@ -325,29 +412,36 @@ class KernelRegressor(RegressorMixin, _KernelModel):  # type: ignore[misc]
         Scorer of scikit-learn to choose by. None: squared error.
     """
 
-    def fit(self, X: KernelInput | FloatArray, y: Any) -> Self:
-        """Choose the settings, then fit on all samples."""
-        target = np.asarray(y, dtype=np.float64)
-        if target.ndim != 1 or not np.isfinite(target).all():
-            raise ValueError(f"y must be one finite number per sample, got shape {target.shape}")
-        self.y_mean_, self.y_scale_ = float(target.mean()), float(target.std()) or 1.0
-        self._fit(X, (target - self.y_mean_) / self.y_scale_)
+    def fit(self, X: KernelInput | FloatArray, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the settings, then fit on all samples; shapes are as in `KernelClassifier`."""
+        y, self._several = _as_columns(y)
+        y = y.astype(np.float64)
+        weights = _as_weights(sample_weight, y)
+        if np.isinf(y).any() or not (weights > 0).any(axis=0).all():
+            raise ValueError("y must have finite numbers in each column, got an infinite one or none at all")
+        y = np.where(weights > 0, y, 0.0)
+        self.y_mean_ = np.average(y, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((y - self.y_mean_) ** 2, axis=0, weights=weights))
+        self.y_scale_ = np.where(deviation > 1e-12 * np.abs(self.y_mean_), deviation, 1.0)
+        self.widths_ = [1] * y.shape[1]
+        self._fit(X, Targets((y - self.y_mean_) / self.y_scale_, weights))
         return self
 
     def predict(self, X: KernelInput | FloatArray) -> FloatArray:
-        """Return the estimate for each sample."""
-        return self._output(X) * self.y_scale_ + self.y_mean_
+        """Return the estimate for each sample, one column per target if there are several."""
+        values = self._output(X) * self.y_scale_ + self.y_mean_
+        return values if self._several else values[:, 0]
 
-    def _solver(self, few: bool) -> Callable[[FloatArray, Any, float], Any]:  # noqa: ARG002
+    def _solver(self, exact: bool) -> Callable[[FloatArray, Targets, float], Any]:  # noqa: ARG002
         return self._ridge
 
-    def _targets(self, y: Any) -> FloatArray:
-        return np.asarray(y, dtype=np.float64)[:, np.newaxis]
+    def _columns(self, y: Targets) -> tuple[FloatArray, IntArray]:
+        return y.values, np.arange(y.values.shape[1])
 
-    def _score(self, output: FloatArray, y: Any) -> float:
+    def _score(self, output: FloatArray, y: Any, target: int) -> float:
         if self.scoring is None:
             return -float(np.mean((output - y) ** 2))
-        output, y = (values * self.y_scale_ + self.y_mean_ for values in (output, y))
+        output, y = (values * self.y_scale_[target] + self.y_mean_[target] for values in (output, y))
         return float(check_scoring(self, self.scoring)(_NumberOutputs(), output, y))
 
 
@@ -389,44 +483,39 @@ class Distances:
         self.rows = (X.vectors - self.mean) * self.factor
         self.labels = None if X.sets is None else SetsKernel(X.sets)
         self.medians: list[float] = []
-
-    def own(self) -> tuple[FloatArray | None, FloatArray]:
-        """Return the distances between the training samples, and learn the medians from them."""
-        by_labels = None
-        if self.labels is not None:
-            kernels, n = self.labels(), len(self.rows)
-            some = np.unique(np.linspace(0, n - 1, min(n, FOR_SCALE)).astype(int))
-            self.medians = [float(_median(1 - K[np.ix_(some, some)])) or 1.0 for K in kernels]
-            by_labels = self._mean(kernels)
-        return by_labels, squared_distances(self.rows, self.rows)
+        if self.labels is not None and X.sets is not None:
+            n = len(self.rows)
+            some = X.sets.take(np.unique(np.linspace(0, n - 1, min(n, FOR_SCALE)).astype(int)))
+            self.medians = [float(_median(1 - K)) or 1.0 for K in SetsKernel(some)()]
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
         # double precision: the same predictions on every processor, with large coefficients too
         rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
-        by_labels = None if self.labels is None else self._mean(self.labels(X.sets))
+        by_labels = None
+        if self.labels is not None:
+            kernels = self.labels(X.sets)
+            by_labels = np.zeros_like(kernels[0])
+            for K, median in zip(kernels, self.medians, strict=True):
+                by_labels += (1 - K) / np.float32(median * len(kernels))
+            np.maximum(by_labels, 0, out=by_labels)
         return by_labels, squared_distances(rows, self.rows.astype(np.float64))
 
-    def restrict(self, rows: IntArray) -> None:
-        """Keep some training samples only; the units stay."""
-        self.rows = self.rows[rows]
-        if self.labels is not None:
-            self.labels.restrict(rows)
-
-    def _mean(self, kernels: list[FloatArray]) -> FloatArray:
-        mean = np.zeros_like(kernels[0])
-        for K, median in zip(kernels, self.medians, strict=True):
-            mean += (1 - K) / np.float32(median * len(kernels))
-        return np.asarray(np.maximum(mean, 0, out=mean))
+    def restricted(self, rows: IntArray) -> Distances:
+        """Return the distances to some of the training samples only; the units stay."""
+        made = copy(self)
+        made.rows = self.rows[rows]
+        made.labels = None if self.labels is None else self.labels.restricted(rows)
+        return made
 
 
 class Search:
     """Scores of settings on held-out samples. Each is computed once."""
 
-    def __init__(self, parts: tuple[Any, ...], y: Any, splits: Any, solve: Any, score: Any) -> None:
+    def __init__(self, parts: tuple[Any, ...], y: Targets, splits: Any, solve: Any, score: Any) -> None:
         self.parts, self.y, self.splits, self.solve, self.score = parts, y, splits, solve, score
         self.scores: dict[tuple[float, ...], list[float]] = {}
-        self.outputs: dict[tuple[float, ...], HeldOut] = {}
+        self.outputs: dict[tuple[float, ...], list[tuple[FloatArray, Targets]]] = {}
         self._kernel: tuple[Any, Any] = (None, None)
 
     def mean(self, settings: Settings) -> float:
@@ -459,9 +548,10 @@ class Search:
             self._kernel = (wl_weight, gamma), kernel_matrix(self.parts[0], self.parts[1], wl_weight, gamma)
         K = self._kernel[1]
         for train, test in self.splits:
-            output = self.solve(K[np.ix_(train, train)], self.y[train], C).output(K[np.ix_(test, train)])
-            self.outputs.setdefault((wl_weight, gamma, C), []).append((output, self.y[test]))
-            yield self.score(output, self.y[test])
+            fitted, truth = self.solve(K[np.ix_(train, train)], self.y.take(train), C), self.y.take(test)
+            output = fitted.output(K[np.ix_(test, train)])
+            self.outputs.setdefault((wl_weight, gamma, C), []).append((output, truth))
+            yield self.score(output, truth)
 
     def results(self, names: Sequence[str]) -> dict[str, Any]:
         """Return all that was tried in the form of `GridSearchCV`."""
@@ -486,21 +576,22 @@ class _SupportVectors:
     the classes in training.
     """
 
-    def __init__(self, K: FloatArray, y: Any, C: float, n_classes: int) -> None:
-        model = SVC(C=C, kernel="precomputed", cache_size=500).fit(K.astype(np.float64), y)
+    def __init__(self, K: FloatArray, y: Targets, C: float, n_classes: int) -> None:
+        model = SVC(C=C, kernel="precomputed", cache_size=500)
+        model.fit(np.asarray(K, dtype=np.float64), y.values[:, 0], y.weights[:, 0])
         self.n_classes, self.present, self.support = n_classes, model.classes_, model.support_
         self.coefficients, self.intercept = model.dual_coef_.T, model.intercept_
         self.first = offsets(model.n_support_)
 
-    def output(self, K: FloatArray, support: IntArray | None = None) -> FloatArray:
-        """Return decisions; with `support`, K has the columns of the support vectors alone."""
-        K = np.asarray(K if support is not None else K[:, self.support], dtype=np.float64)
+    def output(self, K: FloatArray, fitted: bool = False) -> FloatArray:
+        """Return decisions, one column or one per class; K of a fitted model has support vectors alone."""
+        K = np.asarray(K if fitted else K[:, self.support], dtype=np.float64)
         count = len(self.present)
         if count == 2:
-            values = (K @ self.coefficients + self.intercept)[:, 0]
+            values = K @ self.coefficients + self.intercept
             if self.n_classes == 2:
                 return np.asarray(values)
-            values = np.column_stack([-values, values])
+            values = np.hstack([-values, values])
         else:
             values = self._one_against_one(K)
         full = np.repeat(values.min(axis=1, keepdims=True) - 1, self.n_classes, axis=1)
@@ -522,15 +613,15 @@ class _SupportVectors:
 
 
 class _Ridge:
-    """Kernel ridge regression on a kernel matrix."""
+    """Kernel ridge regression on a kernel matrix, as plain arrays: a column for each output."""
 
-    def __init__(self, coefficients: FloatArray) -> None:
-        self.coefficients, self.support = coefficients, np.arange(len(coefficients))
+    def __init__(self, coefficients: FloatArray, intercept: FloatArray) -> None:
+        self.coefficients, self.intercept = coefficients, intercept
+        self.support = np.arange(len(coefficients))
 
-    def output(self, K: FloatArray, support: IntArray | None = None) -> FloatArray:  # noqa: ARG002
+    def output(self, K: FloatArray, fitted: bool = False) -> FloatArray:  # noqa: ARG002
         """Return the values."""
-        values = K @ self.coefficients
-        return np.asarray(values[:, 0] if values.shape[1] == 1 else values)
+        return np.asarray(K @ self.coefficients + self.intercept)
 
 
 def kernel_matrix(
@@ -600,6 +691,69 @@ def _grid(given: Any, name: str) -> list[float]:
     if not good or not all(good):
         raise ValueError(f"{name} must be numbers {'from 0 to 1' if weight else '> 0'}, got {given!r}")
     return [float(value) for value in values]
+
+
+def _as_columns(y: Any) -> tuple[npt.NDArray[Any], bool]:
+    """Return the targets, one column each, and whether y has several columns."""
+    y = np.asarray(y)
+    if y.ndim not in (1, 2) or not y.size:
+        raise ValueError(f"y must have shape (n,) or (n, n_targets), got {y.shape}")
+    return (y[:, np.newaxis], False) if y.ndim == 1 else (y, y.shape[1] > 1)
+
+
+def missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which entries are NaN or None."""
+    if y.dtype == object:
+        return np.array([value is None or value != value for value in y.ravel()]).reshape(y.shape)
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, dtype=bool)
+
+
+def _as_weights(given: Any, y: npt.NDArray[Any]) -> FloatArray:
+    """Return a weight for each entry of y, 0 if it is missing."""
+    weights = np.ones(len(y)) if given is None else np.asarray(given, dtype=np.float64)
+    if len(weights) != len(y) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"sample_weight must be a finite number >= 0 for each of {len(y)} samples")
+    return np.where(missing(y), 0.0, weights.reshape(len(y), -1))
+
+
+def _alike(weights: FloatArray) -> list[IntArray]:
+    """Return groups of targets with the same weights."""
+    _, group = np.unique(weights, axis=1, return_inverse=True)
+    return [np.flatnonzero(group.ravel() == number) for number in range(group.max() + 1)]
+
+
+def _solved(gram: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve, with the smallest addition to the diagonal that makes up for products in single precision."""
+    unit = np.trace(gram) / len(gram)
+    for size in (1e-6, 1e-5, 1e-4):
+        gram[np.diag_indices_from(gram)] += size * unit
+        try:
+            return np.asarray(cho_solve(cho_factor(gram), right))
+        except LinAlgError:
+            logger.info("the diagonal needs more than %g of its mean", size)
+    return np.linalg.lstsq(gram, right, rcond=None)[0]
+
+
+def _means(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted mean of each column, 0 if all weights are 0."""
+    return np.asarray((columns * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1e-300))
+
+
+def _split(output: FloatArray, widths: Sequence[int]) -> list[FloatArray]:
+    """Return the output for each target: one number per sample, or one per sample and class."""
+    parts = np.split(output, np.cumsum(widths)[:-1], axis=1)
+    return [part[:, 0] if part.shape[1] == 1 else part for part in parts]
+
+
+def _calibration(output: FloatArray, labels: Any, sizes: IntArray) -> tuple[FloatArray, FloatArray] | None:
+    """Fit a logistic regression to decisions for held-out samples; None if they have not all classes."""
+    held_out = np.bincount(labels, minlength=len(sizes))
+    if not held_out.all():
+        return None
+    shares = sizes / held_out  # the samples of the search may have more of the rare classes
+    weights = shares[labels] / shares[labels].mean()
+    model = LogisticRegression(max_iter=1000).fit(output.reshape(len(output), -1), labels, weights)
+    return model.coef_, model.intercept_
 
 
 def _softmax(output: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ CLASSES: dict[str, Any] = {
     )
 }  # fmt: skip
 """Classes of which objects are made again from their attributes."""
-LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_")
+LEFT_OUT = ("cv_results_", "cv", "scoring", "scorer_", "_turned")
 """Attributes of estimators that predictions do not need."""
 PARAMS = (
     "n_components",
@@ -219,6 +219,7 @@ def _restored(value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     made.__dict__.update({key: _restored(entry, arrays) for key, entry in value["object"].items()})
     if isinstance(made, SetsKernel):
         _check_sets(made)
+        made._turned = [own.tocsc() for own in made.columns]
     return made
 
 

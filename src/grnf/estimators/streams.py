@@ -31,6 +31,7 @@ def embed_stream(
     block_size: int = 1024,
     start: int = 0,
     on_error: OnError | None = None,
+    name: str = "",
     **policies: Any,
 ) -> Iterator[tuple[VectorBlock, list[BadGraph]]]:
     """Embed a stream of graphs; yield a block of vectors at a time, and its bad graphs.
@@ -52,6 +53,8 @@ def embed_stream(
         Number of the first graph, if the stream continues another one.
     on_error, handle_unknown, handle_missing : optional
         As in `GRNF.embed`. With "raise", the error has the id of the graph.
+    name : str, optional
+        Name of the stream in errors, such as its file.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def embed_stream(
         embedding = transformer.embed(graphs, on_error="nan" if policy == "raise" else policy, **policies)
         bad = [BadGraph(ids[place], start + place, reason) for place, reason in embedding.errors]
         if bad and policy == "raise":
-            raise GraphError(bad[0].reason, where=f"graph {bad[0].graph_id}")
+            raise GraphError(bad[0].reason, where=f"graph {bad[0].graph_id}").located(where=name)
         rows = embedding.rows.tolist()
         own = {name: [values[place] for place in rows] for name, values in columns.items()}
         labels = [y[place] for place in rows]

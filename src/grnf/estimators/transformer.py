@@ -20,17 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 from grnf._utils.files import atomic_write
 from grnf._utils.random import SEED_RULES, draw_seed
 from grnf._utils.rules import Bool, Instance, Int, MemorySize, OneOf, Real, Table, checked, checked_parameters
-from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, damaged, parse_json, validate
+from grnf._utils.saved import COUNT, NUMBER, OBJECT, TEXT, TEXTS, check_version, damaged, parse_json, validate
 from grnf.activations import ACTIVATIONS, Activation
 from grnf.collection import NAN_ON_ERROR, Collection, encode, fit_encode
 from grnf.engine import Schedule
 from grnf.errors import GrnfWarning
-from grnf.estimators.difference import Difference, difference
 from grnf.estimators.streams import embed_stream
 from grnf.features import Embedder, FeatureMap, HiddenSums, affordable_orders
 from grnf.graphs import GraphBatch, null_graph
 from grnf.io.encode import HANDLE_MISSING, HANDLE_UNKNOWN, AttributeEncoder
-from grnf.io.objects import to_raw
 from grnf.law import OrderLaw, ParameterLaw
 from grnf.law.parameters import LAW_RULES, Draw, Law, parameter_law
 from grnf.law.weights import largest_ratio
@@ -362,19 +360,6 @@ class FeatureTransformer(GraphTransformer):
         z1, z2 = self._vectors([g1, g2])
         return distance(z1, z2, **self._precision())
 
-    def difference(self, g1: Any, g2: Any) -> Difference:
-        """Return what each node and edge adds to d_P^2 of two graphs, by leaving it out.
-
-        Examples
-        --------
-        >>> from grnf import GRNF, Graph
-        >>> path, paw = Graph(3, [(0, 1), (1, 2)]), Graph(4, [(0, 1), (1, 2), (2, 0), (2, 3)])
-        >>> result = GRNF(256, random_state=0).fit([paw]).difference(path, paw)
-        >>> result.nodes[1].shape, result.edges[1].shape
-        ((4,), (4,))
-        """
-        return difference(self.transform, to_raw(g1), to_raw(g2), self._precision())
-
     def kernel(self, g1: Any, g2: Any) -> KernelEstimate:
         """Estimate kappa_P between two graphs of any kind, with error bars."""
         z1, z2 = self._vectors([g1, g2]) - (0.0 if self.center else self.null_vector())
@@ -517,13 +502,7 @@ def _saved_state(text: str, kind: str, name: str) -> dict[str, Any]:
     state = parsed(text, name)
     if isinstance(state, dict) and state.get("format") in EMBEDDINGS:
         state = state.get("transformer")
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise ValueError(f"{name} is not a saved transformer: its 'format' is not {FORMAT!r}")
-    if state.get("version") != VERSION:
-        raise ValueError(
-            f"{name} has version {state.get('version')!r} of the format; this release reads {VERSION}. "
-            "Fit and save the transformer again"
-        )
+    state = check_version(state, FORMAT, VERSION, "a saved transformer", name)
     saved = state.get("kind", DEFAULT_KIND)
     if saved != kind:
         raise ValueError(f"{name} holds a {saved}, not a {kind}: load it with {saved}.load")
@@ -771,7 +750,10 @@ class GRNF(FeatureTransformer):
         if precision == "marginal":
             return marginal_estimate(self.hidden_sums([g1, g2]), self.activation)
         estimate = super().distance(g1, g2)
-        return replace(estimate, upper=partial(upper_bound, self._map, self._batch([g1]), self._batch([g2])))
+        return replace(estimate, upper=partial(self._upper_bound, g1, g2))
+
+    def _upper_bound(self, g1: Any, g2: Any) -> float:
+        return upper_bound(self._map, self._batch([g1]), self._batch([g2]))
 
     def pairwise_distances(self, X: Any, Y: Any = None, *, exact: bool = False) -> FloatArray:
         """Estimate d_P between all graphs of X, or between those of X and of Y: shape (n1, n2).

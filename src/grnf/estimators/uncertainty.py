@@ -250,6 +250,8 @@ class Calibrated:
         """Return the training graphs as vectors, and the calibration; computed in the first call."""
         if not hasattr(self, "calibration_"):
             samples, labels = self._training
+            if labels.ndim == 2:
+                raise GraphError("a model of several targets cannot be calibrated. Fit one for each target")
             near = Neighborhood(samples, self.encoder_, self.seed_)
             inputs = self._inputs(samples.batch)
             calibration = Calibration(self.estimator_, inputs, labels, near, self.seed_)

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import grnf.lifts as all_lifts
 from grnf._utils.random import draw_seed
-from grnf._utils.rules import Int, OneOf
-from grnf._utils.saved import OBJECT, TEXT, damaged, validate
+from grnf._utils.rules import Int
+from grnf._utils.saved import OBJECT, TEXT, check_version, damaged, validate
 from grnf.collection import Collection, encode, fit_encode
 from grnf.errors import GraphError
 from grnf.estimators.fingerprint import JointFeatures, WLFingerprint
@@ -33,8 +33,7 @@ __all__ = ["FORMAT", "FeatureViews", "lifted_views", "model_views", "saved_trans
 
 FORMAT, VERSION = "grnf-views", 2
 SCHEMA = {
-    "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "encoder": ENCODER, "views": OBJECT,
-    "params": {"n_components": Int(1), "random_state": Int(0)},
+    "encoder": ENCODER, "views": OBJECT, "params": {"n_components": Int(1), "random_state": Int(0)},
 }  # fmt: skip
 """The schema of saved views. Each step checks its own."""
 SAVED_STEPS: dict[str, Any] = {
@@ -193,6 +192,7 @@ class FeatureViews(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc
     @classmethod
     def _of_text(cls, text: str, name: str) -> Self:  # type: ignore[override]
         state = parsed(text, name)
+        check_version(state, FORMAT, VERSION, "saved feature views", name)
         validate(state, SCHEMA, name)
         try:
             if not state["views"] or not all(state["views"].values()):

@@ -1,4 +1,4 @@
-"""z(g): what is computed, a `FeatureMap`; and how, an `Embedder` with a `Schedule`."""
+"""z(g): what is computed, a `FeatureMap`, and how, an `Embedder` with a `Schedule`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class FeatureMap:
     heads : int, default=1
         R: the M features are M / R hidden draws (k, theta_F), each with R heads (theta_H, theta_0).
     chosen : array of int, optional
-        Which of the infinite sequence of hidden draws to use, ascending; by default the first ones.
+        Which of the infinite sequence of hidden draws to use, ascending, by default the first ones.
     weights : array, shape (M,), optional
         Squared weights of the features, instead of p / (M p-bar): a distribution fitted to a task.
     """
@@ -102,7 +102,7 @@ class FeatureMap:
         return self.proposal.orders_of(int(self.chosen[-1]) + 1, seed=self.seed)[self.chosen]
 
     def draw(self, channels: Keys, start: int = 0, size: int | None = None) -> Draw:
-        """Return the hidden draws start .. start + size - 1, with all their heads; by default all of them.
+        """Return the hidden draws start .. start + size - 1, with all their heads, by default all of them.
 
         `channels` are the keys of the channels of the tensors.
         """
@@ -226,7 +226,7 @@ class Embedder:
         )
 
     def _chunk(self, start: int, size: int, batch: GraphBatch) -> Chunk:
-        """Draw a chunk of features; one that holds them all is kept for the next call."""
+        """Draw a chunk of features. One that holds them all is kept for the next call."""
         if size < self.map.n_hidden:
             return Chunk(self.map, start, size, batch)
         kept = self._kept
@@ -363,7 +363,7 @@ class Chunk:
 def affordable_orders(features: FeatureMap, batch: GraphBatch, seconds: float) -> list[int] | None:
     """Return the orders 1 .. k that the features of a graph may have to take at most `seconds`.
 
-    By the estimate for one thread, on the mean over the graphs of the batch; the lowest order is always kept.
+    By the estimate for one thread, on the mean over the graphs of the batch. The lowest order is always kept.
     None if all orders that are drawn can be afforded.
     """
     drawn = np.unique(features.hidden_orders()).tolist()

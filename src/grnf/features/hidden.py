@@ -48,7 +48,7 @@ class HiddenSums:
     scale : float
         Standard deviation of theta_H and theta_0 under the target law P.
     largest_weight : float
-        A bound of p / p-bar over all draws there can be; infinite if none is known.
+        A bound of p / p-bar over all draws there can be, or infinite if none is known.
 
     Examples
     --------

@@ -74,6 +74,6 @@ def psi(
 
 
 def psi_of_graph(graph: Graph, draw: Draw, *, adjacency_channel: bool = True, **settings: Any) -> FloatArray:
-    """Return psi(g; w_1) .. psi(g; w_M) by definition; settings as in `psi`."""
+    """Return psi(g; w_1) .. psi(g; w_M) by definition. Settings as in `psi`."""
     A = graph.tensor(adjacency_channel)
     return np.array([psi(A, draw.feature(m), **settings) for m in range(len(draw))])

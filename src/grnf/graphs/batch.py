@@ -24,7 +24,7 @@ class Codes(NamedTuple):
     Parameters
     ----------
     values : array of int, shape (n_items, n_columns)
-        The place of each category in `keys`; -1 where there is none.
+        The place of each category in `keys`, -1 if there is none.
     keys : array of uint64, ascending
         One channel each. Keys that no item has may be among them.
     """
@@ -87,7 +87,7 @@ class GraphBatch:
     edge_attr : array, shape (n_edges, edge_width)
     directed : array of bool, shape (n_graphs,)
     node_keys, edge_keys : array of uint64, optional
-        What the columns of the attributes are, see `grnf.graphs.channels`; by default numbers without a name.
+        What the columns of the attributes are, see `grnf.graphs.channels`, by default numbers without a name.
     node_codes, edge_codes : Codes, optional
         Categories in addition to the numbers: each is a channel of its own, 1 for its items.
 
@@ -164,7 +164,7 @@ Graph(n_nodes=3, n_edges=0, node_width=0, edge_width=0, undirected))
         return int(self.edge_attr.shape[1])
 
     def channels(self, adjacency_channel: bool = True) -> ChannelKeys:
-        """Return the channels of the tensors: numbers, then categories; of edges the adjacency first."""
+        """Return the channels of the tensors: numbers, then categories, of edges the adjacency first."""
         width = self.edge_width + self.edge_codes.values.shape[1]
         adjacency = [ADJACENCY] if edge_channels(width, adjacency_channel) > width else []
         return ChannelKeys(
@@ -322,7 +322,7 @@ def _joined_edges(graphs: Sequence[Graph]) -> IntArray:
 
 
 def _common_width(widths: list[tuple[int, int]], expected: int | None, item: str, caller: str) -> int:
-    """Return the width that all graphs have; `widths` holds (width, number of items) of each graph."""
+    """Return the width that all graphs have. `widths` holds (width, number of items) of each graph."""
     for index, (width, count) in enumerate(widths):
         if count == 0 and width == 0:
             continue

@@ -34,7 +34,7 @@ ADJACENCY = _key("adjacency")
 
 @lru_cache(maxsize=256)
 def number_keys(item: Item, width: int, column: str | None = None) -> Keys:
-    """Return the keys of the entries of a column of numbers; by default of the one without a name."""
+    """Return the keys of the entries of a column of numbers, by default of the one without a name."""
     name = UNNAMED[item] if column is None else column
     keys = np.array([_key(item, name, "number", str(i)) for i in range(width)], dtype=np.uint64)
     keys.setflags(write=False)

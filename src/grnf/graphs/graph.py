@@ -23,7 +23,7 @@ class Graph:
 
     Node attributes are on the diagonal of their channels, edge channels off and on the diagonal of
     theirs. The first edge channel is the adjacency, so that an edge whose attributes are all 0 is still
-    an edge; edge attributes follow.
+    an edge. Edge attributes follow.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Graph:
         Number of nodes, 0 or more. Nodes are 0 .. n_nodes - 1.
     edges : array-like of int, shape (n_edges, 2)
         Pairs of nodes. An undirected graph lists each edge once, in either direction. Self-loops are
-        allowed; a repeated edge is summed (an edge listed twice has adjacency 2).
+        allowed. A repeated edge is summed (an edge listed twice has adjacency 2).
     node_attr : array-like, shape (n_nodes, node_width) or (n_nodes,), optional
         Attributes of the nodes, one row per node.
     edge_attr : array-like, shape (n_edges, edge_width) or (n_edges,), optional
@@ -80,7 +80,7 @@ class Graph:
             object.__setattr__(self, name, value)
 
     def _named(self, node_keys: Keys, edge_keys: Keys) -> Graph:
-        """Return the graph with keys for its columns, if they have names; see `GraphBatch`."""
+        """Return the graph with keys for its columns, if they have names, see `GraphBatch`."""
         object.__setattr__(self, "node_keys", node_keys)
         object.__setattr__(self, "edge_keys", edge_keys)
         return self
@@ -171,7 +171,7 @@ class Graph:
         """Return a PyTorch Geometric `Data` with `x`, `edge_index`, `edge_attr` and `num_nodes`.
 
         An undirected edge becomes two arcs, as PyTorch Geometric stores it, and a self-loop one. Numbers keep
-        their double precision; models usually need ``data.x.float()``.
+        their double precision. Models usually need ``data.x.float()``.
         """
         import torch
         from torch_geometric.data import Data
@@ -195,7 +195,7 @@ class Graph:
 
 
 def null_graph(node_width: int = 0, edge_width: int = 0) -> Graph:
-    """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centred."""
+    """Return 0_g, the graph with one node and a tensor of zeros, at which the kernel is centered."""
     return Graph(1, np.empty((0, 2), dtype=np.int64), np.zeros((1, node_width)), np.zeros((0, edge_width)))
 
 

@@ -542,7 +542,7 @@ class AttributeEncoder:
             value = categories[codes[np.flatnonzero((known < 0) & (codes >= 0))[0]]]
             raise GraphError(
                 f"the {field} has the value {value!r}, which was not there in fit",
-                cure="Use handle_unknown='ignore' (zeros) or 'open' (a channel; --handle-unknown). "
+                cure="Use handle_unknown='ignore' (zeros) or 'open' (a channel, --handle-unknown). "
                 "If the column holds names of single nodes or edges, remove it",
             )
         one_hot = np.zeros((len(codes), column.width))
@@ -631,7 +631,7 @@ def _to_json(value: Hashable, column: str) -> Any:
     if isinstance(value, (str, int, float)):
         return value
     raise TypeError(
-        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved; use text"
+        f"column {column!r} has categories of type {type(value).__name__}, which cannot be saved. Use text"
     )
 
 

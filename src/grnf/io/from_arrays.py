@@ -59,7 +59,7 @@ def _undirected(
     there, back = (arcs + np.repeat(first[:-1], n_arcs)[:, np.newaxis]).T
     total = int(first[-1])
     if total >= 2**31:
-        raise GraphError(f"{total:,} nodes in one list of graphs; at most {2**31 - 1:,} are supported")
+        raise GraphError(f"{total:,} nodes in one list of graphs. At most {2**31 - 1:,} are supported")
     forth, reverse = there * total + back, back * total + there
     if not values:  # sorting numbers is much faster
         same = np.sort(forth, kind="stable") == np.sort(reverse, kind="stable")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from grnf._utils.arrays import offsets
 from grnf.errors import GraphError
 from grnf.io.raw import RawBatch, RawColumn, RawGraph, joined
-from grnf.typing import BoolArray, FloatArray, IntArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = [
     "batch_from_molecules", "batch_from_smiles", "canonical_smiles", "molecule_of_raw", "molecule_of_smiles",
@@ -412,31 +412,15 @@ def _decoded(mols: Sequence[Any], places: list[int]) -> tuple[list[int], RawBatc
     if not places:
         return [], RawBatch.empty()
     own = [mols[place] for place in places]
-    atoms, bonds, good = _Walk([mol.ToBinary(0) for mol in own]).tables()
-    if not good.all():
-        return _decoded(mols, [place for place, fine in zip(places, good.tolist(), strict=True) if fine])
-    return places, _batch(own, atoms, bonds)
-
-
-class _Atoms(NamedTuple):
-    ptr: IntArray
-    number: IntArray
-    aromatic: IntArray
-    charge: IntArray
-    hydrogens: IntArray
-    hybridization: IntArray
-
-
-class _Bonds(NamedTuple):
-    ptr: IntArray
-    ends: IntArray
-    kind: IntArray
-    conjugated: IntArray
-    in_ring: FloatArray
+    walk = _Walk([mol.ToBinary(0) for mol in own])
+    if not walk.good.all():
+        fine = zip(places, walk.good.tolist(), strict=True)
+        return _decoded(mols, [place for place, is_good in fine if is_good])
+    return places, _batch(own, walk)
 
 
 class _Walk:
-    """Reads binary molecules in step."""
+    """Binary molecules, read in step: tables of atoms and bonds, and which molecules could be read."""
 
     def __init__(self, binaries: list[bytes]) -> None:
         head = binaries[0][:HEAD]
@@ -449,15 +433,14 @@ class _Walk:
         self.good &= (self.data[self.cursor + HEAD + 8] == 0x80) & (self.data[self.cursor + HEAD + 9] == 1)
         self.cursor += HEAD + 10
         self.last = len(self.data) - 32
-
-    def tables(self) -> tuple[_Atoms, _Bonds, BoolArray]:
-        """Return what atoms and bonds are, and which molecules could be read."""
-        atoms = self._atoms()
+        self.atom_ptr, self.bond_ptr = offsets(self.n_atoms), offsets(self.n_bonds)
+        self.number, self.aromatic, self.charge, self.hydrogens, self.hybridization = self._atoms()
         self.good &= self.data[self.cursor] == BONDS
         self.cursor += 1
-        bonds = self._bonds()
+        first, second, self.kind, self.conjugated = self._bonds()
         self.cursor = np.minimum(self.cursor, self.last)
-        return atoms, bonds._replace(in_ring=self._in_ring(atoms.ptr, bonds)), self.good
+        self.ends = np.column_stack([first, second])
+        self.in_ring = self._in_ring()
 
     def _four_bytes(self, at: IntArray) -> IntArray:
         data = self.data
@@ -472,10 +455,9 @@ class _Walk:
             some = order[: int(np.searchsorted(-descending, -k, side="left"))]
             yield some, ptr[some] + k
 
-    def _atoms(self) -> _Atoms:
+    def _atoms(self) -> IntArray:
         data = self.data
-        total = int(self.n_atoms.sum())
-        table = np.zeros((5, total), np.int64)
+        table = np.zeros((5, int(self.n_atoms.sum())), np.int64)
         for some, row in self._steps(self.n_atoms):
             at = np.minimum(self.cursor[some], self.last)
             flags, more = data[at + 1], data[at + 2] + (data[at + 3] << 8)
@@ -496,25 +478,24 @@ class _Walk:
             table[3, row] = hydrogens + has * data[at]
             self.cursor[some] = at + has + ((more >> 7) & 1) + 4 * ((more >> 8) & 1)
         self.cursor = np.minimum(self.cursor, self.last)
-        return _Atoms(offsets(self.n_atoms), *table)
+        return table
 
-    def _bonds(self) -> _Bonds:
+    def _bonds(self) -> IntArray:
         data = self.data
-        total = int(self.n_bonds.sum())
-        ends, table = np.zeros((total, 2), np.int64), np.zeros((2, total), np.int64)
+        table = np.zeros((4, int(self.n_bonds.sum())), np.int64)
         for some, row in self._steps(self.n_bonds):
             at = np.minimum(self.cursor[some], self.last)
             flags = data[at + 2]
             self.good[some[(flags & 0x91) != 0]] = False
-            ends[row, 0], ends[row, 1], table[1, row] = data[at], data[at + 1], (flags >> 5) & 1
+            table[0, row], table[1, row], table[3, row] = data[at], data[at + 1], (flags >> 5) & 1
             has = (flags >> 3) & 1
-            table[0, row] = np.where(has, data[at + 3], SINGLE)
+            table[2, row] = np.where(has, data[at + 3], SINGLE)
             at = at + 3 + has + ((flags >> 2) & 1)
             stereo = (flags >> 1) & 1
             self.cursor[some] = at + stereo * (2 + data[np.minimum(at + 1, self.last)])
-        return _Bonds(offsets(self.n_bonds), ends, table[0], table[1], np.zeros(0))
+        return table
 
-    def _in_ring(self, ptr: IntArray, bonds: _Bonds) -> FloatArray:
+    def _in_ring(self) -> FloatArray:
         """Return 1 for bonds whose ends are neighbors in one of the rings, which are lists of atoms."""
         self.good &= self.data[self.cursor] == RINGS
         counts = np.where(self.good, self._four_bytes(self.cursor + 1), 0)
@@ -532,37 +513,38 @@ class _Walk:
         place = np.repeat(start - end + size, size) + np.arange(int(size.sum()))
         following = place + 1
         following[end[size > 0] - 1] = start[size > 0]
+        ptr = self.atom_ptr
         first = ptr[np.repeat(np.concatenate(molecules), size)]
         most = len(self.data) - 1
         around = np.column_stack([self.data[np.minimum(at, most)] + first for at in (place, following)])
-        ends = bonds.ends + np.repeat(ptr[:-1], np.diff(bonds.ptr))[:, np.newaxis]
+        ends = self.ends + np.repeat(ptr[:-1], self.n_bonds)[:, np.newaxis]
         keys = [np.sort(pairs, axis=1) @ np.array([int(ptr[-1]) + 1, 1]) for pairs in (ends, around)]
         return np.isin(*keys).astype(np.float64)
 
 
-def _batch(mols: list[Any], atoms: _Atoms, bonds: _Bonds) -> RawBatch:
+def _batch(mols: list[Any], walk: _Walk) -> RawBatch:
     from rdkit import Chem
 
-    first = np.repeat(atoms.ptr[:-1], np.diff(bonds.ptr))
-    degree = np.bincount((bonds.ends + first[:, np.newaxis]).ravel(), minlength=len(atoms.number))
+    first = np.repeat(walk.atom_ptr[:-1], walk.n_bonds)
+    degree = np.bincount((walk.ends + first[:, np.newaxis]).ravel(), minlength=len(walk.number))
     symbol = Chem.GetPeriodicTable().GetElementSymbol
     hybridization, kind = Chem.HybridizationType.values, Chem.BondType.values
     return RawBatch(
-        atoms.ptr,
-        bonds.ptr,
-        bonds.ends,
+        walk.atom_ptr,
+        walk.bond_ptr,
+        walk.ends,
         {
-            "symbol": _category(atoms.number, symbol),
-            "charge": RawColumn(atoms.charge.astype(np.float64)),
-            "aromatic": RawColumn(atoms.aromatic.astype(np.float64)),
-            "hydrogens": RawColumn(atoms.hydrogens.astype(np.float64)),
+            "symbol": _category(walk.number, symbol),
+            "charge": RawColumn(walk.charge.astype(np.float64)),
+            "aromatic": RawColumn(walk.aromatic.astype(np.float64)),
+            "hydrogens": RawColumn(walk.hydrogens.astype(np.float64)),
             "degree": RawColumn(degree.astype(np.float64)),
-            "hybridization": _category(atoms.hybridization, lambda code: str(hybridization[code])),
+            "hybridization": _category(walk.hybridization, lambda code: str(hybridization[code])),
         },
         {
-            "type": _category(bonds.kind, lambda code: str(kind[code])),
-            "conjugated": RawColumn(bonds.conjugated.astype(np.float64)),
-            "ring": RawColumn(bonds.in_ring),
+            "type": _category(walk.kind, lambda code: str(kind[code])),
+            "conjugated": RawColumn(walk.conjugated.astype(np.float64)),
+            "ring": RawColumn(walk.in_ring),
         },
         np.zeros(len(mols), np.bool_),
         [mol.GetProp("_Name") if mol.HasProp("_Name") else None for mol in mols],

@@ -111,7 +111,7 @@ def _edge_index(store: Mapping[str, Any]) -> Any:
     arcs = store.get("edge_index")
     if arcs is None:
         if store.get("adj_t") is not None:
-            raise GraphError("data has adj_t but no edge_index; leave out the transform ToSparseTensor")
+            raise GraphError("data has adj_t but no edge_index. Leave out the transform ToSparseTensor")
         return np.empty((2, 0), np.int64)
     if hasattr(arcs, "detach") and not arcs.is_floating_point() and arcs.ndim == 2 and arcs.shape[0] == 2:
         return arcs
@@ -134,7 +134,7 @@ def _columns(
         for array, count in zip(arrays, counts.tolist(), strict=True):
             if array is not None and (array.ndim not in (1, 2) or len(array) != count):
                 raise GraphError(
-                    f"{name} must have one row per {item}, shape ({count}, width); got shape {array.shape}"
+                    f"{name} must have one row per {item}, shape ({count}, width), got shape {array.shape}"
                 )
         columns[column] = column_of_arrays(arrays, counts.tolist(), f"column {column!r}")
     return columns
@@ -166,7 +166,7 @@ def _warn_of_unused(given: set[str]) -> None:
     names = sorted(name for name in given - USED if not name.endswith(("_mask", "_index")))
     if names:
         warnings.warn(
-            f"the attributes {', '.join(names)} are not used; to use one, append it to x or edge_attr",
+            f"the attributes {', '.join(names)} are not used. To use one, append it to x or edge_attr",
             GrnfWarning,
             stacklevel=3,
         )

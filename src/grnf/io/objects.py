@@ -219,7 +219,7 @@ def _graphs_of_loader(loader: Any) -> Iterator[Any]:
     """Yield the graphs of a DataLoader; rows of the result have the order in which it gives them."""
     if type(loader.sampler).__name__ == "RandomSampler":
         warnings.warn(
-            "the DataLoader shuffles, so the rows are in an order of their own; pass shuffle=False, or "
+            "the DataLoader shuffles, so the rows are in an order of their own. Pass shuffle=False, or "
             "loader.dataset",
             GrnfWarning,
             stacklevel=4,
@@ -324,7 +324,7 @@ def _columns_of_rows(rows: list[Attributes], ptr: IntArray, item: str) -> dict[s
         if key in IDS:
             continue
         if str(key) in columns:
-            raise GraphError(f"two attributes are both called {str(key)!r} when written as text; rename one")
+            raise GraphError(f"two attributes are both called {str(key)!r} when written as text. Rename one")
         try:
             values, absent = [row[key] for row in rows], None
         except KeyError:

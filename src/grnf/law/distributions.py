@@ -99,12 +99,12 @@ class OrderLaw(ABC):
 
 
 class Categorical(OrderLaw):
-    """Finitely many orders with given probabilities; the paper's experiments use {1: 2/3, 2: 1/3}.
+    """Finitely many orders with given probabilities. The paper's experiments use {1: 2/3, 2: 1/3}.
 
     Parameters
     ----------
     probabilities : mapping from order to probability
-        Orders are integers >= 1; probabilities are >= 0 and sum to 1.
+        Orders are integers >= 1. Probabilities are >= 0 and sum to 1.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Restricted(OrderLaw):
 
 
 def as_order_law(orders: OrderLaw | Mapping[int, float] | tuple[float, ...]) -> OrderLaw:
-    """Return a law unchanged; a dict {order: probability}, or a tuple for 1, 2, .., as a `Categorical`."""
+    """Return a distribution unchanged, a dict {order: probability} or a tuple as a `Categorical`."""
     if isinstance(orders, OrderLaw):
         return orders
     if isinstance(orders, tuple):
@@ -228,7 +228,7 @@ class CoefficientLaw(ABC):
         """Return coefficients, made from independent standard normal numbers, entry by entry.
 
         Entries depend on the seed, the feature and the channel only, so that a vector does not depend on the
-        other graphs. A function of each entry keeps this property; so does a factor per feature.
+        other graphs. A function of each entry keeps this property, and so does a factor per feature.
 
         Parameters
         ----------

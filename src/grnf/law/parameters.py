@@ -49,7 +49,7 @@ def normal_mixture(law: CoefficientLaw) -> ScaleMixture:
 def n_parameters(k: int, channels: int, hidden_channels: int) -> int:
     """Return the number of coefficients of a feature of order k.
 
-    F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h; H_k has Bell(k)
+    F_{2,k} has Bell(k + 2) matrices of shape (F_h, F) and Bell(k) biases of length F_h. H_k has Bell(k)
     vectors of length F_h and one bias.
     """
     return bell(k + 2) * hidden_channels * channels + 2 * bell(k) * hidden_channels + 1
@@ -70,7 +70,7 @@ class OrderDraw:
     features : array of int, shape (m,)
         Which of the features w_1 .. w_M these are.
     theta : array, shape (m, n_parameters)
-        All coefficients, one row per feature; the arrays below are views of it.
+        All coefficients, one row per feature. The arrays below are views of it.
     channels, hidden_channels : int
         F and F_h.
     more_heads : array, shape (m, R - 1, n_head_parameters), optional
@@ -131,7 +131,7 @@ class OrderDraw:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Features w_start .. w_(start + M - 1), gathered by order; each is a hidden draw with one head or more.
+    """Features w_start .. w_(start + M - 1), gathered by order. Each is a hidden draw with one head or more.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class ParameterLaw:
         ----------
         n_features : int
         channels : array of uint64, or int
-            The keys of the F channels of the graphs; a number F stands for the keys 0 .. F - 1.
+            The keys of the F channels of the graphs. A number F stands for the keys 0 .. F - 1.
         seed : int
         start : int, default=0
         heads : int, default=1
@@ -241,7 +241,7 @@ class ParameterLaw:
     def select(
         self, chosen: IntArray, *, channels: int | Keys, seed: int, start: int = 0, heads: int = 1
     ) -> Draw:
-        """Draw the features of these numbers; they become start, start + 1, ..."""
+        """Draw the features of these numbers. They become start, start + 1, ..."""
         keys = np.arange(channels, dtype=np.uint64) if isinstance(channels, int) else channels
         orders = self._orders(chosen, seed)
         groups = []
@@ -286,7 +286,7 @@ class ParameterLaw:
         return result
 
     def to_config(self) -> dict[str, Any]:
-        """Return the distribution as plain JSON values; those defined outside `grnf.law` are refused."""
+        """Return the distribution as plain JSON values. Those defined outside `grnf.law` are refused."""
         parts: list[object] = [self, self.coefficients, self.orders]
         while isinstance(parts[-1], Restricted):
             parts.append(parts[-1].law)
@@ -366,7 +366,7 @@ LAW_RULES: tuple[Rule | str, ...] = (
 
 
 def parameter_law(law: Law, hidden_channels: int, name: str, stratified: bool = False) -> ParameterLaw:
-    """Return the whole law that `law` stands for; `name` is what users call it."""
+    """Return the whole distribution that `law` stands for. `name` is what users call it."""
     if not isinstance(law, ParameterLaw):
         return ParameterLaw(as_order_law(law), Gaussian(), hidden_channels, stratified)
     if law.hidden_channels != hidden_channels:

@@ -23,8 +23,8 @@ __all__ = [
 def importance_weights(target: ParameterLaw, proposal: ParameterLaw, draw: Draw) -> FloatArray:
     """Return p(w_m) / p-bar(w_m) for features drawn from the proposal.
 
-    With p-bar = p all weights are 1 (the plain map); with p-bar = p given k in K they are P(K) (the
-    bounded-order map); anything else is the weighted map. With R heads there are R weights for each hidden
+    With p-bar = p all weights are 1 (the plain map). With p-bar = p given k in K they are P(K) (the
+    bounded-order map). Anything else is the weighted map. With R heads there are R weights for each hidden
     draw, one after the other.
 
     Examples
@@ -69,7 +69,7 @@ def proposal_sample_size(
 ) -> float:
     """Return the effective sample size of features of these orders, drawn from the proposal.
 
-    Coefficients matter only if their two distributions differ; then `draws` returns them.
+    Coefficients matter only if their two distributions differ. Then `draws` returns them.
     """
     if target.coefficients != proposal.coefficients:
         weights = [importance_weights(target, proposal, draw) for draw in draws()]
@@ -80,7 +80,7 @@ def proposal_sample_size(
 
 
 def largest_ratio(target: ParameterLaw, proposal: ParameterLaw) -> float:
-    """Bound p / p-bar over all features that can be drawn; infinite if no bound is known."""
+    """Bound p / p-bar over all features that can be drawn, or infinite if no bound is known."""
     drawn = [k for k in range(1, 64) if proposal.orders.probability(k) > 0]
     orders = max(target.orders.probability(k) / proposal.orders.probability(k) for k in drawn)
     if target.coefficients == proposal.coefficients:

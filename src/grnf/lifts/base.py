@@ -47,8 +47,8 @@ DIRECTION = OneOf("any", "out", "in")
 class Lift(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
     """A permutation-equivariant map from graphs to graphs that adds channels and keeps the existing ones.
 
-    `fit` and `transform` take graphs of any kind that `GRNF` takes; `transform` returns a `GraphBatch`.
-    Categories are encoded by the vocabulary of `fit`; for other policies put `Encode` first.
+    `fit` and `transform` take graphs of any kind that `GRNF` takes. `transform` returns a `GraphBatch`.
+    Categories are encoded by the vocabulary of `fit`. For other policies put `Encode` first.
     """
 
     encoder_: AttributeEncoder
@@ -206,7 +206,7 @@ def bare_batch(encoder: AttributeEncoder) -> GraphBatch:
 
 
 def with_node_columns(batch: GraphBatch, columns: FloatArray, name: str) -> GraphBatch:
-    """Return a batch with more node attributes; `name` is the source of their coefficients."""
+    """Return a batch with more node attributes. `name` is the source of their coefficients."""
     keys = number_keys("node", columns.shape[1], f"{name} after {batch.node_width}")  # may come twice
     return replace(
         batch,
@@ -232,7 +232,7 @@ def arcs(batch: GraphBatch, direction: str = "any") -> tuple[IntArray, IntArray,
     """Return sources, targets and edge numbers of all arcs, in numbers of nodes over the whole batch.
 
     An undirected edge is an arc in both directions, a self-loop one arc. With the direction "any", so is a
-    directed edge; "out" keeps its direction and "in" turns it round.
+    directed edge. "out" keeps its direction and "in" turns it round.
     """
     counts = np.diff(batch.edge_ptr)
     ends = batch.edges + np.repeat(batch.node_ptr[:-1], counts)[:, np.newaxis]
@@ -249,7 +249,7 @@ def arcs(batch: GraphBatch, direction: str = "any") -> tuple[IntArray, IntArray,
 
 
 def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
-    """Return the block-diagonal adjacency of all graphs; repeated edges are summed."""
+    """Return the block-diagonal adjacency of all graphs. Repeated edges are summed."""
     sources, targets, _ = arcs(batch, direction)
     n_nodes = int(batch.node_ptr[-1])
     return sp.csr_array((np.ones(len(sources)), (sources, targets)), shape=(n_nodes, n_nodes))
@@ -258,7 +258,7 @@ def adjacency(batch: GraphBatch, direction: str = "any") -> sp.csr_array:
 def adjacency_matrices(
     batch: GraphBatch, *, simple: bool = False, direction: str = "any"
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield the nodes and the adjacency matrix of each graph; `simple`: 0 and 1, no self-loops."""
+    """Yield the nodes and the adjacency matrix of each graph. `simple`: 0 and 1, no self-loops."""
     whole = adjacency(batch, direction)
     if simple:
         whole.setdiag(0)

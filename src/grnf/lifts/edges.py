@@ -26,7 +26,7 @@ class Distance(EdgeLift):
     Parameters
     ----------
     cutoff : int, optional
-        Longest distance; None: any. The number of edges grows with it, up to n^2 / 2.
+        Longest distance, None for any. The number of edges grows with it, up to n^2 / 2.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Distance(EdgeLift):
         self.cutoff = cutoff
 
     def pair_values(self, A: FloatArray) -> FloatArray:
-        """Return numbers of steps; infinite if there is no path within the cutoff."""
+        """Return numbers of steps, or infinite if there is no path within the cutoff."""
         steps = np.asarray(shortest_path(sp.csr_array(A), method="D", directed=False, unweighted=True))
         if self.cutoff is not None:
             steps[steps > self.cutoff] = np.inf
@@ -54,8 +54,8 @@ class Distance(EdgeLift):
 class Resistance(EdgeLift):
     """Adds the effective resistance between the two ends of each edge, all edges being resistors of 1 ohm.
 
-    It is 1 for a bridge and near 0 inside a dense part; an edge belongs to a random spanning tree with this
-    probability. Direction and repetition of edges are ignored; self-loops have resistance 0.
+    It is 1 for a bridge and near 0 inside a dense part. An edge belongs to a random spanning tree with this
+    probability. Direction and repetition of edges are ignored. Self-loops have resistance 0.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Resistance(EdgeLift):
         self.pairs = pairs
 
     def pair_values(self, A: FloatArray) -> FloatArray:
-        """Return resistances; infinite between parts that are not connected."""
+        """Return resistances, or infinite between parts that are not connected."""
         _, part = connected_components(sp.csr_array(A), directed=False)
         same = part[:, np.newaxis] == part
         # L + J / n_part is the inverse of L^+ + J / n_part on each part, and J drops out of the differences.

@@ -63,14 +63,14 @@ class WeisfeilerLehman(LabelLift):
     Parameters
     ----------
     depth : int, default=3
-        Rounds of refinement; 0 uses the node's categories alone.
+        Rounds of refinement, 0 for the node's categories alone.
     dim : int, optional
         By default each label is a channel of its own, like a category of an open vocabulary. With a number,
         each label of each depth is a code of `dim` normal numbers with variance 1 / dim. Products of codes
         are near 1 for equal labels and near 0 for others. Use it for maps that need a fixed set of channels.
     columns : "categories" or "all", default="categories"
         Attributes that labels start from: those with only the values 0 and 1 in `fit`, such as one-hot
-        categories; or all, compared to the last bit.
+        categories, or all, compared to the last bit.
     random_state : int, numpy Generator or RandomState, optional
         Defines the codes of `dim`.
     direction : "any", "out" or "in", default="any"
@@ -142,7 +142,7 @@ class Individualize(LabelLift):
     Parameters
     ----------
     depth : int, optional
-        Levels of the tree that are searched in full; by default as many as needed. 0 is refinement alone,
+        Levels of the tree that are searched in full, by default as many as needed. 0 is refinement alone,
         unless all branches are the same graph.
     limit : int, default=20_000
         Most nodes of a level. A level that would have more is not started for any node of the graph, so
@@ -203,7 +203,7 @@ def refined_labels(
         (np.arange(1, len(sources) + 1), (sources, np.arange(len(sources)))),
         shape=(n_nodes, len(sources)),
     )
-    arc = order.indices  # arcs by their source; columns are distinct, so nothing is summed
+    arc = order.indices  # arcs by their source. Columns are distinct, so nothing is summed
     neighbor, edge = targets[arc], edges[numbers[arc]]
     labels = [nodes]
     for _ in range(depth):
@@ -215,7 +215,7 @@ def refined_labels(
 
 
 def hashed_rows(values: FloatArray, codes: Codes) -> Keys:
-    """Hash each row of numbers and categories; equal rows are equal hashes."""
+    """Hash each row of numbers and categories. Equal rows are equal hashes."""
     hashed = np.zeros(len(values), dtype=np.uint64)
     for column in values.T:
         bits = (column + 0.0).astype(np.float64).view(np.uint64)  # + 0.0 turns -0.0 into 0.0

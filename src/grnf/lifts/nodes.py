@@ -20,7 +20,7 @@ BLOCK = 256
 
 
 class Degree(NodeLift):
-    """Adds the degree of each node; repeated edges count each time, self-loops once.
+    """Adds the degree of each node. Repeated edges count each time, self-loops once.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Triangles(NodeLift):
 class RandomWalk(NodeLift):
     """Adds the probabilities that a random walk returns to its node after 1, 2, .. steps.
 
-    A step follows a random edge; repeated edges count each time. A walk ends at a node without edges.
+    A step follows a random edge. Repeated edges count each time. A walk ends at a node without edges.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class RandomWalk(NodeLift):
         return columns
 
     def _dense(self, step: Any) -> FloatArray:
-        """Return the diagonals of the powers; diag(P^(s+t)) needs P^s and P^t only."""
+        """Return the diagonals of the powers. diag(P^(s+t)) needs P^s and P^t only."""
         columns = np.empty((len(step), self.steps))
         low = power = step
         for t in range(1, self.steps + 1):

@@ -1,4 +1,4 @@
-"""Drawings of graphs for the page of a map, and figures of the difference of two graphs.
+"""Drawings of graphs for the page of a map, and figures of what differs between two graphs.
 
 Molecules are drawn with coordinates of RDKit, symbols, hydrogens, charges and bond orders. In other graphs
 each pair of nodes is joined by a spring as long as the shortest path between them (Kamada and Kawai), and the
@@ -10,7 +10,7 @@ of 12 nodes (`benchmarks/map.py`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,15 +23,15 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from grnf._utils.arrays import offsets
 from grnf._utils.files import atomic_write
+from grnf.edits.comparison import OPERATIONS, Comparison
 from grnf.errors import GraphError
-from grnf.estimators.difference import Difference
 from grnf.io.from_molecules import molecule_of_raw, quiet_rdkit
 from grnf.io.raw import RawGraph
 from grnf.maps.figures import new_figure
 from grnf.maps.point_columns import sort_key
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Drawings", "draw_difference", "draw_graphs", "is_molecule", "spring_positions"]
+__all__ = ["Drawings", "aligned", "draw_comparison", "draw_graphs", "is_molecule", "spring_positions"]
 
 MOLECULE, DIRECTED, TOO_LARGE, THINNED = 1, 2, 4, 8
 """Flags of a drawing."""
@@ -44,8 +44,9 @@ LEVELS = 15
 SIDE, STEP = 65_535, 16
 """Coordinates are whole numbers up to 65,535, rounded to 16: finer than a pixel, and they pack better."""
 
-COLORS = "RdBu_r"
-"""Red adds to the distance, blue takes from it."""
+MARK_COLORS = {"change": "#e69f00", "remove": "#d55e00", "add": "#56b4e9"}
+PALE = "#d9d9d9"
+"""Colors of what differs between two graphs, and of the rest."""
 
 ORDERS = {"SINGLE": 1, "DOUBLE": 2, "TRIPLE": 3, "AROMATIC": 4}
 SUBSCRIPTS = {1: "", 2: "₂", 3: "₃", 4: "₄"}
@@ -369,45 +370,111 @@ def _side_by_side(n_nodes: int, parts: list[tuple[IntArray, FloatArray]]) -> Flo
     return positions
 
 
-def draw_difference(path: Path, graphs: list[RawGraph], difference: Difference, names: list[str]) -> None:
-    """Write a figure of both graphs, nodes and edges colored by their contribution to d_P^2."""
-    figure, axes = new_figure(10, 5.2, columns=2)
+def draw_comparison(path: Path, graphs: Sequence[RawGraph], result: Comparison, names: Sequence[str]) -> None:
+    """Write a figure of two graphs in one orientation: what differs is marked, the rest is pale."""
+    figure, axes = new_figure(10, 5.4, columns=2)
+    molecules = all(map(is_molecule, graphs)) and find_spec("rdkit") is not None
+    pair = _molecule_pair(graphs, result) if molecules else None
+    if pair is None:
+        _draw_networks(axes, graphs, result)
+    for side, (axis, name) in enumerate(zip(axes, names, strict=True)):
+        if pair is not None:
+            axis.imshow(_molecule_image(pair[side], result.marks(side)))
+        axis.set_title(name if len(name) <= 60 else f"{name[:57]}...", parse_math=False)
+        axis.set_aspect("equal")
+        axis.set_axis_off()
+    from matplotlib.lines import Line2D
+
+    style: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 9}
+    used = [kind for kind in MARK_COLORS if any(edit.operation == kind for edit in result.edits)]
+    handles = [Line2D([], [], color=MARK_COLORS[kind], label=OPERATIONS[kind], **style) for kind in used]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle(result.summary() + "\n", fontsize=11)
+    kind = path.suffix.lower().removeprefix(".")
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+
+
+def _draw_networks(axes: Sequence[Any], graphs: Sequence[RawGraph], result: Comparison) -> None:
+    """Draw both graphs at the positions of their union, so that nodes that correspond are at one place."""
     from matplotlib.collections import LineCollection
 
-    values = np.concatenate([np.zeros(1), *difference.nodes, *difference.edges])
-    largest = float(np.abs(values).max()) or 1.0
-    shown: Any = None
+    g, h = graphs
+    union = result.mapping.copy()
+    places = np.full(h.n_nodes, -1)
+    places[union[union >= 0]] = np.flatnonzero(union >= 0)
+    added = np.flatnonzero(places < 0)
+    places[added] = g.n_nodes + np.arange(len(added))
+    edges = [np.asarray(graph.edges, np.int64).reshape(-1, 2) for graph in graphs]
+    positions = spring_positions(g.n_nodes + len(added), np.vstack([edges[0], places[edges[1]]]))
     for side, (axis, graph) in enumerate(zip(axes, graphs, strict=True)):
-        positions = spring_positions(graph.n_nodes, graph.edges)
-        lines = LineCollection(
-            [positions[list(edge)] for edge in np.asarray(graph.edges).reshape(-1, 2).tolist()],
-            array=difference.edges[side],
-            cmap=COLORS,
-            clim=(-largest, largest),
-            linewidths=4,
-            zorder=1,
-        )
-        lines.set_path_effects(_outline(5.5))
-        axis.add_collection(lines)
-        style = {"vmin": -largest, "vmax": largest, "edgecolors": "0.3", "zorder": 2}
+        marks, own = result.marks(side), positions[places] if side else positions[: g.n_nodes]
+        kinds = [marks.get((i, j), marks.get((j, i), "")) for i, j in edges[side].tolist()]
+        for kind, color in {"": PALE, **MARK_COLORS}.items():  # what is marked is drawn over the rest
+            some = [edge for edge, own_kind in zip(edges[side], kinds, strict=True) if own_kind == kind]
+            width = 4.0 if kind else 1.5
+            axis.add_collection(LineCollection([own[edge] for edge in some], colors=color, linewidths=width))
+        colors = [MARK_COLORS[marks[i,]] if (i,) in marks else PALE for i in range(graph.n_nodes)]
         size = float(np.clip(6000 / max(graph.n_nodes, 1), 30, 260))
-        shown = axis.scatter(*positions.T, c=difference.nodes[side], cmap=COLORS, s=size, **style)
+        axis.scatter(*own.T, c=colors, s=size, edgecolors="0.6", zorder=2)
         if graph.n_nodes <= 60:
-            for node, position in enumerate(positions):
-                text = axis.annotate(str(node), position, ha="center", va="center", fontsize=7, zorder=3)
-                text.set_path_effects(_outline(1.5, "white"))
-        axis.set_title(names[side])
-        axis.set_aspect("equal")
-        axis.margins(0.12)
-        axis.set_axis_off()
-    estimate = difference.distance
-    figure.suptitle(f"d_P = {estimate:.3g}")
-    figure.colorbar(shown, ax=axes, shrink=0.8, label="contribution to the squared distance")
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=path.suffix.lower().removeprefix("."), dpi=150)
+            for node, position in enumerate(own):
+                axis.annotate(str(node), position, ha="center", va="center", fontsize=8, zorder=3)
+        low, high = positions.min(axis=0, initial=0) - 0.6, positions.max(axis=0, initial=0) + 0.6
+        axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        axis.grid(False)
 
 
-def _outline(width: float, color: str = "0.3") -> list[Any]:
-    from matplotlib.patheffects import Normal, Stroke
+def _molecule_pair(graphs: Sequence[RawGraph], result: Comparison) -> list[Any] | None:
+    """Return both molecules with coordinates, the second turned onto the first; None if RDKit has none."""
+    with quiet_rdkit("") as chem:
+        try:
+            molecules = [_from_smiles(chem, graph) or molecule_of_raw(graph) for graph in graphs]
+        except (GraphError, RuntimeError, ValueError):
+            return None
+        from rdkit.Chem import rdDepictor
+        from rdkit.Geometry import Point3D
 
-    return [Stroke(linewidth=width, foreground=color), Normal()]
+        for molecule in molecules:
+            rdDepictor.Compute2DCoords(molecule)
+        first, second = (molecule.GetConformer() for molecule in molecules)
+        kept = np.flatnonzero(result.mapping >= 0)
+        turned = aligned(second.GetPositions()[:, :2], first.GetPositions()[kept, :2], result.mapping[kept])
+        for atom, (x, y) in enumerate(turned.tolist()):
+            second.SetAtomPosition(atom, Point3D(x, y, 0.0))
+        return molecules
+
+
+def aligned(points: FloatArray, targets: FloatArray, chosen: IntArray) -> FloatArray:
+    """Turn, mirror and shift points so that the chosen ones are as near as possible to their targets."""
+    if len(chosen) < 2:
+        return points
+    own, center = points[chosen], targets.mean(axis=0)
+    U, _, V = np.linalg.svd((own - own.mean(axis=0)).T @ (targets - center))
+    return np.asarray((points - own.mean(axis=0)) @ U @ V + center)
+
+
+def _molecule_image(molecule: Any, marks: Mapping[tuple[int, ...], str]) -> npt.NDArray[Any]:
+    """Draw a molecule by RDKit, with marks and the numbers of marked atoms."""
+    from io import BytesIO
+
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    atoms = {nodes[0]: to_rgb(MARK_COLORS[kind]) for nodes, kind in marks.items() if len(nodes) == 1}
+    pairs = {nodes: to_rgb(MARK_COLORS[kind]) for nodes, kind in marks.items() if len(nodes) == 2}
+    bonds = {molecule.GetBondBetweenAtoms(*nodes).GetIdx(): color for nodes, color in pairs.items()}
+    for atom in atoms:
+        molecule.GetAtomWithIdx(atom).SetProp("atomNote", str(atom))
+    canvas = rdMolDraw2D.MolDraw2DCairo(900, 800)
+    canvas.drawOptions().prepareMolsBeforeDrawing = False  # type: ignore[assignment]
+    canvas.DrawMolecule(
+        rdMolDraw2D.PrepareMolForDrawing(molecule, kekulize=False, addChiralHs=False),
+        highlightAtoms=list(atoms),
+        highlightAtomColors=atoms,
+        highlightBonds=list(bonds),
+        highlightBondColors=bonds,
+    )
+    canvas.FinishDrawing()
+    return np.asarray(imread(BytesIO(canvas.GetDrawingText()), format="png"))

@@ -27,6 +27,7 @@ from grnf._utils.saved import (
     TEXTS,
     Array,
     Optional,
+    check_version,
     damaged,
     read_arrays,
     validate,
@@ -39,7 +40,7 @@ from grnf.io.objects import graph_objects, to_raw
 from grnf.io.raw import RawGraph
 from grnf.maps import layout as layouts
 from grnf.maps.drawings import Drawings, draw_graphs
-from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Marks, Nearest, nearest_others
+from grnf.maps.layout import LAYOUTS, NEIGHBORS, ONTO, Mappings, Nearest, nearest_others
 from grnf.maps.point_columns import Column, clusters, columns_of, joined, make_column
 from grnf.search import GraphIndex
 from grnf.search.whitening import SPACES, space_map
@@ -71,8 +72,8 @@ BLOCK = 512
 MISSING = 65_535
 
 
-AFFORDABLE_NODES = 50_000
-"""Total number of nodes up to which those that differ are marked by default: each takes a vector."""
+AFFORDABLE_PAIRS = 12_000
+"""Pairs of nearest graphs up to which differences are marked by default: a pair takes 1 to 2 ms."""
 
 COMPUTED = {"neighbors kept", "outlier score", "cluster", "new"}
 """Columns that are computed again when graphs are placed on a map."""
@@ -104,10 +105,10 @@ class GraphMap:
         Sentences about the map, for the page.
     color : str
         The column that is shown first.
-    confidence : float
-        Of the intervals of distances.
-    marks : Marks, optional
-        Nodes that make neighbors differ.
+    confidence : float, optional
+        Of the intervals of distances. None: they have standard errors.
+    mappings : Mappings, optional
+        Correspondences of nodes with the nearest graphs, by which the page marks differences.
     why_no_marks : str
     """
 
@@ -123,8 +124,8 @@ class GraphMap:
     space: str
     about: list[str] = field(default_factory=list)
     color: str = ""
-    confidence: float = 0.95
-    marks: Marks | None = None
+    confidence: float | None = None
+    mappings: Mappings | None = None
     why_no_marks: str = ""
 
     def __len__(self) -> int:
@@ -178,8 +179,7 @@ class GraphMap:
     def load(cls, path: str | os.PathLike[str]) -> GraphMap:
         """Load a saved map; neighbors are computed when graphs are added."""
         head, arrays = read_arrays(path, "a saved map")
-        if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-            raise GraphError(f"not a saved map of version {VERSION}", where=str(path), cure="Make it again")
+        check_version(head, FORMAT, VERSION, "a saved map", path)
         validate(head, SCHEMA, path)
         n = len(head["ids"])
         empty = np.zeros((n, 0))
@@ -221,7 +221,7 @@ def map_graphs(
     positions: str | None = None,
     onto: str | os.PathLike[str] | None = None,
     title: str = "Map of graphs",
-    confidence: float = 0.95,
+    confidence: float | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> GraphMap:
@@ -245,8 +245,7 @@ def map_graphs(
     n_neighbors : int, default=6
         Neighbors that are shown with a graph.
     differences : bool, optional
-        Mark the nodes in which neighbors differ, which takes a vector for each node; by default for
-        collections of up to 50,000 nodes.
+        Mark what differs between a graph and its neighbors; by default for up to 12,000 pairs.
     color : str, optional
         The column that colors the points at first; by default the label, or the first column of classes.
     n_clusters : int, default=8
@@ -256,8 +255,8 @@ def map_graphs(
     onto : path, optional
         A saved map: the graphs are placed on it, and the old ones keep their positions.
     title : str
-    confidence : float, default=0.95
-        Probability with which an interval contains d_P.
+    confidence : float, optional
+        Show intervals that contain d_P with this probability, instead of standard errors.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads that share searches.
@@ -277,7 +276,7 @@ def map_graphs(
     k = checked(n_neighbors, "n_neighbors", Int(0, 50))
     checked(differences, "differences", Bool(), OneOf(None))
     checked(n_clusters, "n_clusters", Int(2, 16))
-    checked(confidence, "confidence", Real(1))
+    checked(confidence, "confidence", Real(1), OneOf(None))
     seed = draw_seed(random_state)
     raws = _raw_graphs(graphs)
     own = [*columns_of(raws, y, columns), *_sizes(raws)]
@@ -326,9 +325,9 @@ def map_graphs(
         vectors=Z,
         transformer=transformer,
         space=space,
-        why_no_marks="Nodes that differ are not marked on a map with new graphs: see grnf compare.",
+        why_no_marks="Differences are not marked on a map with new graphs: see grnf compare.",
     )
-    return graph_map if old is not None else _marked(graph_map, raws, differences)
+    return graph_map if old is not None else _mapped(graph_map, raws, differences)
 
 
 def _raw_graphs(graphs: Any) -> list[RawGraph]:
@@ -412,21 +411,18 @@ def _about(
     return lines
 
 
-def _marked(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:
-    """Mark the nodes in which neighbors differ, or give the reason why not."""
+def _mapped(graph_map: GraphMap, raws: list[RawGraph], differences: bool | None) -> GraphMap:
+    """Find the correspondences with nearest graphs, or give the reason why not."""
     near, drawn = graph_map.nearest.rows.astype(np.int64), graph_map.drawings.n_nodes
-    nodes = int(drawn.sum(dtype=np.int64))
-    marks: Marks | None = None
-    why = "Nodes that differ are not marked."
-    if differences is None and nodes > AFFORDABLE_NODES:
+    if differences is None and near.size > AFFORDABLE_PAIRS:
         why = (
-            f"Nodes that differ are not marked: each of the {nodes:,} nodes of this map takes a vector. "
+            f"Differences are not marked: the map has {near.size:,} pairs of nearest graphs. "
             "Use grnf map --differences, or grnf compare for two graphs."
         )
-    elif differences is not False and near.size:
-        marks = layouts.marked_nodes(graph_map.transformer, raws, graph_map.vectors, near, drawn.tolist())
-        why = ""
-    return replace(graph_map, marks=marks, why_no_marks=why)
+        return replace(graph_map, why_no_marks=why)
+    if differences is False or not near.size:
+        return replace(graph_map, why_no_marks="Differences are not marked.")
+    return replace(graph_map, mappings=layouts.pair_mappings(raws, near, drawn.tolist()), why_no_marks="")
 
 
 def _page(graph_map: GraphMap) -> str:
@@ -463,7 +459,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [column["name"] for column in columns]
+    names, confidence = [column["name"] for column in columns], graph_map.confidence
     return {
         "n": len(graph_map.ids),
         "block": BLOCK,
@@ -472,10 +468,10 @@ def _meta(graph_map: GraphMap, columns: list[dict[str, Any]]) -> dict[str, Any]:
         "first": names.index(graph_map.color) if graph_map.color in names else 0,
         "texts": [column.name for column in graph_map.columns if column.kind == "text"],
         "k": graph_map.nearest.rows.shape[1],
-        "percent": f"{100 * graph_map.confidence:g}",
-        "interval": graph_map.nearest.words,
-        "marks": graph_map.marks is not None,
-        "marksMeaning": "Marked: nodes without which both graphs would be nearer to each other.",
+        "errors": graph_map.nearest.words,
+        "title": "standard errors" if confidence is None else f"{100 * confidence:g} % intervals",
+        "intervals": confidence is not None,
+        "mappings": graph_map.mappings is not None,
         "noMarks": graph_map.why_no_marks,
         "about": graph_map.about,
     }
@@ -490,8 +486,8 @@ def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
     texts = [column.values for column in graph_map.columns if column.kind == "text"]
     near = graph_map.nearest
     k = near.rows.shape[1]
-    marks = graph_map.marks
-    starts = None if marks is None else offsets(marks.lengths.sum(axis=1))
+    mappings = graph_map.mappings
+    starts = None if mappings is None else offsets(mappings.lengths.sum(axis=1))
     for number, start in enumerate(range(0, n, BLOCK)):
         stop = min(start + BLOCK, n)
         yield f"g{number}", _packed(b"".join(map(_planes, graph_map.drawings.block(start, stop))))
@@ -499,10 +495,10 @@ def _parts(graph_map: GraphMap) -> Iterator[tuple[str, str]]:
             some = slice(start, stop)
             floats = [_rounded(values[some].ravel()) for values in (near.distances, near.low, near.high)]
             yield f"n{number}", _packed(b"".join(map(_planes, [near.rows[some].ravel(), *floats])))
-        if k and marks is not None and starts is not None:
-            lengths = marks.lengths[start:stop].ravel()
-            levels = marks.levels[starts[start] : starts[stop]]
-            yield f"m{number}", _packed(_planes(lengths) + _planes(levels))
+        if k and mappings is not None and starts is not None:
+            lengths = mappings.lengths[start:stop].ravel()
+            images = mappings.images[starts[start] : starts[stop]]
+            yield f"m{number}", _packed(_planes(lengths) + _planes(images))
         if texts:
             rows = [
                 ["" if values[i] is None else str(values[i]) for values in texts] for i in range(start, stop)

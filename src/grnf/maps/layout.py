@@ -1,14 +1,14 @@
 """The nearest graphs of each graph of a map, and positions of graphs that keep them near.
 
-Nearest graphs are exact, and have intervals of d_P and marks of the nodes in which they differ. Layouts start
-with them: t-SNE (scikit-learn) for small collections, UMAP (an extra) for large ones, the first two principal
-axes if it is not installed.
+Nearest graphs are exact, and have error bars of d_P and a correspondence of nodes. Layouts
+start with them: t-SNE (scikit-learn) for small collections, UMAP (an extra) for large ones, the first two
+principal axes if it is not installed.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -17,16 +17,25 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from grnf._utils.arrays import offsets, principal_axes
+from grnf._utils.arrays import principal_axes
 from grnf._utils.running import progress
-from grnf.estimators.difference import without_node
+from grnf.edits.comparison import correspondence
 from grnf.io.raw import RawGraph
 from grnf.metric import DistanceEstimate, distance
-from grnf.metric.estimate import ROUNDING
+from grnf.metric.estimate import ROUNDING, distance_errors, distance_terms, standard_errors
 from grnf.search import GraphIndex
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["LAYOUTS", "NEIGHBORS", "ONTO", "Marks", "Nearest", "choose_layout", "intervals", "marked_nodes"]
+__all__ = [
+    "LAYOUTS",
+    "NEIGHBORS",
+    "ONTO",
+    "Mappings",
+    "Nearest",
+    "choose_layout",
+    "intervals",
+    "pair_mappings",
+]
 __all__ += ["nearest_others", "neighbor_recall", "positions_of_layout", "positions_onto", "precision_of"]
 
 LAYOUTS = ("auto", "tsne", "umap", "pca")
@@ -43,7 +52,6 @@ ONTO = 5
 BETTING_PAIRS = 12_000
 """Pairs up to which intervals come by betting (2.4 ms each on one core); more get those of Bernstein."""
 
-LEVELS = 15
 PAIRS = 4_096
 
 
@@ -178,7 +186,7 @@ def positions_onto(old: FloatArray, near: IntArray, distances: FloatArray) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Rows of the k nearest others of each graph, d_P with intervals, and the kind of the intervals."""
+    """Rows of the k nearest others of each graph, d_P with error bars, and what these are."""
 
     rows: npt.NDArray[np.uint32]
     distances: FloatArray
@@ -188,15 +196,15 @@ class Nearest:
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
-    """Nodes in which a graph and its neighbor differ.
+class Mappings:
+    """Correspondences of graphs with their nearest graphs.
 
-    `lengths`, shape (n, k), are the nodes of both graphs together, 0 for a pair without marks. `levels` are
-    the contributions of these nodes to the distance, 1 to 15; 0 if it is not certain.
+    `lengths`, shape (n, k), are the nodes of the graph, 0 for a pair without correspondence. `images` are the
+    nodes of the nearest graph that these correspond to, one pair after the other; 65,535 for none.
     """
 
     lengths: npt.NDArray[np.uint16]
-    levels: npt.NDArray[np.uint8]
+    images: npt.NDArray[np.uint16]
 
 
 def nearest_others(
@@ -225,21 +233,27 @@ def precision_of(transformer: Any) -> dict[str, Any] | None:
 
 
 def intervals(
-    Z: FloatArray, near: IntArray, distances: FloatArray, precision: dict[str, Any] | None, confidence: float
+    Z: FloatArray,
+    near: IntArray,
+    distances: FloatArray,
+    precision: dict[str, Any] | None,
+    confidence: float | None,
 ) -> Nearest:
-    """Return the nearest graphs with intervals that contain d_P with probability `confidence` each."""
+    """Return the nearest graphs with standard errors, or intervals that contain d_P with that probability."""
     n, k = near.shape
     rows = near.astype(np.uint32)
     if precision is None:
-        return Nearest(rows, distances, distances, distances, "distances of vectors, without intervals")
+        return Nearest(rows, distances, distances, distances, "distances of vectors, without error bars")
     both = np.sort(np.column_stack([np.repeat(np.arange(n), k), near.ravel()]), axis=1)
     pairs, back = np.unique(both, axis=0, return_inverse=True)  # often each is among the nearest of the other
-    method, words = _method(precision, len(pairs))
+    method, words = _method(precision, len(pairs), confidence)
     ends = np.empty((len(pairs), 2))
-    with progress(len(pairs), "intervals") as advance:
+    with progress(len(pairs), "error bars") as advance:
         for start in range(0, len(pairs), PAIRS):
             some = pairs[start : start + PAIRS]
-            if method == "bernstein":
+            if confidence is None:
+                ends[start : start + len(some)] = _one_standard_error(Z, some, precision)
+            elif method == "bernstein":
                 ends[start : start + len(some)] = _bernstein(Z, some, precision, confidence)
             else:
                 ends[start : start + len(some)] = [
@@ -250,9 +264,11 @@ def intervals(
     return Nearest(rows, distances, low, high, words)
 
 
-def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
+def _method(precision: dict[str, Any], n_pairs: int, confidence: float | None) -> tuple[str | None, str]:
     if precision.get("exact"):
         return None, "exact: the distribution has these features alone"
+    if confidence is None:
+        return None, "plus or minus one standard error"
     if not np.isfinite(precision["largest_term"]):
         return "clt", "normal approximation"
     if n_pairs <= BETTING_PAIRS:
@@ -260,76 +276,34 @@ def _method(precision: dict[str, Any], n_pairs: int) -> tuple[str | None, str]:
     return "bernstein", "valid for every number of features, by Bernstein's bound; shorter in grnf compare"
 
 
+def _one_standard_error(Z: FloatArray, pairs: IntArray, precision: dict[str, Any]) -> FloatArray:
+    first, second = Z[pairs[:, 0]], Z[pairs[:, 1]]
+    values = np.linalg.norm(np.subtract(first, second, dtype=np.float64), axis=1)
+    errors = distance_errors(first, second, precision.get("heads", 1), precision.get("exact", False))
+    return np.stack([np.maximum(values - errors, 0), values + errors], axis=1)
+
+
 def _bernstein(Z: FloatArray, pairs: IntArray, precision: dict[str, Any], confidence: float) -> FloatArray:
-    terms = _terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
+    terms = distance_terms(Z[pairs[:, 0]], Z[pairs[:, 1]], precision.get("heads", 1))
     count, largest = terms.shape[1], precision["largest_term"]
     rounding = ROUNDING * float(np.finfo(Z.dtype).eps)
-    moments = zip(terms.mean(axis=1).tolist(), _errors(terms).tolist(), strict=True)
+    moments = zip(terms.mean(axis=1).tolist(), standard_errors(terms).tolist(), strict=True)
     estimates = (DistanceEstimate(mean, error, count, largest, rounding=rounding) for mean, error in moments)
     return np.array([estimate.interval(confidence, "bernstein") for estimate in estimates]).reshape(-1, 2)
 
 
-def _errors(terms: FloatArray) -> FloatArray:
-    """Return the standard errors of the means of rows."""
-    n, count = terms.shape
-    return terms.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.full(n, np.inf)
+def pair_mappings(graphs: Sequence[RawGraph], near: IntArray, shown: Sequence[int]) -> Mappings:
+    """Return the correspondence of each graph with its nearest graphs, as `grnf.compare` finds it.
 
-
-def _terms(x: FloatArray, y: FloatArray, heads: int) -> FloatArray:
-    """Return the independent terms whose mean is the squared distance, in the last axis."""
-    squares = x.shape[-1] * np.square(x.astype(np.float64) - y)
-    return np.asarray(squares.reshape(*squares.shape[:-1], -1, heads).mean(axis=-1))
-
-
-def marked_nodes(
-    transformer: Any, graphs: Sequence[RawGraph], Z: FloatArray, near: IntArray, shown: Sequence[int]
-) -> Marks:
-    """Leave out each node of each graph in turn, as `GRNF.difference` does, and compare with its neighbors.
-
-    The vectors of g without v serve for all pairs that contain g, so a map costs one vector for each node.
-    `shown` are the nodes of each graph that are drawn; a graph without any is not marked.
+    `shown` are the nodes of each graph that are drawn; pairs with a graph without any are left out.
     """
-    n, k = near.shape
-    heads = (precision_of(transformer) or {}).get("heads", 1)
-    partners: dict[int, list[tuple[int, int, int]]] = {}
-    for i, j in np.ndindex(n, k):
-        other = int(near[i, j])
-        if shown[i] and shown[other]:
-            partners.setdefault(i, []).append((i, j, 0))
-            partners.setdefault(other, []).append((i, j, 1))
-    added: dict[tuple[int, int, int], FloatArray] = {}
-    with progress(len(partners), "nodes that differ") as advance:
-        for members, vectors in _without_each(transformer, graphs, sorted(partners)):
-            for g, rows in zip(members, vectors, strict=True):
-                for i, j, side in partners[g]:
-                    added[i, j, side] = _certain(rows, Z[g], Z[near[i, j] if side == 0 else i], heads)
-            advance(len(members))
-    lengths = np.zeros((n, k), np.uint16)
-    levels = [np.empty(0, np.uint8)]
-    for i, j in np.ndindex(n, k):
-        if (i, j, 0) in added:
-            both = np.concatenate([added.pop((i, j, 0)), added.pop((i, j, 1))])
-            shares = both / max(float(both.max()), 1e-300)  # rounding may put 15 / 15 above 1
-            levels.append(np.minimum(np.ceil(LEVELS * shares), LEVELS).astype(np.uint8))
-            lengths[i, j] = len(both)
-    return Marks(lengths, np.concatenate(levels))
-
-
-def _without_each(
-    transformer: Any, graphs: Sequence[RawGraph], numbers: list[int]
-) -> Iterator[tuple[list[int], list[FloatArray]]]:
-    """Yield some graphs, with the vectors of each graph without each of its nodes."""
-    sizes = [graphs[g].n_nodes for g in numbers]
-    blocks = offsets(sizes)[:-1] // PAIRS
-    for block in np.unique(blocks):
-        members = [numbers[at] for at in np.flatnonzero(blocks == block)]
-        smaller = [without_node(graphs[g], v) for g in members for v in range(graphs[g].n_nodes)]
-        cuts = np.cumsum([graphs[g].n_nodes for g in members])[:-1]
-        yield members, np.split(np.asarray(transformer.transform(smaller)), cuts)
-
-
-def _certain(rows: FloatArray, own: FloatArray, other: FloatArray, heads: int) -> FloatArray:
-    """Return d_P^2 less that without each node if it is above two standard errors, else 0."""
-    differences = _terms(own, other, heads) - _terms(rows, other, heads)
-    means = differences.mean(axis=1)
-    return np.asarray(np.where(means > 2 * _errors(differences), means, 0.0))
+    lengths = np.zeros(near.shape, np.uint16)
+    images = [np.empty(0, np.uint16)]
+    with progress(len(near), "correspondence of nearest graphs") as advance:
+        for i, others in enumerate(near.tolist()):
+            for j, other in enumerate(others):
+                if shown[i] and shown[other]:
+                    images.append(correspondence(graphs[i], graphs[other]).astype(np.uint16))  # -1: 65,535
+                    lengths[i, j] = len(images[-1])
+            advance(1)
+    return Mappings(lengths, np.concatenate(images))

@@ -55,7 +55,7 @@ async function graph(i) {  // {x, y, kind, from, to, value, molecule, directed, 
   const g = i % meta.block, [p, q] = [b.nodes[g], b.nodes[g + 1]], [s, t] = [b.edges[g], b.edges[g + 1]];
   const f = b.flags[g];
   return {x: b.x.subarray(p, q), y: b.y.subarray(p, q), kind: b.kind.subarray(p, q), from: b.from.subarray(s, t),
-    to: b.to.subarray(s, t), value: b.value.subarray(s, t), molecule: f & 1, directed: f & 2,
+    to: b.to.subarray(s, t), value: b.value.subarray(s, t), molecule: f & 1, directed: f & 2, thinned: f & 8,
     note: f & 4 ? "too large to draw" : f & 8 ? `${t - s} of its edges are drawn` : ""};
 }
 async function nearest(i) {  // [{i, d, low, high}]
@@ -67,14 +67,52 @@ async function nearest(i) {  // [{i, d, low, high}]
     if (b.i[j] < n) found.push({i: b.i[j], d: b.d[j], low: b.low[j], high: b.high[j]});
   return found;
 }
-async function marks(i, j, size) {  // what nodes add to the distance of i and its j-th neighbor: [own, theirs]
-  if (!meta.marks) return [null, null];
+const NONE = 65535;
+async function mapping(i, j) {  // for each node of i the node of its j-th neighbor, or NONE; null if it was not computed
+  if (!meta.mappings) return null;
   const b = await block("m", Math.floor(i / meta.block), (r, count) => {
     const at = starts(r.u16(count * meta.k));
-    return {at, levels: r.u8(at[count * meta.k])};
+    return {at, images: r.u16(at[count * meta.k])};
   });
-  const g = (i % meta.block) * meta.k + j, levels = b.levels.subarray(b.at[g], b.at[g + 1]);
-  return levels.length ? [levels.subarray(0, size), levels.subarray(size)] : [null, null];
+  const g = (i % meta.block) * meta.k + j, images = b.images.subarray(b.at[g], b.at[g + 1]);
+  return images.length ? images : null;
+}
+const CHANGED = 1, REMOVED = 2, ADDED = 3;
+function difference(g, h, images) {  // what differs between two graphs, as marks of [g, h]
+  const [own, theirs] = [g, h].map(one => ({nodes: new Uint8Array(one.x.length), edges: new Uint8Array(one.from.length)}));
+  theirs.nodes.fill(ADDED);
+  images.forEach((x, i) => {
+    if (x === NONE) own.nodes[i] = REMOVED;
+    else own.nodes[i] = theirs.nodes[x] = g.kind[i] === h.kind[x] ? 0 : CHANGED;
+  });
+  if (g.thinned || h.thinned) return [own, theirs];
+  const key = (a, b) => g.directed || a < b ? a * 65536 + b : b * 65536 + a, edges = new Map();
+  for (let e = 0; e < h.from.length; e++) edges.set(key(h.from[e], h.to[e]), e);
+  theirs.edges.fill(ADDED);
+  for (let e = 0; e < g.from.length; e++) {
+    const [a, b] = [images[g.from[e]], images[g.to[e]]], f = a === NONE || b === NONE ? undefined : edges.get(key(a, b));
+    if (f === undefined) own.edges[e] = REMOVED;
+    else own.edges[e] = theirs.edges[f] = g.value[e] === h.value[f] ? 0 : CHANGED;
+  }
+  return [own, theirs];
+}
+function turned(h, g, images) {  // h, turned and mirrored so that its nodes are near those of g
+  const own = [], other = [];
+  images.forEach((x, i) => { if (x !== NONE) { own.push([g.x[i], g.y[i]]); other.push([h.x[x], h.y[x]]); } });
+  if (own.length < 2) return h;
+  const mean = (list, at) => list.reduce((sum, p) => sum + p[at], 0) / list.length;
+  const [ax, ay, bx, by] = [mean(own, 0), mean(own, 1), mean(other, 0), mean(other, 1)];
+  let [c, s, cm, sm] = [0, 0, 0, 0];  // sums of products as complex numbers: with the conjugate, and mirrored
+  own.forEach(([x, y], at) => {
+    const [px, py, qx, qy] = [x - ax, y - ay, other[at][0] - bx, other[at][1] - by];
+    c += px * qx + py * qy; s += py * qx - px * qy; cm += px * qx - py * qy; sm += px * qy + py * qx;
+  });
+  const mirror = Math.hypot(cm, sm) > Math.hypot(c, s) ? -1 : 1, long = Math.max(Math.hypot(c, s), Math.hypot(cm, sm)) || 1;
+  const [cos, sin] = mirror < 0 ? [cm / long, sm / long] : [c / long, s / long];
+  const x = Float64Array.from(h.x, (_, i) => cos * h.x[i] - sin * mirror * h.y[i]);
+  const y = Float64Array.from(h.y, (_, i) => sin * h.x[i] + cos * mirror * h.y[i]);
+  const [lowX, lowY] = [Math.min(...x), Math.min(...y)];
+  return {...h, x: x.map(v => v - lowX), y: y.map(v => v - lowY)};
 }
 const texts = async i => meta.texts.length
   ? (await block("t", Math.floor(i / meta.block), r => JSON.parse(new TextDecoder().decode(r.bytes))))[i % meta.block] : [];
@@ -100,6 +138,7 @@ const RAMP = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [122, 
 const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148], [140, 222, 100], [253, 231, 60]];
 const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
   Cl: ["#2a7d2a", "#79d279"], Br: ["#8b3a1d", "#dd8f6d"], I: ["#6a2c91", "#c58de6"], P: ["#b35900", "#ffa94d"]};
+const MARKS = ["", "#e69f00", "#d55e00", "#56b4e9"];  // changed, removed, added
 const dark = () => document.documentElement.dataset.theme === "dark";
 const known = new Map();  // colors of the theme; asking the browser for each point would be slow
 function css(name) {
@@ -139,7 +178,7 @@ function prepared(canvas, ratio) {  // a canvas of its width on the page, sharp 
   ctx.scale(dpr, dpr); ctx.clearRect(0, 0, width, height);
   return [ctx, width, height];
 }
-function drawGraph(canvas, g, levels = null, ratio = .8) {
+function drawGraph(canvas, g, marks = null, ratio = .8) {
   const [ctx, width, height] = prepared(canvas, ratio), count = g.x.length, ink = css("--ink");
   canvas.dataset.nodes = count; canvas.dataset.edges = g.from.length;
   if (!count) {
@@ -154,9 +193,16 @@ function drawGraph(canvas, g, levels = null, ratio = .8) {
   const bond = g.molecule && g.from.length
     ? Math.hypot(X(g.from[0]) - X(g.to[0]), Y(g.from[0]) - Y(g.to[0])) : 12;
   const beside = g.molecule ? sides(g) : null;
-  if (levels) for (let i = 0; i < count; i++) if (levels[i]) {  // halos of nodes that differ
-    ctx.globalAlpha = .18 + .6 * levels[i] / 15; ctx.fillStyle = css("--mark");
-    ctx.beginPath(); ctx.arc(X(i), Y(i), !g.molecule ? 1.9 * radius + 1 : Math.max(4, bond * (meta.kinds[g.kind[i]] === "C" ? .36 : .56)), 0, 7); ctx.fill();
+  if (marks) {  // halos of what differs
+    ctx.globalAlpha = .6; ctx.lineCap = "butt"; ctx.lineWidth = g.molecule ? Math.max(4, .3 * bond) : radius + 3;
+    for (let e = 0; e < g.from.length; e++) if (marks.edges[e]) {
+      ctx.strokeStyle = MARKS[marks.edges[e]]; ctx.beginPath();
+      ctx.moveTo(X(g.from[e]), Y(g.from[e])); ctx.lineTo(X(g.to[e]), Y(g.to[e])); ctx.stroke();
+    }
+    for (let i = 0; i < count; i++) if (marks.nodes[i]) {
+      ctx.fillStyle = MARKS[marks.nodes[i]]; ctx.beginPath();
+      ctx.arc(X(i), Y(i), !g.molecule ? 1.9 * radius + 1 : Math.max(4, bond * (meta.kinds[g.kind[i]] === "C" ? .36 : .56)), 0, 7); ctx.fill();
+    }
   }
   ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
   for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
@@ -515,35 +561,37 @@ async function choose(i) {
   if (hits.length) pair.append(...figures); else { pair.append(figures[0]); pair.style.gridTemplateColumns = "1fr"; }
   const title = element("h2", ids[i]);
   $("chosen").replaceChildren(title, pair, kinds);
-  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.percent} % intervals`), strip);
+  if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.title}`), strip);
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
-    const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.interval}`});
+    const button = element("button", "", {type: "button", title: `${ids[hit.i]}: ${meta.errors}`});
     const bar = element("div", "", {className: "bar"}), range = element("i"), value = element("b");
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
-    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", `${length(hit.low)} to ${length(hit.high)}`), bar);
+    const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
+    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors), bar);
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
-    graph(hit.i).then(g => drawGraph(button.querySelector("canvas"), g));
+    Promise.all([graph(i), graph(hit.i), mapping(i, j)]).then(([g, h, images]) =>
+      drawGraph(button.querySelector("canvas"), images ? turned(h, g, images) : h));
   });
-  $("chosen").append(element("p", hits.length ? (meta.marks ? meta.marksMeaning : meta.noMarks) + " Click a neighbor twice to go to it." : "", {className: "small"}), facts);
-  if (hits.length) compare(0); else show(figures[0], i, null);
+  const word = meta.mappings ? "Marked: changed (yellow), only here (red, blue)." : meta.noMarks;
+  $("chosen").append(element("p", hits.length ? word + " Click a neighbor twice to go to it." : "", {className: "small"}), facts);
+  if (hits.length) compare(0); else graph(i).then(g => show(figures[0], i, g, null));
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
 }
-async function show(figure, i, levels) {
-  const g = await graph(i);
-  drawGraph(figure.querySelector("canvas"), g, levels, .95);
+function show(figure, i, g, marks) {
+  drawGraph(figure.querySelector("canvas"), g, marks, .95);
   figure.dataset.graph = i;
   figure.querySelector("figcaption").textContent = ids[i] + (g.note ? ` (${g.note})` : "");
 }
 async function compare(j) {
   compared = Number(j);
-  const i = chosen, size = (await graph(i)).x.length, [own, theirs] = await marks(i, compared, size);
-  if (chosen !== i) return;
-  const sides = $("pair").children;
-  show(sides[0], i, own); show(sides[1], near[compared].i, theirs);
+  const i = chosen, other = near[compared].i, [g, h, images] = await Promise.all([graph(i), graph(other), mapping(i, compared)]);
+  if (chosen !== i || near[compared].i !== other) return;
+  const sides = $("pair").children, [own, theirs] = images ? difference(g, h, images) : [null, null];
+  show(sides[0], i, g, own); show(sides[1], other, images ? turned(h, g, images) : h, theirs);
   $("chosen").querySelectorAll(".near button").forEach((button, at) => { button.ariaPressed = at === compared; });
   redraw();
 }

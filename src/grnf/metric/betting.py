@@ -1,11 +1,11 @@
-"""Intervals for a mean by betting: valid for every number of terms, and short where terms vary little.
+"""Intervals for a mean by betting: valid for every number of terms, and short if terms vary little.
 
 Suppose that a mean is m, and bet on the terms x_1 .. x_n in [0, 1], one by one, that they are larger: a
 capital of 1 becomes
 
     K+(m) = prod_t (1 + a_t (x_t - m)),    0 <= a_t <= c / m,  a_t chosen before x_t is seen,
 
-whose expectation is 1 if m is the mean, so it exceeds 2 / delta with probability delta / 2 at most; K-(m)
+whose expectation is 1 if m is the mean, so it exceeds 2 / delta with probability delta / 2 at most. K-(m)
 bets that they are smaller, with a_t <= c / (1 - m). All m that make neither exceed 2 / delta form the
 interval (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024). K+ falls
 and K- rises with m, so each end is found by bisection.

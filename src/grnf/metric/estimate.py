@@ -39,13 +39,14 @@ class _Estimate:
         spec = spec or ".4g"
         if self.exact:
             return f"{self.value:{spec}}"
-        return f"{self.value:{spec}} ± {self._value_error:{spec}}"
+        return f"{self.value:{spec}} ± {self.value_error:{spec}}"
 
     def __str__(self) -> str:
         return format(self)
 
     @property
-    def _value_error(self) -> float:
+    def value_error(self) -> float:
+        """The standard error of `value`."""
         return self.standard_error
 
     def interval(self, confidence: float = 0.95, method: str | None = None) -> tuple[float, float]:
@@ -101,7 +102,7 @@ class DistanceEstimate(_Estimate):
     n_components : int
         The number of independent terms: M, or M / R with R heads per hidden draw.
     largest_term : float
-        An upper bound of each term; infinite for an unbounded activation.
+        An upper bound of each term, or infinite for an unbounded activation.
     exact : bool
         Whether there is no sampling error, since the distribution is one on these features alone.
     terms : array, shape (n_components,), optional
@@ -127,7 +128,7 @@ class DistanceEstimate(_Estimate):
         return math.sqrt(self.squared)
 
     @property
-    def _value_error(self) -> float:
+    def value_error(self) -> float:
         """The standard error of `value`, by the slope of the root."""
         return self.standard_error / (2 * self.value) if self.squared > 0 else 0.0
 
@@ -201,7 +202,7 @@ class KernelEstimate(_Estimate):
         ----------
         confidence : float, default=0.95
         method : "betting", "bernstein", "hoeffding" or "clt", optional
-            The first three are valid for every M and need a bounded activation; "betting" is the shortest
+            The first three are valid for every M and need a bounded activation. "betting" is the shortest
             if terms vary little, and the default. "clt" is the normal approximation, for large M only.
 
         Examples
@@ -226,14 +227,14 @@ def distance(
 ) -> DistanceEstimate:
     """Estimate d_P(g1, g2) = (E_w[(psi(g1; w) - psi(g2; w))^2])^(1/2) from the vectors of two graphs.
 
-    Centred and uncentred vectors give the same.
+    Centered and uncentered vectors give the same.
 
     Parameters
     ----------
     z1, z2 : array-like, shape (M,)
         Vectors made by one transformer.
     activation : str, default="tanh"
-        The outer activation rho_i of that transformer; its range bounds the terms.
+        The outer activation rho_i of that transformer. Its range bounds the terms.
     largest_term : float, optional
         A bound of each term (psi1 - psi2)^2 p / p-bar, instead of that of the activation: that one
         holds for the plain map and the bounded-order map, not for other importance weights.
@@ -253,7 +254,7 @@ def distance(
     (0.2449, 0.0346)
     """
     x, y = _pair(z1, z2, heads)
-    terms = _independent(len(x) * np.square(x - y), heads)
+    terms = distance_terms(x, y, heads)
     types = [np.asarray(z).dtype for z in (z1, z2)]
     single = any(dtype.kind == "f" and dtype.itemsize < 8 for dtype in types)
     rounding = ROUNDING * float(np.finfo(np.float32 if single else np.float64).eps)
@@ -271,14 +272,14 @@ def kernel_estimate(
     heads: int = 1,
     exact: bool = False,
 ) -> KernelEstimate:
-    """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centred vectors.
+    """Estimate kappa_P(g1, g2) = E_w[xi(g1; w) xi(g2; w)], xi = psi - psi(0_g), from two centered vectors.
 
     Parameters
     ----------
     z1, z2 : array-like, shape (M,)
-        Vectors made by one transformer, centred: `GRNF(center=True)`, or less its `null_vector()`.
+        Vectors made by one transformer, centered: `GRNF(center=True)`, or less its `null_vector()`.
     activation, largest_term, heads, exact
-        As for `distance`; the largest term is that of the squared distance, which bounds xi1 xi2 too.
+        As for `distance`. The largest term is that of the squared distance, which bounds xi1 xi2 too.
 
     Examples
     --------
@@ -287,11 +288,10 @@ def kernel_estimate(
     (0.17, 0.0661)
     """
     x, y = _pair(z1, z2, heads)
-    terms = _independent(len(x) * (x * y), heads)
+    terms = _head_means(len(x) * (x * y), heads)
     largest = _largest(largest_term, activation)
-    return KernelEstimate(
-        float(terms.mean()), _standard_error(terms, exact), len(terms), largest, exact, terms
-    )
+    error = 0.0 if exact else float(standard_errors(terms))
+    return KernelEstimate(float(terms.mean()), error, len(terms), largest, exact, terms)
 
 
 def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray, FloatArray]:
@@ -303,8 +303,29 @@ def _pair(z1: npt.ArrayLike, z2: npt.ArrayLike, heads: int) -> tuple[FloatArray,
     return x, y
 
 
-def _independent(terms: FloatArray, heads: int) -> FloatArray:
-    return np.asarray(terms.reshape(-1, heads).mean(axis=1)) if heads > 1 else terms
+def distance_terms(x: FloatArray, y: FloatArray, heads: int = 1) -> FloatArray:
+    """Return the independent terms whose mean is the estimate of d_P^2, in the last axis."""
+    return _head_means(x.shape[-1] * np.square(np.subtract(x, y, dtype=np.float64)), heads)
+
+
+def distance_errors(x: FloatArray, y: FloatArray, heads: int = 1, exact: bool = False) -> FloatArray:
+    """Return the standard errors of d_P between the rows of x and those of y."""
+    terms = distance_terms(x, y, heads)
+    values = np.sqrt(terms.mean(axis=-1))
+    errors = standard_errors(terms) if not exact else np.zeros_like(values)
+    return np.asarray(np.divide(errors, 2 * values, out=np.zeros_like(values), where=values > 0))
+
+
+def standard_errors(terms: FloatArray) -> FloatArray:
+    """Return the standard errors of means over the last axis, or infinite for a single term."""
+    count = terms.shape[-1]
+    if count == 1:
+        return np.full(terms.shape[:-1], np.inf)
+    return np.asarray(terms.std(axis=-1, ddof=1) / math.sqrt(count))
+
+
+def _head_means(terms: FloatArray, heads: int) -> FloatArray:
+    return np.asarray(terms.reshape(*terms.shape[:-1], -1, heads).mean(axis=-1)) if heads > 1 else terms
 
 
 def _largest(largest_term: float | None, activation: str | Activation) -> float:
@@ -312,15 +333,9 @@ def _largest(largest_term: float | None, activation: str | Activation) -> float:
     return float(spread**2 if largest_term is None else largest_term)
 
 
-def _standard_error(terms: FloatArray, exact: bool) -> float:
-    if exact:
-        return 0.0
-    return float(terms.std(ddof=1) / math.sqrt(len(terms))) if len(terms) > 1 else math.inf
-
-
 def estimate_from_terms(terms: FloatArray, largest_term: float, exact: bool = False) -> DistanceEstimate:
     """Return the estimate that independent terms, each of mean d_P^2, give."""
-    error = _standard_error(terms, exact)
+    error = 0.0 if exact else float(standard_errors(terms))
     return DistanceEstimate(float(terms.mean()), error, len(terms), largest_term, exact, terms)
 
 

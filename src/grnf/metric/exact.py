@@ -38,7 +38,7 @@ from grnf.engine.moments import (
     partition_groups,
     second_moments,
 )
-from grnf.errors import OrderTooLargeError
+from grnf.errors import GraphError, OrderTooLargeError
 from grnf.features import FeatureMap
 from grnf.graphs import Graph, GraphBatch, check_graphs
 from grnf.law import OrderLaw, ParameterLaw
@@ -58,7 +58,7 @@ MOMENTS = {
     "tanh": Moments(ARCSINES, NODES, WEIGHTS, 0.0, TWO_OVER_PI),
     "sigmoid": Moments(ARCSINES, tuple(a / 2 for a in NODES), WEIGHTS, 0.25, 0.25 * TWO_OVER_PI),
 }
-"""E[rho_e rho_e'] of the hidden activations with a closed form; tanh and sigmoid to 2e-7."""
+"""E[rho_e rho_e'] of the hidden activations with a closed form, tanh and sigmoid to 2e-7."""
 
 LIPSCHITZ = {"erf": 2 / math.sqrt(math.pi), "sigmoid": 0.25}
 """The largest slope of the outer activations for which it is not 1."""
@@ -69,6 +69,8 @@ ROUNDING = 64 * np.finfo(np.float64).eps
 MAX_ORDER = 3
 AFFORDABLE_TYPES = 3000
 """Types of tuples up to which intervals use a closed form: some hundredths of a second for a pair."""
+MOST_ENTRIES = 2**27
+"""Entries of the tables of attributes of all graphs: nodes times channels. 1 GB."""
 ROWS = 256
 """Rows of a kernel matrix that are treated at once."""
 
@@ -166,6 +168,15 @@ class ExactMetric:
 
     def types(self, batch: GraphBatch, B: int, with_null: bool = False) -> list[GraphTypes]:
         """Return the types of tuples of B nodes of each graph, and of the null graph after them."""
+        channels = batch.channels(self.adjacency_channel)
+        width, n_nodes = len(channels.node) + 3 * len(channels.edge), int(batch.sizes.sum())
+        if n_nodes * width > MOST_ENTRIES:
+            needed, most = (f"{8e-9 * entries:.1f} GB" for entries in (n_nodes * width, MOST_ENTRIES))
+            raise GraphError(
+                f"{n_nodes:,} nodes with {width:,} attribute channels (a channel for each category) need "
+                f"up to {needed} for a closed form, more than {most}",
+                cure="Pass fewer graphs at a time, merge rare categories, or use the estimates of GRNF",
+            )
         engine = Engine(
             self.hidden_activation, self.basis, self.normalize, self.adjacency_channel, np.float64
         )
@@ -223,7 +234,7 @@ class ExactMetric:
 
 
 def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
-    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs; infinity without a cheap closed form."""
+    """Return L^2 E[(H - H')^2] >= d_P^2 of two graphs, or infinity without a cheap closed form."""
     names = {of.hidden_activation.name, of.activation.name}
     if not names <= MOMENTS.keys() or scales_of(of.target.coefficients) is None:
         return math.inf
@@ -232,7 +243,7 @@ def upper_bound(of: FeatureMap, X: GraphBatch, Y: GraphBatch) -> float:
     metric = replace(ExactMetric.of_map(of), max_types=AFFORDABLE_TYPES)
     try:
         return float(metric.lipschitz_bounds(X, Y)[0, 0])
-    except OrderTooLargeError:
+    except (GraphError, OrderTooLargeError):
         return math.inf
 
 
@@ -259,7 +270,7 @@ def exact_kernel(
     X, Y : sequences of Graph, or GraphBatch
         Y defaults to X.
     orders : dict or distribution of `grnf.law`, default={1: 2/3, 2: 1/3}
-        p(k); coefficients are Gaussian, or a `ScaleMixture`.
+        p(k). Coefficients are Gaussian, or a `ScaleMixture`.
     hidden_channels : int, default=4
         F_h.
     hidden_activation, activation : "relu", "erf", "tanh", "sigmoid" or "identity"
@@ -298,7 +309,7 @@ def exact_distances(
     adjacency_channel: bool = True,
     max_order: int = MAX_ORDER,
 ) -> FloatArray:
-    """Compute the distance of all pairs of graphs without sampling; parameters as in `exact_kernel`.
+    """Compute the distance of all pairs of graphs without sampling. Parameters as in `exact_kernel`.
 
     Squares that are zero up to rounding are 0.
 
@@ -317,7 +328,7 @@ def exact_distances(
 
 
 def exact_distance(g: Graph, h: Graph, **settings: object) -> DistanceEstimate:
-    """Compute the distance of two graphs without sampling; settings as in `exact_kernel`.
+    """Compute the distance of two graphs without sampling. Settings as in `exact_kernel`.
 
     Examples
     --------

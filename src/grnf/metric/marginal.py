@@ -13,8 +13,8 @@ variances and e the covariance:
     sigmoid    1 / 4 + (tanh formula with a quarter of the covariances) / 4
 
 The logistic law is a mixture of normal laws over their scale (Andrews and Mallows 1974), so tanh is a mixture
-of erf(a x); a quadrature of that mixture with 6 nodes is tanh to 2e-7 for every x. Unlike Gauss-Hermite
-quadrature in two dimensions it does not lose accuracy where the covariances are large and tanh is steep, and
+of erf(a x). A quadrature of that mixture with 6 nodes is tanh to 2e-7 for every x. Unlike Gauss-Hermite
+quadrature in two dimensions it does not lose accuracy if the covariances are large and tanh is steep, and
 since it is itself an activation, Gram matrices stay positive semi-definite.
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 from grnf.activations import Activation, get_activation
 from grnf.features import HiddenSums
 from grnf.metric.estimate import DistanceEstimate, estimate_from_terms
-from grnf.typing import FloatArray
+from grnf.typing import FloatArray, IntArray
 
 __all__ = ["gaussian_product", "marginal_distance", "marginal_estimate", "marginal_kernel", "streamed_kernel"]
 
@@ -59,8 +59,15 @@ def _erf(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
 
 
 def _tanh(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
-    first = [a / np.sqrt(0.5 + a**2 * c1) for a in NODES]
-    second = [b / np.sqrt(0.5 + b**2 * c2) for b in NODES]
+    return _arcsines(_factors(c1), _factors(c2), e)
+
+
+def _factors(c: FloatArray) -> list[FloatArray]:
+    return [a / np.sqrt(0.5 + a**2 * c) for a in NODES]
+
+
+def _arcsines(first: list[FloatArray], second: list[FloatArray], e: FloatArray) -> FloatArray:
+    """Return the sum over all pairs of nodes, given the factors of e that belong to either node."""
     total, sine, both = np.zeros_like(e), np.empty_like(e), np.empty_like(e)
     for w1, x in zip(WEIGHTS, first, strict=True):
         np.multiply(x, e, out=both)
@@ -74,6 +81,16 @@ def _tanh(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
 
 def _sigmoid(c1: FloatArray, c2: FloatArray, e: FloatArray) -> FloatArray:
     return np.asarray(0.25 + 0.25 * _tanh(0.25 * c1, 0.25 * c2, 0.25 * e))
+
+
+def products_of_pairs(
+    activation: str | Activation, c: FloatArray, e: FloatArray, i: IntArray, j: IntArray
+) -> FloatArray:
+    """Return E[rho(x_i) rho(x_j)] of pairs: c are the variances of all, e the covariances of the pairs."""
+    if get_activation(activation).name != "tanh":
+        return _product(activation)(c[:, i], c[:, j], e)
+    factors = _factors(c)
+    return _arcsines([f[:, i] for f in factors], [f[:, j] for f in factors], e)
 
 
 PRODUCTS: dict[str, Product] = {
@@ -109,12 +126,12 @@ def marginal_kernel(
     """Estimate kappa_P between all pairs of graphs from hidden sums, theta_H and theta_0 integrated out.
 
     The estimate is unbiased like that of `kernel`, with a fraction of its variance, and a Gram matrix (no
-    vectors). It is centred like the kernel: the null graph has kernel 0 with all.
+    vectors). It is centered like the kernel: the null graph has kernel 0 with all.
 
     Parameters
     ----------
     U1, U2 : HiddenSums
-        Of `GRNF.hidden_sums`, both from one transformer; U2 is by default U1.
+        Of `GRNF.hidden_sums`, both from one transformer. U2 is by default U1.
     activation : "tanh", "sigmoid", "erf", "relu" or "identity", default="tanh"
         rho_i.
     return_error : bool, default=False
@@ -234,9 +251,8 @@ def _kernel_terms(
     U1: HiddenSums, U2: HiddenSums | None, activation: str | Activation
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield kernel values at some hidden draws, shape (m, n1, n2), and the weights of those draws."""
-    product = _product(activation)
     for X, Y, weight in _stretches(U1, U2):
-        k = _products(product, X, Y)  # the null graph is the last on either side
+        k = _products(activation, X, Y)  # the null graph is the last on either side
         yield k[:, :-1, :-1] - k[:, :-1, -1:] - k[:, -1:, :-1] + k[:, -1:, -1:], weight
 
 
@@ -250,25 +266,17 @@ def _distance_terms(
         columns = rows if Y is X else Y[:, :-1]
         c1, c2 = (np.square(Z).sum(axis=2) for Z in (rows, columns))
         own = product(c1, c1, c1)[:, :, np.newaxis] + product(c2, c2, c2)[:, np.newaxis, :]
-        squares = own - 2 * _products(product, rows, columns)
+        squares = own - 2 * _products(activation, rows, columns)
         yield np.maximum(squares, 0, out=squares), weight
 
 
-def _products(product: Product, X: FloatArray, Y: FloatArray) -> FloatArray:
+def _products(activation: str | Activation, X: FloatArray, Y: FloatArray) -> FloatArray:
     """Return E[rho(x) rho(y)] at each hidden draw, for all rows x of X and y of Y."""
-    if X is Y:
-        return _symmetric_products(product, X)
-    c1, c2 = (np.square(Z).sum(axis=2) for Z in (X, Y))
-    return product(c1[:, :, np.newaxis], c2[:, np.newaxis, :], np.matmul(X, Y.transpose(0, 2, 1)))
-
-
-def _symmetric_products(product: Product, X: FloatArray) -> FloatArray:
-    """Return the products of all rows with all, each pair computed once."""
-    e = np.matmul(X, X.transpose(0, 2, 1))
-    c = np.square(X).sum(axis=2)
+    c1, c2, e = np.square(X).sum(axis=2), np.square(Y).sum(axis=2), np.matmul(X, Y.transpose(0, 2, 1))
+    if X is not Y:
+        return _product(activation)(c1[:, :, np.newaxis], c2[:, np.newaxis, :], e)
     i, j = np.triu_indices(X.shape[1])
-    e[:, i, j] = product(c[:, i], c[:, j], e[:, i, j])
-    e[:, j, i] = e[:, i, j]
+    e[:, i, j] = e[:, j, i] = products_of_pairs(activation, c1, e[:, i, j], i, j)
     return np.asarray(e)
 
 

@@ -17,7 +17,7 @@ CANCELLED = 1e-6
 """Share of |z|^2 + |z'|^2 below which |z - z'|^2 has lost too many digits by subtracting 2 z . z' from it."""
 
 DIRECT_PAIRS = 32
-"""Pairs up to which differences are taken one by one, not around a centre."""
+"""Pairs up to which differences are taken one by one, not around a center."""
 
 
 def pairwise_distances(
@@ -25,7 +25,7 @@ def pairwise_distances(
 ) -> npt.NDArray[Any]:
     """Estimate d_P between all pairs: |z - z'| for z in Z1 and z' in Z2, shape (n1, n2).
 
-    Products of matrices give most entries; pairs so close that their difference would drown in rounding
+    Products of matrices give most entries. Pairs so close that their difference would drown in rounding
     are computed from differences, their own or those to a vector in their midst, so equal vectors are at
     distance 0.
 
@@ -88,7 +88,7 @@ def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, 
 
     Vectors near each other are taken together, as differences to one of them: these are exact to rounding,
     and as small as the distances asked for, so that a product of matrices loses nothing. What is nearer still
-    comes again, around another centre; to the centre itself no digit is lost, so each round ends a row.
+    comes again, around another center. To the center itself no digit is lost, so each round ends a row.
     """
     for i in range(len(x)):
         (first,) = np.nonzero(near[i])
@@ -96,7 +96,7 @@ def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, 
             continue
         (rows,) = np.nonzero(near[:, first[0]])
         rows = rows[rows > i]
-        (columns,) = np.nonzero(near[i] | equal[i])  # others are as near to the equals of the centre
+        (columns,) = np.nonzero(near[i] | equal[i])  # others are as near to the equals of the center
         y = np.asarray(Y[columns], dtype=np.float64) - x[i]
         y_norms = _square_norms(y)
         squares[i, columns] = y_norms
@@ -113,7 +113,7 @@ def _refine(x: FloatArray, Y: FloatArray, squares: FloatArray, near: BoolArray, 
 
 
 def _codes(Z: FloatArray, known: dict[bytes, int]) -> tuple[IntArray, dict[bytes, int]]:
-    """Return numbers that are equal for equal rows; `known` are those given before, and get the new ones."""
+    """Return numbers that are equal for equal rows. `known` are those given before, and get the new ones."""
     codes = np.empty(len(Z), dtype=np.int64)
     for rows in _some_rows(len(Z), Z.shape[1]):
         for place, row in enumerate(np.asarray(Z[rows], dtype=np.float64, order="C"), rows.start):
@@ -135,7 +135,7 @@ def pairwise_kernels(
     Z1, Z2 : as in `pairwise_distances`
     null : array-like, shape (M,), optional
         z(0), the vector of the null graph, for vectors made with ``center=False``. By default vectors are
-        taken as centred.
+        taken as centered.
     out : array, shape (n1, n2), optional
 
     Examples
@@ -180,7 +180,7 @@ def kernel_from_distances(
     D : array-like, shape (n1, n2)
         Distances.
     to_null, to_null_2 : array-like, shapes (n1,) and (n2,)
-        Distances to the null graph; the second is by default the first.
+        Distances to the null graph. The second is by default the first.
     """
     first = np.asarray(to_null, dtype=np.float64)
     second = first if to_null_2 is None else np.asarray(to_null_2, dtype=np.float64)

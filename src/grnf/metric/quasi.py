@@ -29,13 +29,13 @@ from grnf._utils.rules import Int, checked
 from grnf.engine.moments import GraphTypes, partition_groups, type_vectors
 from grnf.graphs import GraphBatch
 from grnf.metric.exact import ExactMetric, with_same_channels
-from grnf.metric.marginal import gaussian_product
+from grnf.metric.marginal import gaussian_product, products_of_pairs
 from grnf.typing import FloatArray, IntArray
 
 __all__ = ["QuasiEstimate", "quasi_distances", "quasi_kernel"]
 
-ENTRIES = 2**20
-"""Entries of arrays that are held at once, per kind."""
+ENTRIES = 2**16
+"""Entries of arrays that are treated at once: few enough for the cache."""
 
 SMALLEST = 1e-14
 """Share of the largest principal value below which an axis is rounding."""
@@ -44,7 +44,7 @@ DEALS = 4
 """How often the points of a replicate are dealt out to hidden samples."""
 
 OPPOSITE = {"relu": (1.0, -1.0, 0.0), "sigmoid": (-1.0, 0.0, 1.0)}
-"""a, b, c of rho(-t) = a rho(t) + b t + c; other activations are odd: -1, 0, 0."""
+"""a, b, c of rho(-t) = a rho(t) + b t + c. Other activations are odd: -1, 0, 0."""
 
 
 class QuasiEstimate(NamedTuple):
@@ -76,7 +76,7 @@ def quasi_distances(
     Parameters
     ----------
     metric : ExactMetric
-        The settings; basis "indicator" and coefficients with a single scale.
+        The settings, with basis "indicator" and coefficients with a single scale.
     X, Y : GraphBatch
         Y defaults to X.
     n_hidden : int, default=1024
@@ -97,7 +97,7 @@ def quasi_kernel(
     n_replicates: int = 8,
     seed: int = 0,
 ) -> QuasiEstimate:
-    """Estimate kappa_P of all pairs of graphs; parameters as in `quasi_distances`."""
+    """Estimate kappa_P of all pairs of graphs. Parameters as in `quasi_distances`."""
     return _estimate(metric, X, Y, "kernel", n_hidden, n_replicates, seed)
 
 
@@ -149,7 +149,7 @@ def _estimate(
 
 
 def _parts(metric: ExactMetric, X: GraphBatch, Y: GraphBatch | None, k: int, with_null: bool) -> list[_Axes]:
-    """Return principal axes and types for each partition of k indices; graphs of Y follow those of X."""
+    """Return principal axes and types for each partition of k indices. Graphs of Y follow those of X."""
     parts = []
     for multiplicity, form in partition_groups(k, metric.basis):
         graphs: list[GraphTypes] = []
@@ -223,7 +223,7 @@ class _Sums:
             X = U[start : start + step]
             c = np.square(X).sum(axis=2)
             e = np.matmul(X, X.transpose(0, 2, 1))[:, i, j]
-            t = gaussian_product(activation, c[:, i], c[:, j], e)
+            t = products_of_pairs(activation, c, e, i, j)
             if quantity == "distance":
                 own = gaussian_product(activation, c, c, c)
                 t = own[:, i] + own[:, j] - 2 * t

@@ -124,7 +124,7 @@ class BlockEmbedder:
         ours = [self.column, *(["error"] if self.on_error == "nan" else [])]
         for name in ours:
             if name in kept:
-                raise GraphError(f"the block has a column {name!r} already; leave it out, or give column=")
+                raise GraphError(f"the block has a column {name!r} already. Leave it out, or give column=")
         return kept
 
     def _smiles(self, names: Sequence[str]) -> str | None:

@@ -22,6 +22,8 @@ from grnf.errors import DiskFullError, GraphError
 from grnf.estimators import GRNF, embed_stream, fit_stream
 from grnf.estimators.transformer import plain_params
 from grnf.io.files.reading import Inputs
+from grnf.io.vectors.blocks import safe_block
+from grnf.io.vectors.formats import VECTOR_FORMATS
 from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, ShardWriter, side_file
 from grnf.scale.run_inputs import RunInputs
 from grnf.scale.shards import Job, Outcome, Plan, layout_of, read_shard, shards_of, versions
@@ -65,12 +67,16 @@ class Report:
 def is_vector_file(output: str | os.PathLike[str]) -> bool:
     """Return whether an output is a single file: its name has a suffix, and it is not a folder.
 
+    With the suffix of a vector file it is one, so a folder of that name is refused later.
+
     Examples
     --------
     >>> is_vector_file("z.parquet"), is_vector_file("vectors"), is_vector_file("my.vectors/")
     (True, False, False)
     """
-    return bool(Path(output).suffix) and not os.fspath(output).endswith("/") and not Path(output).is_dir()
+    suffix = Path(output).suffix
+    is_folder = Path(output).is_dir() and suffix.lower().removeprefix(".") not in VECTOR_FORMATS
+    return bool(suffix) and not os.fspath(output).endswith("/") and not is_folder
 
 
 def embed(
@@ -87,6 +93,7 @@ def embed(
     dask: Any = None,
     resume: bool = False,
     force: bool = False,
+    safe_csv: bool = False,
     advance: Callable[[int, int | None], Any] | None = None,
     note: Callable[[str], Any] | None = None,
 ) -> Report:
@@ -124,6 +131,8 @@ def embed(
         Continue an interrupted run, if there is one.
     force : bool, default=False
         Replace an existing output.
+    safe_csv : bool, default=False
+        Write texts of a CSV file that a spreadsheet would run as formulas with an apostrophe in front.
     advance : callable, optional
         advance(graphs, total) is called with each finished shard; total is None if it is not known.
     note : callable, optional
@@ -157,6 +166,7 @@ def embed(
         options=options or {},
         block_size=block_size,
         on_error=on_error,
+        safe_csv=safe_csv,
         advance=advance or (lambda *_: None),
         note=note or (lambda *_: None),
     )
@@ -178,6 +188,7 @@ class Run:
     options: Mapping[str, Any] = field(default_factory=dict)
     block_size: int = 1024
     on_error: OnError = "raise"
+    safe_csv: bool = False
     advance: Callable[[int, int | None], Any] = lambda *_: None
     note: Callable[[str], Any] = lambda *_: None
 
@@ -193,6 +204,7 @@ class Run:
             "input": {"format": self.format, "options": dict(options), "sha256": self.inputs.sha256},
             "block_size": self.block_size,
             "on_error": self.on_error,
+            **({"safe_csv": True} if self.safe_csv else {}),
         }
 
     def _fit(self, blocks: Iterable[Any]) -> Any:
@@ -256,6 +268,7 @@ class Run:
                 self.advance(len(block), None)
             missing = islice(blocks, None if end is None else end - first)
             settings: Any = {"start": first * self.block_size, "on_error": self.on_error}
+            settings["name"] = self.inputs.name
             embedded = embed_stream(self.transformer, missing, block_size=self.block_size, **settings)
             for number, (block, failed) in enumerate(embedded, first):
                 bad = [
@@ -263,7 +276,7 @@ class Run:
                     | {"row": None if self.on_error == "skip" else graph.index}
                     for graph in failed
                 ]
-                writer.write(number, block, bad)
+                writer.write(number, safe_block(block) if self.safe_csv else block, bad)
                 self.advance(len(block.Z), None)
                 yield number
             done = first if end is None else end

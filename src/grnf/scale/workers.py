@@ -184,7 +184,7 @@ class DaskWorkers:
 
 def _scheduler_lost(error: BaseException) -> ClusterError:
     return ClusterError(
-        f"the Dask scheduler is gone ({type(error).__name__}); finished shards are kept: start it again "
+        f"the Dask scheduler is gone ({type(error).__name__}). Finished shards are kept: start it again "
         "and continue with --resume"
     )
 

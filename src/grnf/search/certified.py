@@ -23,6 +23,7 @@ from scipy.special import rel_entr
 
 from grnf._utils.jit import compiled
 from grnf.io.raw import RawGraph
+from grnf.metric.estimate import distance_errors
 from grnf.search.segments import Segments
 from grnf.typing import FloatArray, IntArray
 
@@ -43,15 +44,16 @@ EQUAL = 1e-12
 
 def certify(
     segments: Segments, grnf: Any, z: FloatArray, graph: RawGraph, k: int, delta: float, most: int, own: int
-) -> tuple[IntArray, FloatArray, list[str], int]:
+) -> tuple[IntArray, FloatArray, FloatArray, list[str], int]:
     """Search for one query with at most `most` features; `own` is a position to leave out, or -1.
 
-    Returns positions, distances and status of the graphs that may be among the k nearest, and M.
+    Returns positions, distances, their standard errors and status of the graphs that may be among the k
+    nearest, and M.
     """
     n_rows = len(segments) - (own >= 0)
     k, M, turn = min(k, n_rows), grnf.n_components_, 1
     if k == 0:
-        return np.empty(0, np.int64), np.empty(0), [], M
+        return np.empty(0, np.int64), np.empty(0), np.empty(0), [], M
     largest = float(grnf.largest_term_)
 
     def risk() -> float:
@@ -72,12 +74,13 @@ def certify(
         ((positions, distances),) = segments.within(z[np.newaxis], radius, 1)
         distances = distances[positions != own]
     positions, squares = positions[positions != own][: len(distances)], np.square(distances)
+    errors = distance_errors(np.array([segments.row(position) for position in positions]), z, grnf.heads)
     farther, undecided = np.zeros((0, 0), np.bool_), True  # farther[i, j]: i is certainly farther than j
     while len(positions) > k and undecided and most >= 2 * M:
         M, turn = 2 * M, turn + 1
         paired = len(positions) <= PAIRED
         graphs = [graph, *(segments.graph(int(position)) for position in positions)]
-        squares, wealth, spread = _play(grnf, graphs, M, k if paired else 0)
+        squares, errors, wealth, spread = _play(grnf, graphs, M, k if paired else 0)
         excluded = squares > limit(squares)
         if paired:
             farther = farther if farther.size else np.zeros((len(positions),) * 2, np.bool_)
@@ -87,28 +90,32 @@ def certify(
             undecided = not settled[k:][~excluded[k:]].all()
         keep = np.flatnonzero(~excluded)
         keep = keep[np.argsort(squares[keep], kind="stable")]
-        positions, squares = positions[keep], squares[keep]
+        positions, squares, errors = positions[keep], squares[keep], errors[keep]
         farther = farther[np.ix_(keep, keep)] if paired else farther
     certain = np.atleast_1d(farther[k:, :k].all(axis=0) if farther.size else np.full(k, len(positions) <= k))
     status = ["certain" if sure else "tied" for sure in certain] + ["tied"] * (len(positions) - k)
-    return positions, np.sqrt(squares), status, M
+    return positions, np.sqrt(squares), errors, status, M
 
 
-def _play(grnf: Any, graphs: list[RawGraph], M: int, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _play(grnf: Any, graphs: list[RawGraph], M: int, k: int) -> tuple[FloatArray, ...]:
     """Return the mean terms of the first graph to the others, with M features, and bets on pairs of these.
 
-    The bets are on graph i being farther than graph j, for the first k as j: the logarithm of their wealth,
-    and the sum of the differences of terms.
+    After the means come the standard errors of their roots. The bets are on graph i being farther than graph
+    j, for the first k as j: the logarithm of their wealth, and the sum of the differences of terms.
     """
     n, heads, largest = len(graphs) - 1, grnf.heads, float(grnf.largest_term_)
-    sums, logs, spread = np.zeros(n), np.zeros((n, k, len(SHARES))), np.zeros((n, k))
+    sums, squares, logs, spread = *np.zeros((2, n)), np.zeros((n, k, len(SHARES))), np.zeros((n, k))
     step = max(heads, CHUNK - CHUNK % heads)
     for start in range(0, M, step):
         psi = grnf.features(graphs, start, min(start + step, M))
         terms = np.square(psi[1:] - psi[0]).reshape(n, -1, heads).mean(axis=2)
         sums += terms.sum(axis=1)
+        squares += np.square(terms).sum(axis=1)
         _bet(terms / largest, np.arange(k), SHARES, logs, spread)
-    return sums / (M // heads), np.logaddexp.reduce(logs, axis=2) - math.log(len(SHARES)), spread
+    means = sums / (M // heads)
+    errors = np.sqrt(np.maximum(squares / (M // heads) - means**2, 0) / max(M // heads - 1, 1))
+    errors = np.divide(errors, 2 * np.sqrt(means), out=np.zeros(n), where=means > 0)
+    return means, errors, np.logaddexp.reduce(logs, axis=2) - math.log(len(SHARES)), spread
 
 
 @compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,8 +18,10 @@ from grnf.errors import GraphError
 from grnf.estimators import JointFeatures
 from grnf.io.raw import RawGraph
 from grnf.metric import distance
+from grnf.metric.estimate import distance_errors
 from grnf.search.certified import certify
 from grnf.search.segments import IndexState, Neighbors, Segments, load_index, save_index
+from grnf.search.self_join import SelfJoin
 from grnf.search.whitening import SHRINKAGE, SPACES, SpaceMap, space_map, unchanged
 from grnf.typing import FloatArray, IntArray
 
@@ -38,6 +41,8 @@ class Hits:
     rows : list of arrays of int
         Their numbers in the order in which they were added to the index, from 0.
     distances : list of arrays
+    standard_errors : list of arrays, optional
+        Those of the distances as estimates of d_P, if they are.
     intervals : list of arrays of shape (n, 2), optional
         Each contains d_P with the given confidence.
     status : list of lists of str, optional
@@ -51,6 +56,7 @@ class Hits:
     ids: list[list[str]]
     rows: list[IntArray]
     distances: list[FloatArray]
+    standard_errors: list[FloatArray] | None = None
     intervals: list[FloatArray] | None = None
     status: list[list[str]] | None = None
     components: list[int] | None = None
@@ -59,19 +65,22 @@ class Hits:
         return len(self.queries)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield each hit as a row of a table: query, rank, id, distance, and low, high, status if known."""
+        """Yield each hit as a row of a table, with the values of `columns`."""
         for row, query in enumerate(self.queries):
             for rank, name in enumerate(self.ids[row]):
                 values: list[Any] = [query, rank + 1, name, float(self.distances[row][rank])]
+                values += [] if self.standard_errors is None else [float(self.standard_errors[row][rank])]
                 values += [] if self.intervals is None else self.intervals[row][rank].tolist()
                 values += [] if self.status is None else [self.status[row][rank]]
                 yield dict(zip(self.columns, values, strict=True))
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns of the table."""
-        more = ["low", "high"] if self.intervals is not None else []
-        return ["query", "rank", "id", "distance", *more, *(["status"] if self.status is not None else [])]
+        """Names of the columns: query, rank, id, distance, and standard_error, low, high, status if known."""
+        names = ["query", "rank", "id", "distance"]
+        names += [] if self.standard_errors is None else ["standard_error"]
+        names += [] if self.intervals is None else ["low", "high"]
+        return names + ([] if self.status is None else ["status"])
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as .csv, .json (a list of objects) or .parquet, all or nothing."""
@@ -268,7 +277,8 @@ class GraphIndex:
         others : bool, default=False
             Leave out the graph that has the id of the query.
         confidence : float, optional
-            Add an interval to each distance that contains d_P with this probability.
+            Add an interval to each distance that contains d_P with this probability. It is shorter if the
+            index keeps its graphs and the queries are graphs, which bounds d_P from above.
         certified : bool, default=False
             Return the nearest graphs under d_P itself, with probability `confidence` (0.95 by default) for
             each query: more features are drawn for graphs that are still undecided, up to `max_components`.
@@ -278,7 +288,9 @@ class GraphIndex:
             For `certified`.
         """
         n_neighbors = checked(n_neighbors, "n_neighbors", Int(1))
-        queries = self._queries(X, ids, confidence, certified)
+        queries = self._queries(
+            X, ids, confidence, certified or (confidence is not None and self.keep_graphs)
+        )
         if certified:
             most = checked(max_components, "max_components", Int(1))
             return self._certified(queries, n_neighbors, confidence or 0.95, most, others)
@@ -301,9 +313,25 @@ class GraphIndex:
         """
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0, got {radius!r}")
-        queries = self._queries(X, ids, confidence)
+        queries = self._queries(X, ids, confidence, confidence is not None and self.keep_graphs)
         neighbors = self._segments.within(self._space_map(queries.vectors), float(radius), self.n_jobs)
         return self._hits(queries, neighbors, others, confidence, None)
+
+    def self_join(self) -> tuple[list[str], SelfJoin]:
+        """Return the names of all graphs, and what compares all of them with each other.
+
+        Examples
+        --------
+        >>> names, join = GraphIndex().add(np.array([[0.0], [1.0], [3.0]])).self_join()
+        >>> first, second, distances = join.pairs(1.5)  # all pairs up to a distance
+        >>> [(names[i], names[j]) for i, j in zip(first, second)]
+        [('0', '1')]
+        >>> distances, rows = join.nearest(1)  # the nearest other graph of each
+        """
+        alive = [(part, np.flatnonzero(part.alive)) for part in self._segments.parts]
+        order = np.argsort(np.concatenate([part.numbers[own] for part, own in alive]))
+        rows = np.concatenate([part.rows[own] for part, own in alive])
+        return self.ids, SelfJoin(rows[order], self.n_jobs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index as a folder (its format: `grnf.search.segments`).
@@ -375,8 +403,12 @@ class GraphIndex:
     def _hits(
         self, queries: Collection, neighbors: list[Neighbors], others: bool, level: float | None, most: Any
     ) -> Hits:
-        ids, rows, distances, intervals = [], [], [], []
-        for query, z, (positions, far) in zip(queries.ids, queries.vectors, neighbors, strict=True):
+        ids, rows, distances, errors, intervals = [], [], [], [], []
+        estimates = self.space == "plain" and hasattr(self.transformer, "_precision")
+        precision = self._precision() if estimates else {}
+        for at, (query, z, (positions, far)) in enumerate(
+            zip(queries.ids, queries.vectors, neighbors, strict=True)
+        ):
             names, numbers = self._segments.names_and_numbers(positions)
             if others:
                 keep = [i for i, name in enumerate(names) if name != query][:most]
@@ -385,11 +417,33 @@ class GraphIndex:
             ids.append(names)
             rows.append(numbers)
             distances.append(far)
+            if estimates:
+                vectors = np.array([self._segments.row(p) for p in positions]).reshape(-1, len(z))
+                errors.append(
+                    distance_errors(vectors, z, precision.get("heads", 1), precision.get("exact", False))
+                )
             if level is not None:
-                estimates = (distance(z, self._segments.row(p), **self._precision()) for p in positions)
-                ends = [estimate.interval(level) for estimate in estimates]
+                bounds = self._upper_bounds(queries, at, positions)
+                found = map(partial(distance, z, **precision), vectors)
+                ends = [
+                    replace(d, upper=bound).interval(level) for d, bound in zip(found, bounds, strict=True)
+                ]
                 intervals.append(np.array(ends).reshape(-1, 2))
-        return Hits(queries.ids, ids, rows, distances, None if level is None else intervals)
+        return Hits(
+            queries.ids,
+            ids,
+            rows,
+            distances,
+            errors if estimates else None,
+            intervals if level is not None else None,
+        )
+
+    def _upper_bounds(self, queries: Collection, at: int, positions: IntArray) -> list[Any]:
+        """Return functions that bound d_P^2 of a query and each hit from above, None without graphs."""
+        if not self.keep_graphs or queries.graphs is None or not hasattr(self.transformer, "_upper_bound"):
+            return [None] * len(positions)
+        graphs = (self._segments.graph(int(position)) for position in positions)
+        return [partial(self.transformer._upper_bound, queries.graphs[at], graph) for graph in graphs]
 
     def _precision(self) -> dict[str, Any]:
         """Return the properties of the features that intervals need."""
@@ -416,10 +470,10 @@ class GraphIndex:
             certify(self._segments, self.transformer, z, graph, n_neighbors, 1 - confidence, most, int(left))
             for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True)
         ]
-        positions, distances, status, components = (list(column) for column in zip(*results, strict=True))
+        positions, distances, errors, status, components = map(list, zip(*results, strict=True))
         named = [self._segments.names_and_numbers(some) for some in positions]
         ids, rows = [names for names, _ in named], [numbers for _, numbers in named]
-        return Hits(queries.ids, ids, rows, distances, None, status, components)
+        return Hits(queries.ids, ids, rows, distances, errors, None, status, components)
 
     def _check_width(self, collection: Collection) -> None:
         width = collection.vectors.shape[1]

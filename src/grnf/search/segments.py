@@ -53,6 +53,7 @@ from grnf._utils.saved import (
     TEXT,
     TEXTS,
     FileName,
+    check_version,
     damaged,
     parse_json,
     validate,
@@ -560,12 +561,7 @@ def _read_head(path: Path) -> dict[str, Any]:
     if not (path / HEAD).is_file():
         raise GraphError(f"not an index: there is no file {HEAD}", where=str(path), cure=cure)
     head = parse_json((path / HEAD).read_bytes(), path / HEAD)
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        reason = f"not an index: the 'format' in {HEAD} is not {FORMAT!r}"
-        raise GraphError(reason, where=str(path), cure=cure)
-    if head.get("version") != VERSION:
-        reason = f"version {head.get('version')!r} of the index format; this release reads {VERSION}"
-        raise GraphError(reason, where=str(path), cure="Build the index again")
+    head = check_version(head, FORMAT, VERSION, "the head of an index", path / HEAD)
     if head.pop("checksum", None) != _checksum(head):
         raise GraphError("the file is damaged: its checksum does not match", where=str(path / HEAD))
     validate(head, SCHEMA, path / HEAD)

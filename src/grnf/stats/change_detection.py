@@ -48,6 +48,7 @@ from grnf._utils.saved import (
     TEXTS,
     Array,
     Optional,
+    check_version,
     damaged,
     read_arrays,
     validate,
@@ -462,12 +463,7 @@ class ChangeDetector(BaseEstimator):  # type: ignore[misc]
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     head, arrays = read_arrays(path, "the state of a detector")
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        reason = f"not the state of a detector: its 'format' is not {FORMAT!r}"
-        raise GraphError(reason, where=str(path))
-    if head.get("version") != VERSION:
-        reason = f"version {head.get('version')!r} of the format; this release reads {VERSION}"
-        raise GraphError(reason, where=str(path), cure="Fit the detector again")
+    check_version(head, FORMAT, VERSION, "the state of a detector", path)
     validate(head, STATE, path)
     validate_arrays(arrays, ARRAYS, path, M=head["width"], rows=head["count"] - since(head["count"]))
     if len(arrays["numbers"]) != len(head["ids"]) or len(head["ids"]) < len(arrays["rows"]):

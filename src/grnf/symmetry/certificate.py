@@ -36,7 +36,7 @@ BUDGET = 10**9
 
 @dataclass(frozen=True)
 class Certificate:
-    """Invariants of a graph up to isomorphism; it stands for the graph wherever it is kept.
+    """Invariants of a graph up to isomorphism. It stands for the graph wherever it is kept.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Certificate:
     order : array of int
         That order: node order[i] stands at place i.
     clear : bool
-        Whether no two different entries of the graph have one hash of 64 bits; if two have, nothing rests on
+        Whether no two different entries of the graph have one hash of 64 bits. If two have, nothing rests on
         the value.
     """
 
@@ -82,7 +82,7 @@ def certificates(
 ) -> list[Certificate]:
     """Return the certificate of each graph.
 
-    Nodes are distinguished by attributes and neighbors until that ends; then each node of the first of the
+    Nodes are distinguished by attributes and neighbors until that ends. Then each node of the first of the
     largest cells is individualized in turn, and so on. Where all leaves below are the same graph, by
     automorphisms that are checked arc by arc, one of them is enough.
 
@@ -90,9 +90,9 @@ def certificates(
     ----------
     graphs : GraphBatch or iterable of Graph
     depth : int, optional
-        Levels that are looked at in full; by default as many as it takes.
+        Levels that are looked at in full, by default as many as it takes.
     limit : int
-        Nodes that a level may have; a level of more is not begun, whatever the numbering of the nodes.
+        Nodes that a level may have. A level of more is not begun, whatever the numbering of the nodes.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def compare_graphs(
     """Tell whether two graphs are isomorphic, attributes and directions included.
 
     Answers other than "undecided" are certain. They are the same graph if their tensors A are equal up to
-    the order of the nodes; so a directed graph with equal edges both ways is the undirected one, and
+    the order of the nodes, so a directed graph with equal edges both ways is the undirected one, and
     repeated edges are their sum. For many graphs, make `certificates` once and compare those.
 
     Examples

@@ -41,7 +41,7 @@ class Stacked:
     node_ptr : array of int
         Nodes of each graph.
     ptr, nbr, label, color : arrays
-        Neighbors of all nodes, see `refinement`; `ptr` runs over all graphs, `nbr` in own numbering.
+        Neighbors of all nodes, see `refinement`. `ptr` runs over all graphs, `nbr` in own numbering.
     """
 
     node_ptr: IntArray
@@ -66,7 +66,7 @@ class EncodedGraphs:
     ----------
     stacked : Stacked
     arc_ptr : array of int
-        Arcs of each graph; an arc is an ordered pair of nodes with an entry in A, self-loops too.
+        Arcs of each graph. An arc is an ordered pair of nodes with an entry in A, self-loops too.
     arcs : array of int, shape (n_arcs, 2)
         In the graphs' own numbering, sorted.
     nodes, between : Entries
@@ -135,7 +135,7 @@ def encoded(batch: GraphBatch) -> EncodedGraphs:
 
 
 def _joined(one: Keys, other: Keys) -> tuple[Keys, BoolArray]:
-    """Hash pairs of numbers; tell whether no other pair has the same hash."""
+    """Hash pairs of numbers. Tell whether no other pair has the same hash."""
     hashes = hash_pairs(one, other)
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     return hashes, (one == one[first][group]) & (other == other[first][group])

@@ -135,7 +135,7 @@ def leads_to(
     targets: Any,
     scratch: Scratch,
 ) -> bool:
-    """Individualize a node, go down by first nodes; tell whether all looks as on the way to the known leaf.
+    """Individualize a node, go down by first nodes. Tell whether all looks as on the way to the known leaf.
 
     `work` holds the partition of the level, and then that of the leaf.
     """
@@ -164,7 +164,7 @@ def maps_to(
     scratch: Scratch,
     work: Partition,
 ) -> bool:
-    """Tell whether the first leaf by way of `node` is the same graph as the known one; `place` is the map."""
+    """Tell whether the first leaf by way of `node` is the same graph as the known one. `place` is the map."""
     work[0][:], work[1][:], work[2][:] = parts[0][level], parts[1][level], parts[2][level]
     if not leads_to(graph, work, level, leaf, node, traces, targets, scratch):
         return False
@@ -193,7 +193,7 @@ def all_leaves_equal(
     depend on the ways that were taken, nor on the numbering of the nodes. Orbits are united in `parent`.
 
     A chain of so many levels that the test is dear (`budget`) counts as unequal: chains have equal length
-    where all leaves are equal, so that does not depend on numbering either.
+    if all leaves are equal, so that does not depend on numbering either.
     """
     labs, _, length = parts
     key, image = scratch[2], scratch[6]

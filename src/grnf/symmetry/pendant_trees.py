@@ -22,7 +22,7 @@ from grnf.typing import BoolArray, IntArray, Keys
 __all__ = ["Cores", "without_pendant_trees"]
 
 ROUNDS = 256
-"""Most levels of a tree that are folded; a bound on the time for one long path."""
+"""Most levels of a tree that are folded. A bound on the time for one long path."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ def sort_by(items: Places, start: int, stop: int, key: Any) -> None:
 def split(
     part: Partition, start: int, middle: int, stop: int, key: Keys, queue: Places, waiting: Any, tail: int
 ) -> tuple[Any, int, int]:
-    """Split a cell into cells of equal keys; queue all but a largest one.
+    """Split a cell into cells of equal keys. Queue all but a largest one.
 
     The nodes before `middle` have one key, those from there on are sorted by larger ones. A cell that waits
     already is replaced by all of its parts. Returns a hash of what was done, the number of new cells, and the
@@ -103,9 +103,9 @@ def split(
 
 @inlined
 def reached(graph: GraphArrays, part: Partition, nodes: Places, scratch: Scratch) -> int:
-    """Add the labels of some nodes to the keys of their neighbors; return how many cells these are in.
+    """Add the labels of some nodes to the keys of their neighbors. Return how many cells these are in.
 
-    The cells are left in `touched`, in order; in each of them the neighbors are moved to the end, `hits` is
+    The cells are left in `touched`, in order. In each of them the neighbors are moved to the end, `hits` is
     their number. So what is done next takes no longer than they are many, whatever the size of the cell.
     """
     ptr, nbr, label, _ = graph
@@ -170,7 +170,7 @@ def refine(graph: GraphArrays, part: Partition, tail: int, scratch: Scratch) -> 
 
 @inner
 def first_partition(graph: GraphArrays, part: Partition, scratch: Scratch) -> tuple[Any, int]:
-    """Make cells of equal colors, in the order of colors, and refine; return trace and number of cells."""
+    """Make cells of equal colors, in the order of colors, and refine. Return trace and number of cells."""
     lab, cell, length = part
     queue, waiting = scratch[0], scratch[1]
     n = len(lab)
@@ -186,7 +186,7 @@ def first_partition(graph: GraphArrays, part: Partition, scratch: Scratch) -> tu
 
 @inner
 def individualize(graph: GraphArrays, part: Partition, node: int, scratch: Scratch) -> tuple[Any, int]:
-    """Give a node a cell of its own, before the rest of its cell, and refine; return trace and new cells."""
+    """Give a node a cell of its own, before the rest of its cell, and refine. Return trace and new cells."""
     lab, cell, length = part
     queue, waiting = scratch[0], scratch[1]
     start = cell[node]

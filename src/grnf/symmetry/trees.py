@@ -49,7 +49,7 @@ Memory: TypeAlias = tuple[Any, ...]
 
 @inlined
 def note_leaf(graph: GraphArrays, order: Places, memory: Memory, level: int, scratch: Scratch) -> Any:
-    """Keep the leaf of smallest hash (and some others); find automorphisms to leaves that are the same graph.
+    """Keep the leaf of smallest hash (and some others). Find automorphisms to leaves that are the same graph.
 
     An automorphism counts at each level of which it fixes all nodes chosen so far. Returns the hash of the
     leaf.
@@ -102,9 +102,9 @@ def by_one_leaf(
 def choose_children(
     graph: GraphArrays, parts: Partition, level: int, again: bool, memory: Memory, scratch: Scratch
 ) -> None:
-    """Look at the traces of all nodes of the target cell, and choose the rarest one; of several the smallest.
+    """Look at the traces of all nodes of the target cell, and choose the rarest one, of several the smallest.
 
-    These distinguish nodes of other traces; what is below the chosen ones is enough to know the graph.
+    These distinguish nodes of other traces. What is below the chosen ones is enough to know the graph.
     In a pass over the same nodes that goes deeper (`again`), the hashes of the last pass stand for the traces
     of the nodes that were chosen then.
     """
@@ -137,7 +137,7 @@ def choose_children(
 
 @inlined
 def next_child(lab: Places, start: int, stop: int, at: int, parent: Places, values: Any, sums: Any) -> int:
-    """Return the place of the next chosen node whose orbit is new; add those before it to the sums."""
+    """Return the place of the next chosen node whose orbit is new. Add those before it to the sums."""
     while at < stop:
         known = -1
         if values[lab[at], 3] == 1 and values[lab[at], 2] == sums[2]:
@@ -214,7 +214,7 @@ def tree(
 def node_trees(
     graph: GraphArrays, parts: Partition, depth: int, memory: Memory, budget: int, scratch: Scratch
 ) -> Any:
-    """Evaluate the tree of each node, the first to be individualized; return the size of the next level."""
+    """Evaluate the tree of each node, the first to be individualized. Return the size of the next level."""
     parents, values = memory[4], memory[5]
     rest = np.uint64(0)
     for v in range(len(graph[3])):
@@ -257,7 +257,7 @@ def search(
     budget : int
         Work that a test of equal leaves may be.
     every : bool
-        Whether to follow the tree of each node where that of the graph is not finished.
+        Whether to follow the tree of each node if that of the graph is not finished.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def search(
         np.empty((levels, 3), np.uint64),  # sums of hashes and of nodes, the trace that is chosen
         np.empty((KEPT, n), np.int32),  # orders
         np.zeros(KEPT, np.uint64),  # hashes
-        np.zeros(2, np.int64),  # used; whether hashes of leaves collided
+        np.zeros(2, np.int64),  # used, whether hashes of leaves collided
         np.empty(n, np.int32),  # orbits
         work,
     )

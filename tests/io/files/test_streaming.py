@@ -85,7 +85,16 @@ def write(name, path, count):
     return path.stat().st_size
 
 
-COUNTS = {"tu": 1300, "npz": 600, "graph6-npy": 8000, "smi": 800, "smiles": 800, "sdf": 200, "parquet": 1000}
+COUNTS = {
+    "tu": 1300,
+    "npz": 600,
+    "graph6-npy": 8000,
+    "smi": 9000,
+    "smiles": 9000,
+    "sdf": 200,
+    "parquet": 9000,
+}
+BLOCKS = ("parquet", "npz", "smi", "smiles")  # up to 1,024 graphs, and the next ones, are held
 MANY = [name for name, entry in FORMATS.items() if entry.streaming and not entry.one_graph]
 
 
@@ -108,7 +117,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, name):
     finally:
         tracemalloc.stop()
     assert late < 1.2 * early + 0.3 * MEGABYTE
-    assert max(early, late) < max(0.4 * size, 3 * MEGABYTE)
+    assert max(early, late) < (64 * MEGABYTE if name in BLOCKS else max(0.4 * size, 3 * MEGABYTE))
 
 
 def test_graphml_declares_a_column_once(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from grnf.errors import GraphError
 from grnf.io.files.file import CHUNK, GZIP, File, too_long
 from grnf.io.files.formats import FORMATS
 from grnf.io.files.limits import LONGEST_RECORD
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = ["LINE_FORMATS", "Position", "follow_graphs"]
 
@@ -110,7 +110,12 @@ def follow_graphs(
     with _open_at(path, position, title) as file:
         for lines, reached in _blocks(file, position, follow, block_size, title, idle):
             source = _Lines(title, lines, reached.line - len(lines))
-            yield list(FORMATS[format].reader(source, on_error="yield")), reached
+            items = FORMATS[format].reader(source, on_error="yield")
+            yield [graph for item in items for graph in _graphs_of(item)], reached
+
+
+def _graphs_of(item: RawBatch | RawGraph | BadGraph) -> Iterable[RawGraph | BadGraph]:
+    return item if isinstance(item, RawBatch) else [item]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,7 +23,6 @@ from grnf.io.files.dot import read_dot
 from grnf.io.files.edge_list import read_edge_list, write_edge_list
 from grnf.io.files.edge_table import changed_in_tables, read_edge_table, write_edge_table
 from grnf.io.files.excel import EXCEL_SUFFIXES
-from grnf.io.files.file import Block
 from grnf.io.files.graph6 import read_graph6, read_graph6_array, write_digraph6, write_graph6, write_sparse6
 from grnf.io.files.matrices import read_matrices
 from grnf.io.files.molecules import (
@@ -31,18 +30,16 @@ from grnf.io.files.molecules import (
     fits_smiles,
     in_smiles_order,
     read_smiles,
-    read_smiles_blocks,
-    read_smiles_line_blocks,
     read_smiles_lines,
     write_smiles,
     write_smiles_lines,
 )
 from grnf.io.files.node_link import read_json, read_json_lines, write_json, write_json_lines
-from grnf.io.files.npz import read_npz, read_npz_blocks, write_npz
-from grnf.io.files.parquet import read_parquet, read_parquet_blocks, write_parquet
+from grnf.io.files.npz import read_npz, write_npz
+from grnf.io.files.parquet import read_parquet, write_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES
-from grnf.io.files.tu_files import fits_tu, read_tu_blocks, read_tu_graphs, write_tu, write_tu_folder
-from grnf.io.raw import BadGraph, RawGraph
+from grnf.io.files.tu_files import fits_tu, read_tu_graphs, write_tu, write_tu_folder
+from grnf.io.raw import RawGraph
 
 __all__ = [
     "FORMATS", "MOLECULES", "TABLES", "TABLE_SUFFIXES", "Format", "register_format", "table_of_formats",
@@ -66,8 +63,9 @@ class Format:
     suffixes : tuple of str
         How its files end, in lower case. Text formats are also read and written with .gz after that.
     reader : callable
-        reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`. With the
-        keyword on_error, "yield" gives a `BadGraph` for a bad graph and continues after it.
+        reader(file, **options) yields a `RawGraph` for each graph of a `grnf.io.files.file.File`, or a
+        `RawBatch` for several. With the keyword on_error, "yield" gives a `BadGraph` for a bad graph and
+        continues after it. With the keyword n_jobs, several processes share the work.
     writer : callable, optional
         writer(file, graphs) writes graphs to a binary file.
     library : str
@@ -92,8 +90,6 @@ class Format:
         changes(graph) names columns that come back as something else.
     reorder : callable, optional
         reorder(graph) numbers the nodes as its writer does, if that is another order.
-    blocks : callable, optional
-        blocks(file, on_error=...) yields the graphs column by column, some at a time.
     cut : "rows", "lines" or "table", optional
         How a file can be read from the middle: by the rows of Parquet, by lines, or by lines after a header
         (or rows, if the table is Parquet). None: from the beginning only.
@@ -102,7 +98,7 @@ class Format:
     name: str
     description: str
     suffixes: tuple[str, ...]
-    reader: Callable[..., Iterator[RawGraph] | Iterator[RawGraph | BadGraph]]
+    reader: Callable[..., Iterator[Any]]
     writer: Callable[..., None] | None = None
     library: str = "grnf"
     lost: str = "nothing"
@@ -115,7 +111,6 @@ class Format:
     path_writer: Callable[[Path, Iterator[RawGraph]], None] | None = None
     changes: Callable[[RawGraph], list[str]] | None = None
     reorder: Callable[[RawGraph], RawGraph] | None = None
-    blocks: Callable[..., Iterator[Block]] | None = None
     cut: Literal["rows", "lines", "table"] | None = None
 
     @property
@@ -124,22 +119,17 @@ class Format:
         return self.writer is not None or self.path_writer is not None
 
     @property
-    def record_wise(self) -> bool:
-        """Whether reading continues after a bad graph (`on_error="yield"`)."""
-        return "on_error" in inspect.signature(self.reader).parameters
-
-    @property
-    def parallel(self) -> bool:
-        """Whether several processes can share the reading of blocks."""
-        return self.blocks is not None and "n_jobs" in inspect.signature(self.blocks).parameters
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of its reader."""
+        return inspect.signature(self.reader).parameters
 
     @property
     def options(self) -> dict[str, bool]:
         """Options of its reader, and whether they are true or false."""
         return {
             name: str(parameter.annotation).startswith("bool")
-            for name, parameter in inspect.signature(self.reader).parameters.items()
-            if parameter.kind == parameter.KEYWORD_ONLY and name != "on_error"
+            for name, parameter in self.parameters.items()
+            if parameter.kind == parameter.KEYWORD_ONLY and name not in ("on_error", "n_jobs")
         }
 
 
@@ -162,7 +152,6 @@ FORMATS: dict[str, Format] = _table(
         read_parquet,
         write_parquet,
         library="pyarrow",
-        blocks=read_parquet_blocks,
         carries=EVERYTHING,
         text=False,
         cut="rows",
@@ -173,7 +162,6 @@ FORMATS: dict[str, Format] = _table(
         (".npz",),
         read_npz,
         write_npz,
-        blocks=read_npz_blocks,
         carries=EVERYTHING,
         text=False,
     ),
@@ -287,7 +275,6 @@ FORMATS: dict[str, Format] = _table(
         read_smiles,
         library="csv, calamine, pyarrow; RDKit",
         lost="all that is not a molecule, the order of atoms",
-        blocks=read_smiles_blocks,
         path_writer=write_smiles,
         carries=frozenset({"graph_id", "y"}),
         cut="table",
@@ -301,7 +288,6 @@ FORMATS: dict[str, Format] = _table(
         write_smiles_lines,
         library="RDKit",
         lost="all that is not a molecule, the order of atoms, y",
-        blocks=read_smiles_line_blocks,
         carries=frozenset({"graph_id"}),
         **_LINES,
         **_MOLECULES,
@@ -312,7 +298,6 @@ FORMATS: dict[str, Format] = _table(
         SDF_SUFFIXES,
         read_smiles,
         library="RDKit",
-        blocks=read_smiles_blocks,
         may_be_empty=True,
     ),
     Format(
@@ -333,7 +318,6 @@ FORMATS: dict[str, Format] = _table(
         read_tu_graphs,
         write_tu,
         lost="graph_id, labels that are not whole numbers",
-        blocks=read_tu_blocks,
         carries=frozenset({"directed", "y"}),
         text=False,
         fits=fits_tu,

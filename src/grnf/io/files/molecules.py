@@ -28,7 +28,6 @@ from grnf.io.files.tables import (
     Rows,
     cell,
     each_batch,
-    each_graph,
     find_column,
     in_chunks,
     rows_of_records,
@@ -36,7 +35,7 @@ from grnf.io.files.tables import (
 )
 from grnf.io.files.values import scalar_y
 from grnf.io.from_molecules import batch_from_smiles, raw_from_smiles, smiles_from_raw
-from grnf.io.raw import BadGraph, Cell, RawBatch, RawGraph
+from grnf.io.raw import Cell, RawBatch, RawGraph
 
 __all__ = [
     "changed_in_smiles",
@@ -45,15 +44,11 @@ __all__ = [
     "is_smi_header",
     "molecules_of_values",
     "read_smiles",
-    "read_smiles_blocks",
-    "read_smiles_line_blocks",
     "read_smiles_lines",
     "write_smiles",
     "write_smiles_lines",
 ]
 
-FEWER = 128
-"""Molecules that are converted at a time if graphs are read one by one."""
 EXTENSION = re.compile(r"\A\|[^|]*\|")
 """Coordinates, labels and the like of CXSMILES, after the SMILES."""
 ATOMS = ("symbol", "charge", "aromatic", "hydrogens", "degree", "hybridization")
@@ -70,8 +65,9 @@ def read_smiles(
     standardize: bool = False,
     stereo: bool = False,
     on_error: OnError = "raise",
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a table, row by row; their graph column "smiles" is the SMILES of the table.
+    n_jobs: int | None = None,
+) -> Iterator[RawBatch]:
+    """Yield the molecules of a table in blocks; their graph column "smiles" is the SMILES of the table.
 
     Parameters
     ----------
@@ -88,43 +84,14 @@ def read_smiles(
     standardize, stereo : bool
         As in `grnf.io.from_molecules.batch_from_molecules`.
     on_error : {"raise", "yield"}
-    """
-    rows = _table_rows(file, column, y, graph_id, keep, FEWER)
-    return each_graph(_molecules(rows, standardize, stereo), on_error)
-
-
-def read_smiles_blocks(
-    file: File,
-    *,
-    column: str | None = None,
-    y: str | Sequence[str] | None = None,
-    graph_id: str | None = None,
-    keep: Sequence[str] = (),
-    standardize: bool = False,
-    stereo: bool = False,
-    on_error: OnError = "raise",
-    n_jobs: int | None = None,
-) -> Iterator[RawBatch]:
-    """Yield the molecules of a table as blocks, in the order of its rows.
-
-    Parameters
-    ----------
-    file, column, y, graph_id, keep, standardize, stereo, on_error : as in `read_smiles`
     n_jobs : int, optional
         Processes that read SMILES, as in joblib; by default this one alone.
     """
-    rows = _table_rows(file, column, y, graph_id, keep, BLOCK)
+    rows = _table_rows(file, column, y, graph_id, keep)
     return each_batch(_molecules(rows, standardize, stereo, n_jobs), on_error)
 
 
 def read_smiles_lines(
-    file: File, *, standardize: bool = False, stereo: bool = False, on_error: OnError = "raise"
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
-    return each_graph(_molecules(_line_rows(file, FEWER), standardize, stereo), on_error)
-
-
-def read_smiles_line_blocks(
     file: File,
     *,
     standardize: bool = False,
@@ -132,8 +99,8 @@ def read_smiles_line_blocks(
     on_error: OnError = "raise",
     n_jobs: int | None = None,
 ) -> Iterator[RawBatch]:
-    """Yield the molecules of a .smi file as blocks; as in `read_smiles_blocks`."""
-    return each_batch(_molecules(_line_rows(file, BLOCK), standardize, stereo, n_jobs), on_error)
+    """Yield the molecules of a .smi file: lines "SMILES" or "SMILES name"; as in `read_smiles`."""
+    return each_batch(_molecules(_line_rows(file), standardize, stereo, n_jobs), on_error)
 
 
 def _molecules(
@@ -177,7 +144,6 @@ def _table_rows(
     y: str | Sequence[str] | None,
     graph_id: str | None,
     keep: Sequence[str],
-    size: int,
 ) -> Iterator[Rows]:
     """Yield the rows of a table with ids, targets and "smiles" as columns, and those to keep."""
     if isinstance(keep, str) or "smiles" in keep:
@@ -194,7 +160,7 @@ def _table_rows(
         smiles, id_column = table.smiles_column(column), table.id_column(graph_id)
         id_column = None if id_column == smiles else id_column
         several = y is not None and not isinstance(y, str)
-        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep], size):
+        for rows in table.blocks([smiles, *([id_column] if id_column else []), *targets, *keep]):
             given, nothing = rows.columns, [None] * len(rows)
             values = [list(map(cell, given[name])) for name in targets]
             columns: dict[str, list[Any]] = {
@@ -236,9 +202,9 @@ def is_smi_header(line: bytes) -> bool:
     return bool(words) and words[0].strip("#").lower() in SMILES_NAMES
 
 
-def _line_rows(file: File, size: int) -> Iterator[Rows]:
+def _line_rows(file: File) -> Iterator[Rows]:
     """Yield the lines of a .smi file as rows with the columns of `_table_rows`."""
-    for some in in_chunks(_line_records(file), size):
+    for some in in_chunks(_line_records(file), BLOCK):
         yield rows_of_records(f"{file}, line", some, (ID, TARGET, "smiles"))
 
 

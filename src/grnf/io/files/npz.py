@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf.errors import GraphError
-from grnf.io.files.file import Block, File, OnError, each_record
+from grnf.io.files.file import File, OnError, each_record
 from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
 from grnf.io.files.limits import Member, new_member, open_archive
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
-__all__ = ["ArrayStream", "read_npz", "read_npz_blocks", "write_npz"]
+__all__ = ["ArrayStream", "read_npz", "write_npz"]
 
 COUNTS = ("num_nodes", "num_edges", "node_width", "edge_width", "node_texts", "edge_texts", "y_size")
 FLAGS = ("directed", "graph_id", "grnf_columns")
@@ -167,19 +167,13 @@ def _kind(key: str) -> str:
     return KINDS.get(key, "i")
 
 
-def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of an npz file that `write_graphs` wrote, some numbers of each array at a time."""
-    for chunk in _chunks(source):
-        yield from chunk.graphs(on_error)
-
-
-def read_npz_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
-    """Yield the graphs of an npz file as blocks; graphs with columns of their own one by one."""
+def read_npz(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
+    """Yield the graphs of an npz file; those with columns of their own one by one."""
     for chunk in _chunks(source):
         try:
             yield chunk.block()
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
-            yield list(chunk.graphs(on_error))
+            yield from chunk.graphs(on_error)
 
 
 def _chunks(source: File) -> Iterator[_Chunk]:

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.file import Block, File, OnError, each_record
+from grnf.io.files.file import Block, File, OnError, each_record, one_line
 from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
@@ -22,7 +22,6 @@ __all__ = [
     "guest",
     "open_parquet",
     "read_parquet",
-    "read_parquet_blocks",
     "write_parquet",
 ]
 
@@ -30,9 +29,6 @@ MATRICES = ("edge_index", "node_feat", "edge_attr")
 FIELDS = ("graph_id", "directed", "num_nodes", *MATRICES, "node_text", "edge_text", "y", "grnf_columns")
 ROWS_AT_ONCE, MOST_ROWS_AT_ONCE, BYTES_AT_ONCE = 256, 1024, 2**24
 """Rows that are read at a time: more if they are small."""
-
-FEWER = 32
-"""Rows that are converted at a time if graphs are read one by one."""
 
 BUFFER = 2**20
 """Bytes of a column that are read at a time instead of a whole row group."""
@@ -42,18 +38,11 @@ NUMBERS_PER_GROUP = 10**7
 """A row group is written when it has this many graphs or numbers: some 100 MB of memory."""
 
 
-def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
+def read_parquet(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch | RawGraph | BadGraph]:
     """Yield the graphs of a Parquet file, a few hundred rows in memory at a time."""
     for first, batch in _row_batches(source):
-        for start in range(0, batch.num_rows, FEWER):
-            some = batch.slice(start, FEWER)
-            yield from _together(some) or _one_by_one(some, str(source), first + start, on_error)
-
-
-def read_parquet_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
-    """Yield the graphs of a Parquet file as blocks."""
-    for first, batch in _row_batches(source):
-        yield graphs_of_rows(batch, str(source), first, on_error)
+        block = _together(batch)
+        yield from [block] if block is not None else _one_by_one(batch, str(source), first, on_error)
 
 
 def graphs_of_rows(batch: Any, name: str, first: int, on_error: OnError) -> Block:
@@ -80,7 +69,7 @@ def _values(cells: dict[str, Callable[[int], Any]], row: int) -> dict[str, Any]:
     try:
         return {name: cell(row) for name, cell in cells.items()}
     except (ValueError, NotImplementedError, OverflowError) as error:
-        raise GraphError(f"a value that cannot be read: {error}") from None
+        raise GraphError(f"a value that cannot be read: {one_line(error)}") from None
 
 
 def _graph_id(cells: dict[str, Callable[[int], Any]], row: int) -> str | None:
@@ -184,7 +173,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise GraphError(f"no Parquet file, or a damaged one: {error}", where=name) from None
+        raise GraphError(f"no Parquet file, or a damaged one: {one_line(error)}", where=name) from None
 
 
 def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
@@ -201,7 +190,7 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
             if selected.num_rows:
                 yield selected
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
-        raise GraphError(f"damaged Parquet file: {error}", where=str(source)) from None
+        raise GraphError(f"damaged Parquet file: {one_line(error)}", where=str(source)) from None
 
 
 def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[int], int, int]:

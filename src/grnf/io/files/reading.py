@@ -7,13 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from grnf._utils.memory import within_memory
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.file import Block, File, OnError, to_the_end
+from grnf.io.files.file import Block, File, OnError, one_line
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
@@ -29,7 +30,7 @@ __all__ = [
 Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob, or several of them."""
 
-FILE_OPTIONS = ("encoding", "header", "decimal", "isolated")
+FILE_OPTIONS = ("encoding", "header", "decimal", "isolated", "max_memory")
 """Options of files of any format; see `File`."""
 
 
@@ -57,7 +58,8 @@ def read_graphs(
     **options
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
         `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
-        `decimal=","`.
+        `decimal=","`. For every format: `max_memory`, the bytes that one graph may take, by default half of
+        the memory.
 
     Examples
     --------
@@ -69,8 +71,15 @@ def read_graphs(
     """
     if on_error not in ("raise", "yield"):
         raise ValueError(f"on_error must be 'raise' or 'yield', got {on_error!r}")
-    parts = _parts(path, format, options)
-    return _named_graphs(parts, on_error) if is_several(path) else _graphs_of_part(next(parts), on_error)
+    return _one_by_one(_blocks(_parts(path, format, options), on_error, 1, None))
+
+
+def _one_by_one(blocks: Iterable[Block]) -> Iterator[RawGraph | BadGraph]:
+    index = count()
+    for block in blocks:
+        for graph in block:
+            place = next(index)
+            yield replace(graph, index=place) if isinstance(graph, BadGraph) else graph
 
 
 def file_of(
@@ -97,55 +106,33 @@ _Part: TypeAlias = tuple[File, Format | None, dict[str, Any], str | None]
 """A file with its format (None: a pipe, to be copied first), options for its reader, and its title."""
 
 
-def _parts(path: Inputs, format: str | None, options: Mapping[str, Any]) -> Iterator[_Part]:
-    """Return the parts of inputs; graphs without a name are called by the title, if there is one."""
+def _parts(path: Inputs, format: str | None, options: Mapping[str, Any]) -> Iterable[_Part]:
+    """Return the files of inputs; graphs without a name are called by the title, if there is one."""
     if not is_several(path):
-        return iter([_part(cast("Path", path), format, options, None)])
+        return _files_of(cast("Path", path), format, options, None)
     paths = input_paths(path)
-    return (_part(each, format, options, own) for each, own in zip(paths, titles(paths), strict=True))
+    several = zip(paths, titles(paths), strict=True)
+    return chain.from_iterable(_files_of(each, format, options, title) for each, title in several)
 
 
-def _part(path: Path, format: str | None, options: Mapping[str, Any], title: str | None) -> _Part:
+def _files_of(path: Path, format: str | None, options: Mapping[str, Any], title: str | None) -> list[_Part]:
+    """Return a file, or the files of a folder."""
     file, own = file_of(path, format, options)
-    if file.is_pipe and format is None and not file.path.suffix:
-        raise GraphError(f"{file} is a pipe whose name has no suffix", cure="Name its format by format=")
-    entry = None if file.is_pipe else format_of(file)
-    if entry is not None:
-        _check_options(entry, own)
-    return file, entry, own, title
-
-
-def _graphs_of_part(part: _Part, on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-    file, entry, options, _ = part
-    if entry is None:
-        return _read_pipe(file, on_error, options)
+    if file.is_pipe:
+        if format is None and not file.path.suffix:
+            raise GraphError(f"{file} is a pipe whose name has no suffix", cure="Name its format by format=")
+        return [(file, None, own, title)]
+    entry = format_of(file)
+    _check_options(entry, own)
     if not file.is_folder or (entry.name == "tu" and is_tu_folder(file.path)):
-        return _read_entry(file, entry, on_error, options)
+        return [(file, entry, own, title)]
     files = [path for path in _files(file.path) if stem_and_suffix(path)[1] in entry.suffixes]
     if not files:
         raise GraphError(f"{file} has no files of format {entry.name} ({', '.join(entry.suffixes)})")
-    parts: list[_Part] = [
-        (file.at(path, name=str(path)), entry, options, own)
-        for path, own in zip(files, titles(files), strict=True)
+    return [
+        (file.at(path, name=str(path)), entry, own, name)
+        for path, name in zip(files, titles(files), strict=True)
     ]
-    return _named_graphs(parts, on_error)
-
-
-def _read_pipe(file: File, on_error: OnError, options: dict[str, Any]) -> Iterator[RawGraph | BadGraph]:
-    with file.reopenable() as copy:
-        yield from _read_entry(copy, format_of(copy), on_error, options)
-
-
-def _named_graphs(parts: Iterable[_Part], on_error: OnError) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of several files, each with a name; the index of bad ones counts over all files."""
-    index = 0
-    for part in parts:
-        for place, graph in enumerate(_graphs_of_part(part, on_error)):
-            name = _name_in_file(str(part[3]), place) if graph.graph_id is None else graph.graph_id
-            if isinstance(graph, BadGraph):
-                graph = replace(graph, graph_id=name, index=index)
-            yield graph if graph.graph_id is not None else replace(graph, graph_id=name)
-            index += 1
 
 
 def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
@@ -153,24 +140,6 @@ def _check_options(entry: Format, options: Mapping[str, Any]) -> None:
         if name not in entry.options:
             known = ", ".join(entry.options) or "none"
             raise GraphError(f"format {entry.name} has no option {name!r}; it has {known}")
-
-
-def _read_entry(
-    file: File, entry: Format, on_error: OnError, options: dict[str, Any]
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a file of a known format."""
-    _check_options(entry, options)
-    if entry.record_wise:
-        options = {**options, "on_error": on_error}
-    file.format = entry.name
-    graphs: Iterator[RawGraph | BadGraph] = _unless_empty(file, entry, options)
-    return to_the_end(graphs) if on_error == "yield" else graphs
-
-
-def _unless_empty(file: File, entry: Format, options: dict[str, Any]) -> Iterator[RawGraph | BadGraph]:
-    if file.is_empty and not entry.may_be_empty:
-        raise _empty(file)
-    yield from entry.reader(file, **options)
 
 
 def _empty(file: File) -> GraphError:
@@ -208,16 +177,19 @@ def read_blocks(
     >>> list(read_blocks(path))
     [RawBatch(2 graphs, 5 nodes, 2 edges, node_columns=[], edge_columns=[])]
     """
+    return _blocks(_parts(path, format, options), on_error, block_size, n_jobs)
+
+
+def _blocks(
+    parts: Iterable[_Part], on_error: OnError, block_size: int, n_jobs: int | None
+) -> Iterator[Block]:
     settings: Any = {"on_error": on_error, "block_size": block_size, "n_jobs": n_jobs}
-    for file, entry, own, title in _parts(path, format, options):
+    for given, entry, options, title in parts:
         place = 0
-        if entry is None or (file.is_folder and entry.name != "tu"):
-            blocks = _lists(_graphs_of_part((file, entry, own, title), on_error), block_size)
-        else:
-            blocks = blocks_of(file, entry, options=own, **settings)
-        for block in blocks:
-            yield block if title is None else named_block(block, title, place)
-            place += len(block)
+        with given.reopenable() as file:
+            for block in blocks_of(file, entry or format_of(file), options=options, **settings):
+                yield block if title is None else named_block(block, title, place)
+                place += len(block)
 
 
 def blocks_of(
@@ -229,25 +201,41 @@ def blocks_of(
     n_jobs: int | None,
     options: dict[str, Any],
 ) -> Iterator[Block]:
-    """Yield the graphs of a file some at a time, column by column if its format can."""
+    """Yield the graphs of a file some at a time, column by column if its format can.
+
+    If reading breaks off and `on_error` is "yield", the last graph is a `BadGraph` with the reason.
+    """
+    _check_options(entry, options)
     file.format = entry.name
-    if entry.blocks is None or options.keys() - entry.options or file.is_empty:
-        yield from _lists(_read_entry(file, entry, on_error, options), block_size)
-        return
-    count = 0
+    given = {"on_error": on_error, "n_jobs": n_jobs}
+    known = {name: value for name, value in given.items() if name in entry.parameters}
+    some: list[RawGraph | BadGraph] = []
+    done = 0
     try:
-        shared = {"n_jobs": n_jobs} if entry.parallel else {}
-        for block in entry.blocks(file, on_error=on_error, **options, **shared):
-            yield block
-            count += len(block)
-    except GraphError:
+        if file.is_empty and not entry.may_be_empty:
+            raise _empty(file)
+        for item in within_memory(file.max_memory, entry.reader(file, **options, **known)):
+            if isinstance(item, RawBatch):
+                if some:
+                    yield some
+                yield replace(item, bad={row: one_line(why) for row, why in item.bad.items()})
+                some, done = [], done + len(some) + len(item)
+                continue
+            bad = isinstance(item, BadGraph)
+            some.append(replace(item, reason=one_line(item.reason)) if bad else item)
+            if len(some) >= block_size:
+                yield some
+                some, done = [], done + len(some)
+    except GraphError as error:
+        reason, where = one_line(error.reason), error.where and one_line(error.where)
         if on_error == "raise":
-            raise
-        yield list(islice(_read_entry(file, entry, "yield", options), count, None))
-
-
-def _lists(graphs: Iterator[RawGraph | BadGraph], size: int) -> Iterator[Block]:
-    while some := list(islice(graphs, size)):
+            raise GraphError(reason, index=error.index, where=where, cure=error.cure) from None
+        done += len(some)
+        lost = f"No graph after number {done - 1} can be read" if done else "No graph can be read"
+        cure = lost if error.cure is None else f"{lost}. {error.cure}"
+        located = GraphError(reason, index=error.index, where=where, cure=cure)
+        some.append(BadGraph(None, done, str(located)))
+    if some:
         yield some
 
 
@@ -432,11 +420,6 @@ def titles(paths: Sequence[Path]) -> list[str]:
     return stems if len(set(stems)) == len(stems) else [path.as_posix() for path in paths]
 
 
-def _name_in_file(title: str, place: int) -> str:
-    """Return the name of a graph that has none: that of its file, from the second on with its place."""
-    return f"{title}:{place}" if place else title
-
-
 def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> RawBatch | list[Any]:
     """Give names to the graphs of a block that have none; without a title by their places alone.
 
@@ -451,7 +434,9 @@ def named_block(block: RawBatch | list[Any], title: str | None, first: int) -> R
     def name(given: str | None, place: int) -> str:
         if given is not None:
             return given
-        return str(first + place) if title is None else _name_in_file(title, first + place)
+        if title is None:
+            return str(first + place)
+        return f"{title}:{first + place}" if first + place else title
 
     if isinstance(block, RawBatch):
         return replace(block, graph_ids=[name(each, place) for place, each in enumerate(block.graph_ids)])

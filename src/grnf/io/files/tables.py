@@ -18,7 +18,7 @@ from grnf.io.files.limits import LONGEST_LINE
 from grnf.io.files.parquet import batches, open_parquet
 from grnf.io.files.sdf import SDF_SUFFIXES, sdf_columns, sdf_records
 from grnf.io.files.values import number as number_of
-from grnf.io.raw import BadGraph, RawBatch, RawGraph
+from grnf.io.raw import RawBatch
 
 __all__ = [
     "SMILES_NAMES",
@@ -27,7 +27,6 @@ __all__ = [
     "are_molecules",
     "cell",
     "each_batch",
-    "each_graph",
     "find_column",
     "in_chunks",
     "is_parquet",
@@ -294,21 +293,6 @@ def each_batch(blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError) -> It
         if errors and on_error == "raise":
             raise next(iter(errors.values()))
         yield replace(batch, bad={row: str(error) for row, error in errors.items()})
-
-
-def each_graph(
-    blocks: Iterable[tuple[Rows, RawBatch]], on_error: OnError, first: int = 0
-) -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of batches with a graph per row; `first` is the number of the first row."""
-    for rows, batch in blocks:
-        for graph in batch:
-            if isinstance(graph, BadGraph):
-                error = GraphError(graph.reason, where=rows.where(graph.index))
-                if on_error == "raise":
-                    raise error
-                graph = replace(graph, index=first + graph.index, reason=str(error))
-            yield graph
-        first += len(batch)
 
 
 def is_parquet(file: File) -> bool:

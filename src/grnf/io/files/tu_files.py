@@ -27,7 +27,7 @@ from grnf.errors import GraphError
 from grnf.graphs import GraphBatch, category_key, number_keys
 from grnf.graphs.batch import Codes
 from grnf.graphs.channels import Item
-from grnf.io.files.file import Block, File, OnError, each_record, open_sink
+from grnf.io.files.file import File, OnError, open_sink
 from grnf.io.files.limits import (
     LONGEST_RECORD,
     MOST_EMPTY_GRAPHS,
@@ -37,12 +37,11 @@ from grnf.io.files.limits import (
     open_archive,
 )
 from grnf.io.from_arrays import is_symmetric
-from grnf.io.raw import BadGraph, RawBatch, RawColumn, RawGraph, checked_raw, concatenated, joined
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, concatenated, joined
 from grnf.typing import FloatArray, IntArray, Keys
 
 __all__ = [
-    "TUData", "fits_tu", "is_tu_folder", "read_tu", "read_tu_blocks", "read_tu_graphs", "write_tu",
-    "write_tu_folder",
+    "TUData", "fits_tu", "is_tu_folder", "read_tu", "read_tu_graphs", "write_tu", "write_tu_folder",
 ]  # fmt: skip
 
 INDICATOR = "_graph_indicator.txt"
@@ -142,25 +141,8 @@ def _attributes(columns: Any, item: Item, count: int) -> _Attributes:
     return _Attributes(np.hstack(parts), names, np.array(keys, dtype=np.uint64), Codes(table, every))
 
 
-def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[RawGraph | BadGraph]:
-    """Yield the graphs of a TU dataset: labels as categories (texts), attributes as one column of vectors."""
-
-    def records() -> Iterator[tuple[str, str | None, RawGraph | GraphError]]:
-        for first, batch, faults in _parts(source, on_error):
-            for index in range(len(batch)):
-                number = str(first + index + 1)
-                graph = GraphError(faults[index]) if index in faults else batch[index]
-                yield f"{source}, graph {number}", number, graph
-
-    def checked(graph: RawGraph) -> RawGraph:
-        own = graph.node_columns, graph.edge_columns
-        return checked_raw(graph.n_nodes, graph.edges, *own, graph.directed, graph.graph_id, graph.y)
-
-    yield from each_record(records(), checked, on_error)
-
-
-def read_tu_blocks(source: File, *, on_error: OnError = "raise") -> Iterator[Block]:
-    """Yield the graphs of a TU dataset column by column, in parts."""
+def read_tu_graphs(source: File, *, on_error: OnError = "raise") -> Iterator[RawBatch]:
+    """Yield the graphs of a TU dataset in parts: labels as categories (texts), attributes as vectors."""
     for first, batch, faults in _parts(source, on_error):
         if faults:
             good = [index for index in range(len(batch)) if index not in faults]
@@ -214,8 +196,23 @@ def _parts(source: File, on_error: OnError) -> Iterator[tuple[int, RawBatch, Fau
                 [str(number + 1) for number in range(start, stop)],
                 [None] * (stop - start) if y is None else y[start:stop].tolist(),
             )
-            own = {graph - start: faults[graph] for graph in range(start, stop) if graph in faults}
+            own = _infinite(batch) | {g - start: faults[g] for g in range(start, stop) if g in faults}
+            if own and on_error == "raise":
+                first, fault = min(own.items())
+                raise GraphError(fault, where=f"{source}, graph {start + first + 1}")
             yield start, batch, own
+
+
+def _infinite(batch: RawBatch) -> Faults:
+    """Return the graphs with attributes that are not finite."""
+    faults: Faults = {}
+    columns = (("node", batch.node_columns, batch.node_ptr), ("edge", batch.edge_columns, batch.edge_ptr))
+    for item, own, ptr in columns:
+        values = own["attributes"].values if "attributes" in own else np.empty((0, 0))
+        for row in np.flatnonzero(np.isinf(values).any(axis=1)).tolist():
+            graph = int(np.searchsorted(ptr, row, side="right")) - 1
+            faults[graph] = f"{item} column 'attributes' is infinite at {item} {row - ptr[graph]}"
+    return faults
 
 
 def _columns(table: Table) -> dict[str, RawColumn]:

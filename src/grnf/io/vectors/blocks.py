@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.result_tables import safe_text
 from grnf.errors import GraphError
 from grnf.io.raw import Cell
 from grnf.typing import FloatArray
 
 __all__ = [
     "Kind", "Layout", "VectorBlock", "Vectors", "array_of", "as_text", "check_column_name", "check_kind",
-    "plain", "table_of_vectors", "vectors_array",
+    "plain", "safe_block", "table_of_vectors", "vectors_array",
 ]  # fmt: skip
 
 OUR_NAMES = re.compile("graph_id|y|embedding|grnf[0-9]+")
@@ -64,6 +65,12 @@ class VectorBlock:
         if name == "graph_id":
             return self.ids
         return self.y if name == "y" else self.columns.get(name, [None] * len(self.Z))
+
+
+def safe_block(block: VectorBlock) -> VectorBlock:
+    """Return a block whose texts no spreadsheet runs as formulas, see `grnf._utils.result_tables`."""
+    columns = {safe_text(name): list(map(safe_text, values)) for name, values in block.columns.items()}
+    return VectorBlock(list(map(safe_text, block.ids)), list(map(safe_text, block.y)), block.Z, columns)
 
 
 def check_column_name(name: str) -> None:

@@ -64,7 +64,7 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     """
     path = Path(path)
     if is_pipe(path):
-        raise GraphError(f"{path} is a pipe; vectors are read from files only: save them as one first")
+        raise GraphError(f"{path} is a pipe. Vectors are read from files only, so save them as one first")
     if format is None and is_shard_folder(path):
         return _read_shards(path)
     try:

@@ -485,7 +485,7 @@ class ShardWriter:
 
     def _make_folder(self) -> None:
         if self.output.exists() and not self.output.is_dir():
-            raise FileExistsError(f"{self.output} is a file; shards go to a folder")
+            raise FileExistsError(f"{self.output} is a file. Shards go to a folder")
         for file in self.output.iterdir() if self.output.is_dir() else ():
             if not file.name.startswith((self.work.name, MANIFEST, *SHARDS)):
                 raise FileExistsError(

@@ -1,0 +1,61 @@
+"""`grnf pick`: a diverse subset of graphs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from grnf.cli.graph_input import Input, Sample
+from grnf.cli.group_space import GroupSpace
+from grnf.cli.options import LikeFeatures, Output, Run
+from grnf.errors import GraphError
+
+__all__ = ["pick"]
+
+
+def pick(
+    source: Sample,
+    *,
+    count: Annotated[
+        int, Option("--count", "-n", min=1, metavar="N", help="Number of graphs to pick.")
+    ] = 100,
+    first: Annotated[
+        list[str] | None,
+        Option(metavar="ID", help="Graph to pick first; may be repeated. By default the first of the file."),
+    ] = None,
+    space: GroupSpace,
+    out: Output,
+    reading: Input,
+    features: LikeFeatures,
+    run: Run,
+) -> None:
+    """Pick a diverse subset of graphs.
+
+    Each graph is the farthest from those picked before it (MaxMin, as in RDKit). The table has the columns
+    rank, id and distance (to the nearest graph picked before). If there are fewer graphs than -n, all are
+    picked.
+
+    Examples:
+      grnf pick molecules.smi -n 20
+      grnf pick library.csv -n 96 --first CHEMBL25 --keep name --output plate.csv
+    """
+    out.check()
+    from grnf.search import pick_diverse
+
+    with run.threads():
+        graphs = space.vectors(source, reading, features, run)
+        ids = graphs.unique_ids
+        for name in first or ():
+            if name not in ids:
+                raise GraphError(f"no graph has the id {name!r}", where=source)
+        rows = [ids.index(name) for name in dict.fromkeys(first or [])] or [0]
+        picked, distances = pick_diverse(
+            graphs, max(min(count, len(ids)), len(rows)), first=rows, space=space.of_vectors
+        )
+    records = [
+        {"rank": rank, "id": ids[row], "distance": None if rank == 1 else distance}
+        for rank, (row, distance) in enumerate(zip(picked.tolist(), distances.tolist(), strict=True), start=1)
+    ]
+    out.write(*reading.with_columns(["rank", "id", "distance"], records, id=source), run.as_json)
+    out.summarize({"graphs": len(ids), "picked": len(records)}, run)

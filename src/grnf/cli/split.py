@@ -1,0 +1,160 @@
+"""`grnf split`: training, validation and test graphs, and the leakage of a given split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer import Option
+
+from grnf.cli.graph_input import Input, SourceArgument
+from grnf.cli.group_space import GroupSpace, check_radius
+from grnf.cli.options import LikeFeatures, Output, Run, require
+from grnf.errors import GraphError
+
+if TYPE_CHECKING:
+    from grnf.collection import Collection
+
+__all__ = ["split"]
+
+NAMES = {2: ("train", "test"), 3: ("train", "validation", "test")}
+
+
+def split(
+    source: SourceArgument,
+    *,
+    by: Annotated[
+        Literal["distance", "clusters", "scaffold", "random"],
+        Option(
+            help="distance: graphs of different parts are farther apart than --radius; clusters: clusters of "
+            "grnf cluster stay together; scaffold: molecules with the same Murcko scaffold do; random: "
+            "stratified by the label."
+        ),
+    ] = "distance",
+    radius: Annotated[
+        float | None,
+        Option(help="For distance and clusters. By default the median distance to the nearest neighbor."),
+    ] = None,
+    sizes: Annotated[
+        str, Option(metavar="A,B,...", help="Sizes of the parts: shares or proportions.")
+    ] = "0.8,0.1,0.1",
+    parts_column: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Report the leakage of the split in this column of a SMILES table."),
+    ] = None,
+    space: GroupSpace,
+    out: Output,
+    reading: Input,
+    features: LikeFeatures,
+    run: Run,
+) -> None:
+    """Split graphs into training, validation and test parts.
+
+    The table has a row for each graph: id, part, distance to the nearest graph of an earlier part, and
+    nearest (its id). The summary has the least distance between parts. With several SOURCEs (training graphs
+    first) or --parts-column, the split is given, and only these distances are computed: its leakage.
+
+    Examples:
+      grnf split molecules.smi --output parts.csv
+      grnf split train.csv test.csv --smiles-column Drug --output leakage.csv
+    """
+    check_radius(radius)
+    shares = _shares(sizes)
+    given = len(source) > 1
+    require(not (given and parts_column), "--parts-column needs a single SOURCE")
+    require(list(source).count("-") <= 1, "standard input (-) can be read only once")
+    out.check()
+    import numpy as np
+
+    from grnf.collection import collect
+    from grnf.search import split_distances, split_graphs
+
+    if parts_column is not None:
+        reading = replace(reading, keep=[*(reading.keep or []), parts_column])
+    with run.threads():
+        made = _embedded(source, reading, space.transformer(features), run)
+        columns = [column for each in made for column in _columns(each)]
+        if given:
+            names = _part_names(source)
+            parts = np.repeat(np.arange(len(made)), [len(each) for each in made])
+        elif parts_column is not None:
+            names, parts = _given_parts([column.get(parts_column) for column in columns], parts_column)
+        else:
+            names = NAMES.get(len(shares), tuple(f"part{number}" for number in range(1, len(shares) + 1)))
+            y = [graph.y for graph in made[0].graphs or []]
+            parts = split_graphs(
+                made[0],
+                shares,
+                by=by,
+                radius=radius,
+                y=y if y and all(value is not None for value in y) and by == "random" else None,
+                space=space.of_vectors,
+                random_state=features.seed or 0,
+            )
+        Z = collect(np.concatenate([each.vectors for each in made]))
+        distances, nearest = split_distances(Z, parts, space=space.of_vectors)
+    ids = [name for each in made for name in each.unique_ids]
+    known = (["smiles"] if any("smiles" in column for column in columns) else []) + (reading.keep or [])
+    records = []
+    for row, (name, part, other) in enumerate(zip(ids, parts.tolist(), nearest.tolist(), strict=True)):
+        record: dict[str, Any] = {"id": name, "part": names[part]}
+        record["distance"] = float(distances[row]) if other >= 0 else None
+        record["nearest"] = ids[other] if other >= 0 else None
+        records.append(record | {key: columns[row].get(key) for key in known if key != parts_column})
+    out.write(list(records[0]), records, run.as_json)
+    counts: dict[str, Any] = {name: int((parts == part).sum()) for part, name in enumerate(names)}
+    least = float(distances.min())
+    counts["least distance between parts"] = least
+    text = ", ".join(f"{counts[name]:,} {name}" for name in names)
+    text += f", least distance between parts {least:.6g}"
+    if radius is not None and (given or parts_column or by != "distance"):
+        counts["graphs within the radius of an earlier part"] = leaks = int((distances <= radius).sum())
+        text += f", {leaks:,} graphs within {radius:g} of an earlier part"
+    out.summarize(counts, run, text)
+
+
+def _shares(text: str) -> list[float]:
+    try:
+        shares = [float(word) for word in text.split(",")]
+    except ValueError:
+        shares = []
+    if len(shares) < 2 or not all(0 < share < float("inf") for share in shares):
+        raise typer.BadParameter(f"--sizes must be at least two positive numbers, got {text!r}")
+    return shares
+
+
+def _embedded(names: list[str], reading: Input, transformer: Any, run: Run) -> list[Collection]:
+    """Return the collections of files with vectors, all from a transformer that is fitted on the first."""
+    from grnf.collection import vectors_of
+
+    made = []
+    for graphs in reading.collections(names, run):
+        made.append(vectors_of(graphs, transformer, on_error=reading.on_error, keep_graphs=True))
+        transformer = made[0].transformer or transformer
+    if len({each.vectors.shape[1] for each in made}) > 1:
+        raise GraphError("vectors have different lengths", where=", ".join(names))
+    return made
+
+
+def _columns(graphs: Collection) -> list[dict[str, Any]]:
+    """Return the SMILES and kept columns of each graph."""
+    return [{}] * len(graphs) if graphs.graphs is None else [dict(g.graph_columns) for g in graphs.graphs]
+
+
+def _part_names(sources: list[str]) -> tuple[str, ...]:
+    """Return the names of files without folders and suffixes, or with them if two are the same."""
+    short = tuple(Path(name).name.partition(".")[0] for name in sources)
+    return short if len(set(short)) == len(short) else tuple(sources)
+
+
+def _given_parts(values: list[Any], column: str) -> tuple[tuple[str, ...], Any]:
+    """Return the names of parts, training first and then as they occur, and the part of each graph."""
+    import numpy as np
+
+    texts = ["" if value is None else str(value) for value in values]
+    names = sorted(dict.fromkeys(texts), key=lambda name: not name.lower().startswith("train"))
+    if len(names) < 2 or len(names) > 100:
+        raise GraphError(f"a split has 2 to 100 parts, and the column {column!r} has {len(names)} values")
+    return tuple(names), np.array([names.index(text) for text in texts])
