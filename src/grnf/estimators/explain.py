@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grnf._utils.random import page_generator
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph
 from grnf.typing import BoolArray, FloatArray, IntArray
@@ -67,7 +68,7 @@ def explanation(
     n_items = graph.n_nodes + len(edges)
     if n_items > LARGEST:
         raise GraphError(f"a graph to explain must have at most {LARGEST:,} nodes and edges, got {n_items:,}")
-    generator = np.random.default_rng(seed)
+    generator = page_generator(seed, 1, stream=9)
     orders = [generator.permutation(n_items) for _ in range(n_orders)]
     values: dict[bytes, float] = {}
     added = []

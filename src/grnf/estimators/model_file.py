@@ -31,7 +31,6 @@ from grnf._utils.rules import Int, OneOf
 from grnf._utils.saved import BOOL, DAMAGE, OBJECT, TEXT, damaged, parse_json, validate
 from grnf._version import __version__
 from grnf.errors import GraphError
-from grnf.estimators.classifier import GraphModel, GRNFClassifier, GRNFRegressor
 from grnf.estimators.fingerprint import JointFeatures
 from grnf.estimators.histograms import SetsKernel
 from grnf.estimators.kernel_model import Distances, KernelClassifier, KernelRegressor, _Ridge, _SupportVectors
@@ -41,11 +40,12 @@ from grnf.estimators.views import FeatureViews
 from grnf.io.encode import AttributeEncoder
 from grnf.lifts.base import bare_batch
 
-__all__ = ["load_models", "save_models"]
+__all__ = ["MODELS", "load_models", "save_models"]
 
 FORMAT, VERSION, HEAD = "grnf-model", 1, "model.json"
 LARGEST_HEAD, MOST_ARRAYS, LONGEST_HEADER = 64_000_000, 10_000, 10_000
-MODELS = {kind.__name__: kind for kind in (GRNFClassifier, GRNFRegressor)}
+MODELS: dict[str, Any] = {}
+"""Classes of models by name; `classifier` adds them."""
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -72,8 +72,8 @@ PRIVATE = ("_widths", "_names", "_exact", "best_params_", "best_score_", "best_i
 SCHEMA = {
     "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "arrays": [TEXT],
     "models": [{
-        "class": OneOf(*MODELS), "params": OBJECT, "seed": Int(0), "views": TEXT, "default": BOOL,
-        "own": OBJECT, "state": OBJECT,
+        "class": OneOf("GRNFClassifier", "GRNFRegressor"), "params": OBJECT, "seed": Int(0), "views": TEXT,
+        "default": BOOL, "own": OBJECT, "state": OBJECT,
     }],
 }  # fmt: skip
 
@@ -246,7 +246,7 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
     params = {
         name: value for name, value in _restored({"dict": state["params"]}, arrays).items() if name in PARAMS
     }
-    model: GraphModel = MODELS[state["class"]](**params, random_state=state["seed"])
+    model: Any = MODELS[state["class"]](**params, random_state=state["seed"])
     own = _restored({"dict": state["own"]}, arrays)
     parts = {name: _restored(state["state"][name], arrays) for name in STATE}
     model.__dict__.update({name: own[name] for name in PRIVATE if name in own} | parts)
@@ -261,7 +261,7 @@ def _model(state: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> Any:
         lifts[name] = steps[:-1]
     model.lifts = "auto" if state["default"] else lifts
     model.cv_results_, model._dtype = {}, np.dtype(np.float32)
-    if isinstance(model, GRNFClassifier):
+    if state["class"] == "GRNFClassifier":
         model.classes_ = np.asarray(model.estimator_.classes_)
     _check(model)
     return model

@@ -8,8 +8,7 @@ the model that predicts differs from those that were calibrated. `experiments/co
 
 from __future__ import annotations
 
-import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -257,29 +256,6 @@ class Calibrated:
             calibration = Calibration(self.estimator_, inputs, labels, near, self.seed_)
             self.neighborhood_, self.calibration_ = near, calibration
         return self.neighborhood_, self.calibration_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file that `load` reads: a zip of JSON and arrays, without pickle.
-
-        The file has the calibration and the vectors and ids of the training graphs, not the graphs. The
-        estimators "auto", "svm" and "linear" can be saved.
-        """
-        from grnf.estimators.model_file import save_models
-
-        check_is_fitted(self)
-        save_models([self], path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` or ``grnf train`` wrote. The file is checked, and nothing is unpickled."""
-        from grnf.estimators.model_file import load_models
-
-        models = load_models(path)
-        if len(models) != 1 or type(models[0]) is not cls:
-            kinds = ", ".join(type(model).__name__ for model in models)
-            raise GraphError(f"the file must have one {cls.__name__}, got {kinds}", where=os.fspath(path))
-        loaded: Self = models[0]
-        return loaded
 
 
 def checked_confidence(confidence: float) -> float:
