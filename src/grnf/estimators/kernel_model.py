@@ -657,7 +657,7 @@ def _column_scale(X: FloatArray, widths: Sequence[int]) -> tuple[FloatArray, Flo
     """Return shift and factor of each column: standardized, and the same weight for each view."""
     mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
     std = X.std(axis=0, dtype=np.float64)
-    alive = std > 1e-4 * np.abs(X).max(axis=0, initial=0.0)  # smaller spreads hold too much rounding
+    alive = std > 1e-6 * np.abs(X).max(axis=0, initial=0.0)  # the spread of a constant column is rounding
     factor = np.where(alive, 1 / np.where(alive, std, 1), 0)
     some = X[np.linspace(0, len(X) - 1, min(len(X), FOR_SCALE)).astype(int)]
     some = ((some - mean) * factor).astype(np.float32)
