@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -80,10 +81,8 @@ def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -
         "redundant graphs": sum(len(names) - 1 for kind, names in groups if kind in DUPLICATES),
         "undecided pairs": len(undecided),
     }
-    for kind, names in groups:
-        if kind not in DUPLICATES:
-            summary[f"groups of kind {kind}"] = summary.get(f"groups of kind {kind}", 0) + 1
-    return ["group", "kind", "id"], records, summary
+    others = Counter(f"groups of kind {kind}" for kind, _ in groups if kind not in DUPLICATES)
+    return ["group", "kind", "id"], records, summary | others
 
 
 def _pairs(
