@@ -94,7 +94,7 @@ def _pairs(
     if len(graphs) == 1:
         pairs = near_duplicates(graphs[0], transformer, near or 0.0, space=space, standardize=standardize)
     else:
-        pairs = leaked(*graphs, transformer, eps=near, space=space, standardize=standardize)
+        pairs = leaked(graphs[0], graphs[1], transformer, eps=near, space=space, standardize=standardize)
     records = [
         {
             "id": pair.first,
