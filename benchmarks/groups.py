@@ -82,7 +82,7 @@ def measure_join(folder):
 
 
 def random_batch(n, generator):
-    """Random trees of 10 to 27 nodes with 0 to 3 more edges and one of 5 labels per node."""
+    """Random trees of 10 to 27 nodes with one of 5 labels per node."""
     sizes = generator.integers(10, 28, n)
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     local = np.arange(ptr[-1]) - np.repeat(ptr[:-1], sizes)

@@ -27,6 +27,8 @@ MORE = (
     "two_sample",
     "streams",
     "outliers",
+    "outlier_molecules",
+    "neighbors",
     "edit_distance",
     "million",
     "kills",

@@ -25,10 +25,13 @@ PLACES = ("outliers",)
 SETS = ("MUTAG", "PTC_MR", "NCI1", "NCI109", "PROTEINS_full", "IMDB-BINARY", "AIDS", "BZR", "DHFR")
 M, DRAWS, RARE = 512, 5, 0.1
 OURS = {
-    "neighbors, whitened": {},
-    "neighbors, plain": {"space": "plain"},
-    "local outlier factor, whitened": {"detector": LocalOutlierFactor(n_neighbors=20, novelty=True)},
-    "isolation forest, whitened": {"detector": IsolationForest(random_state=0)},
+    "neighbors, whitened": {"n_neighbors": 5, "space": "whitened"},
+    "neighbors, plain": {"n_neighbors": 5},
+    "local outlier factor, whitened": {
+        "detector": LocalOutlierFactor(n_neighbors=20, novelty=True),
+        "space": "whitened",
+    },
+    "isolation forest, whitened": {"detector": IsolationForest(random_state=0), "space": "whitened"},
 }
 PEERS = {
     "one-class SVM, simple": OneClassSVM(nu=0.1, gamma="scale"),

@@ -34,6 +34,13 @@ def test_beside_a_reference(call, vectors):
     assert {row["id"] for row in json.loads(done.stdout)} >= {str(i) for i in range(40, 46)}
 
 
+def test_too_few_reference_graphs(call, vectors):
+    np.save(vectors / "few.npy", np.load(vectors / "usual.npy")[:40])
+    done = call("outliers", vectors / "new.npy", "--reference", vectors / "few.npy", "--fdr", 0.01)
+    assert "too few reference graphs for --fdr 0.01" in done.stderr
+    assert "got 40" in done.stderr
+
+
 def test_parquet(call, vectors):
     pq = require("pyarrow.parquet")
     done = call(
@@ -47,7 +54,19 @@ def test_parquet(call, vectors):
 
 def test_graphs_among_themselves(call, tu, tmp_path):
     done = call(
-        "outliers", tu, "-m", 32, "-k", 2, "--contamination", 0.08, "-o", tmp_path / "o.json", "--json"
+        "outliers",
+        tu,
+        "--space",
+        "whitened",
+        "-m",
+        32,
+        "-k",
+        2,
+        "--contamination",
+        0.08,
+        "-o",
+        tmp_path / "o.json",
+        "--json",
     )
     assert json.loads(done.stdout) == {"output": str(tmp_path / "o.json"), "graphs": 25, "outliers": 2}
     found = json.loads((tmp_path / "o.json").read_text())
@@ -61,8 +80,8 @@ def test_graphs_among_themselves(call, tu, tmp_path):
         (["new.npy", "--fdr", "1.5"], 2, "between 0 and 1"),
         (["new.npy", "--reference", "usual.npy", "--contamination", "0.1"], 2, "cannot be combined"),
         (["new.npy", "-o", "x.txt"], 2, "must end in .csv"),
-        (["one.npy", "--reference", "one.npy"], 1, "1 graph that can be used"),
-        (["new.npy", "-k", "200"], 1, "smaller n_neighbors"),
+        (["one.npy", "--reference", "one.npy"], 1, "at least two graphs"),
+        (["new.npy", "-k", "400"], 1, "smaller n_neighbors"),
         (["new.npy", "--reference", "nan.npy"], 1, "nan.npy, graph 3: the vector holds NaN"),
         (["new.npy", "--reference", "wide.npy"], 1, "Make both with the same transformer"),
     ],

@@ -221,6 +221,22 @@ def test_large_graphs():
     result = compare(g, h, time_limit=0)
     assert 1 <= result.lower_bound <= 3
     assert result.upper_bound == sum(edit.cost for edit in result.edits)
-    assert result.upper_bound < 20  # 3 edits were made; no minimum is searched at this size
+    assert result.upper_bound == 3  # as many edits as were made
     assert len(str(result).splitlines()) <= 22
     assert compare(g, g).edits == ()
+
+
+@pytest.mark.slow
+def test_few_edits_of_ten_thousand_nodes_are_found():
+    rng = np.random.default_rng(0)
+    g = nx.barabasi_albert_graph(10_000, 3, seed=0)
+    h = g.copy()
+    h.remove_edge(*list(h.edges)[77])
+    h.add_edges_from([(5, 9000), (10_000, 3)])
+    names = rng.permutation(10_001).tolist()
+    other = nx.Graph()
+    other.add_nodes_from(range(10_001))
+    other.add_edges_from((names[i], names[j]) for i, j in h.edges)
+    result = compare(g, other)
+    assert result.upper_bound == 4
+    assert result.lower_bound >= 2

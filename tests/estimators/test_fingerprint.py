@@ -34,7 +34,9 @@ def test_products_estimate_the_share_of_labels_in_common():
     graphs = labelled()
     wide = WLFingerprint(2**15, depth=2).fit(graphs)
     batch = wide._batch(graphs)
-    keys = np.stack([label_pairs(batch, own, t) for t, own in enumerate(wl_labels(batch, 2, *wide._columns))])
+    keys = np.stack(
+        [label_pairs(batch, own, t)[0] for t, own in enumerate(wl_labels(batch, 2, *wide._columns[:2]))]
+    )
     sets = [{0, *keys[:, a:b].ravel().tolist()} for a, b in pairwise(batch.node_ptr)]
     shared = np.array([[len(a & b) for b in sets] for a in sets], dtype=float)
     size = np.sqrt(np.diagonal(shared))
@@ -46,10 +48,12 @@ def test_products_estimate_the_share_of_labels_in_common():
 def test_equal_in_every_process():
     runs = [subprocess.run([sys.executable, "-c", PRINT], capture_output=True, text=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
-    assert runs[0].stdout.strip() == "f30c740153e06ab7df0c54ca01085bcb9304f8e78adafbbee59b14f41bc96e0c"
+    assert runs[0].stdout.strip() == "6ec762e0a7ac2d4947985a45431d568c5e76343b9b9f70e892be6947f1b753b1"
 
 
-@pytest.mark.parametrize("transformer", [WLFingerprint(96), JointFeatures(96, random_state=0)])
+@pytest.mark.parametrize(
+    "transformer", [WLFingerprint(96), JointFeatures(96, random_state=0), JointFeatures(None, random_state=0)]
+)
 def test_order_and_company_change_nothing(transformer):
     graphs = labelled()
     Z = transformer.fit_transform(graphs)
@@ -67,8 +71,42 @@ def test_joint_vectors_are_centered_and_scaled():
     Z = joint.fit_transform(graphs)
     assert Z.shape == (60, 192)
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
-    for part in (Z[:, :128], Z[:, 128:]):
-        np.testing.assert_allclose(np.square(part).sum(axis=1).mean(), 0.5, rtol=1e-4)
+    for part, weight in ((Z[:, :128], 2 / 3), (Z[:, 128:], 1 / 3)):
+        np.testing.assert_allclose(np.square(part).sum(axis=1).mean(), weight, rtol=1e-4)
+
+
+def test_labels_count_less_if_there_are_only_continuous_attributes():
+    graphs, _ = make_delaunay(60, random_state=0)
+    Z = JointFeatures(random_state=0).fit_transform(graphs)
+    for part, weight in ((Z[:, :48], 1 / 8), (Z[:, 48:], 7 / 8)):
+        np.testing.assert_allclose(np.square(part).sum(axis=1).mean(), weight, rtol=1e-4)
+    with_kinds = [Graph(g.n_nodes, g.edges, np.c_[g.node_attr, np.arange(g.n_nodes) % 2]) for g in graphs]
+    Z = JointFeatures(random_state=0).fit_transform(with_kinds)
+    np.testing.assert_allclose(np.square(Z[:, 128:]).sum(axis=1).mean(), 1 / 3, rtol=1e-4)
+
+
+def test_main_column_and_combinations():
+    """Labels start from the main column; combinations of all columns are further labels of depth 0."""
+    kinds = [[0, 0, 1], [1, 0, 0]]
+    graphs = [Graph(3, [(0, 1), (1, 2)], np.c_[np.eye(3)[own], [0, 2, 5]]) for own in kinds]
+    fingerprint = WLFingerprint(depth=2).fit(graphs)
+    keys, kept = fingerprint._keys(fingerprint._batch(graphs))
+    assert keys.shape == (4, 6)
+    assert kept.all()
+    _, kept = WLFingerprint(depth=2, counts=False).fit(graphs)._keys(fingerprint._batch(graphs))
+    assert kept.sum(axis=1).tolist() == [4, 6, 6, 6]
+
+
+def test_labels_that_fit_did_not_find_make_graphs_distant():
+    """Without principal axes of the labels; with them, such labels add little."""
+    known, new = ["CCO", "CCCO", "CCCCO", "CC(C)O", "CCC(C)O"], ["CCCCCO", "FC(F)(F)S(=O)(=O)Br"]
+    ratio = {}
+    for count in (None, 192):
+        joint = JointFeatures(count, random_state=0).fit(known)
+        D = np.linalg.norm(joint.transform(new)[:, np.newaxis] - joint.transform(known), axis=2).min(axis=1)
+        ratio[count] = D[1] / D[0]
+    assert ratio[None] > 1.5
+    assert JointFeatures(None, random_state=0).fit(known).n_components_ == 2112
 
 
 def test_isomers_differ():
@@ -113,7 +151,7 @@ def test_bad_graphs():
     Z = joint.transform(["CCO", "not a molecule"])
     assert np.isfinite(Z[0]).all()
     assert np.isnan(Z[1]).all()
-    with pytest.raises(ValueError, match="n_components must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_components must be an integer >= 1 or None, got 0"):
         JointFeatures(0).fit(SMILES)
 
 

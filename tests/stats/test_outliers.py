@@ -104,6 +104,7 @@ def test_judging_among_themselves():
     found = detector.fit_detect(Z)
     assert set(np.argsort(-found.scores)[:12]) == set(range(300, 312))
     assert found.pvalues[300:].max() < 0.1
+    assert found.needed is None
     assert found.outliers[:300].sum() == 0
     assert all(name != own for name, own in zip(found.nearest, found.ids, strict=True))
     assert detector.offset_ < 0
@@ -111,6 +112,16 @@ def test_judging_among_themselves():
     assert np.flatnonzero(flagged).tolist() == list(range(300, 312))
     with pytest.raises(GraphError, match="take fewer folds"):
         detector.fit_detect(normal(0, 20), n_folds=30)
+
+
+@pytest.mark.parametrize("space", ["plain", "whitened"])
+def test_how_many_reference_graphs_a_false_discovery_rate_needs(space):
+    """49 reference scores cannot give 1 of 10 graphs a p-value of 0.01, and 99 can."""
+    new = np.concatenate([normal(1, 9) / 9, np.full((1, 4), 9.0)])
+    for count, needed in ((49, 99), (99, None)):
+        count *= 1 if space == "plain" else 2
+        found = detector_of(space=space).fit(normal(0, count)).detect(new)
+        assert (found.needed, found.outliers[-1]) == (needed, needed is None)
 
 
 def test_graphs_of_any_kind_and_bad_ones():
@@ -143,8 +154,8 @@ def test_a_constant_collection():
     [
         (np.zeros((0, 3)), {}, "empty"),
         ([], {}, "empty"),
-        (np.ones((1, 3)), {}, "1 graph that can be used"),
-        (normal(0, 8), {}, "the reference has 4 graphs .* n_neighbors=5 needs more"),
+        (np.ones((1, 3)), {}, "at least two graphs that can be used are needed, got 1"),
+        (normal(0, 8), {"n_neighbors": 8}, "the reference has 8 graphs.* n_neighbors=8 needs more"),
         (np.array([[0.0], [np.nan], [1.0]]), {}, r"X\[1\]: .* NaN"),
         (normal(0, 30), {"detector": "best"}, "detector must be"),
         (normal(0, 30), {"detector": LocalOutlierFactor(n_neighbors=5)}, "novelty=True"),

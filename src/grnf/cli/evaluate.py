@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Option
 
 from grnf._utils.files import check_free
 from grnf.cli.graph_input import Input, Sample
-from grnf.cli.options import Run, Space, check_suffix, require
+from grnf.cli.options import Run, check_suffix, require
 from grnf.cli.test import Report, Sampling
 
 __all__ = ["evaluate"]
@@ -55,7 +55,10 @@ def evaluate(
     n_neighbors: Annotated[
         int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Neighbor that bounds a ball.")
     ] = 5,
-    space: Space = "whitened",
+    space: Annotated[
+        Literal["whitened", "plain"],
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    ] = "whitened",
     sampling: Sampling,
     out: Scores,
     reading: Input,

@@ -49,8 +49,8 @@ def _page(result: Evaluation, samples: Sequence[Collection]) -> str:
         detail = f"estimate {estimate:.3f}; detectable with so many graphs: {found.detectable[name]:.3f}"
         sentences.append(f'<p class="number">{title}: {shown}</p><p>{detail}</p>')
     about = (
-        f"These are lower bounds with confidence {100 * (1 - found.delta):g} %. The distances range from 0 (the "
-        f"same distribution) to 1 (no overlap). A classifier judged {found.n_pairs:,} pairs of graphs after "
+        f"These are lower bounds with confidence {100 * (1 - found.delta):g} %. The distances range from 0 "
+        f"(the same distribution) to 1 (no overlap). A classifier judged {found.n_pairs:,} pairs of graphs after "
         "training on others. The best classifier would show a detectable distance in half of such samples."
     )
     header, *lines = result.to_table("csv").splitlines()

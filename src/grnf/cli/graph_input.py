@@ -231,7 +231,15 @@ class Input:
         require(list(names).count("-") <= 1, "standard input (-) can be read only once")
         return [self.collection(name, run) for name in names]
 
-    def vectors(self, names: Sequence[str], features: LikeFeatures, run: Messages) -> list[Collection]:
+    def vectors(
+        self,
+        names: Sequence[str],
+        features: LikeFeatures,
+        run: Messages,
+        space: str = "d_P",
+        *,
+        open_labels: bool = False,
+    ) -> list[Collection]:
         """Return the vectors of a file or two; graphs are embedded with the transformer of the vectors."""
         from grnf.estimators.streams import FIRST, fit_stream
 
@@ -241,12 +249,19 @@ class Input:
                 name: stack.enter_context(self.open(name, run)) for name in names if name not in vectors
             }
             grnf: Any = _transformer(list(vectors), features)
+            if not vectors:
+                grnf = features.in_space(space, open_labels=open_labels)
             if sources and grnf is None:
                 raise GraphError(
                     "the transformer that made the vectors is not known",
                     where=", ".join(names),
                     cure="Pass it with --like",
                 )
+            if not vectors and space == "joint":
+                from grnf.estimators.fingerprint import FIT_GRAPHS
+
+                usable = sources[names[0]].usable(self.on_error, [])
+                grnf.fit([graph for *_, graph in islice(usable, FIT_GRAPHS)])
             if sources and not hasattr(grnf, "n_components_"):
                 read = (source.read(yield_bad=self.on_error == "skip") for source in sources.values())
                 first = chain.from_iterable(islice(one, FIRST // len(sources)) for one in read)
@@ -332,8 +347,6 @@ def _vectors(name: str) -> Collection:
 
 def _transformer(vectors: Sequence[str], features: LikeFeatures) -> GRNF | None:
     """Return the transformer of the vectors among the files, or the one with the given settings."""
-    if not vectors:
-        return features.transformer()
     known = [one for name in vectors if (one := features.transformer_of(name)) is not None]
     if len(known) == 2 and known[0].to_json() != known[1].to_json():
         raise GraphError(f"{vectors[0]} and {vectors[1]} were made by different transformers")

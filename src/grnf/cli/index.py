@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input, holds_vectors
 from grnf.cli.messages import progress, report_bad
-from grnf.cli.options import LikeFeatures, Run, require
+from grnf.cli.options import LikeFeatures, Run, Space, require
 from grnf.errors import GraphError
 
 if TYPE_CHECKING:
@@ -47,13 +47,7 @@ def index(
     keep_graphs: Annotated[
         bool, Option("--keep-graphs", help="Store the graphs too, to show hits and for --certified.")
     ] = False,
-    space: Annotated[
-        Literal["joint", "d_P", "whitened"],
-        Option(
-            help="Distances. joint: hashed WL labels and whitened GRNF, in which near graphs are alike; d_P: "
-            "the distance of GRNF; whitened: GRNF with equal variance in all directions."
-        ),
-    ] = "joint",
+    space: Space = "joint",
     shrinkage: Annotated[
         float, Option(help="For whitened: share of the largest variance below which axes count less.")
     ] = 0.01,
@@ -89,7 +83,7 @@ def index(
         if is_new:
             of_vectors = all(holds_vectors(name, reading.format) for name in source or ())
             made = GraphIndex(
-                _joint(features) if space == "joint" and not of_vectors else None,
+                features.in_space("joint") if space == "joint" and not of_vectors else None,
                 space="whitened" if space == "whitened" else "plain",
                 shrinkage=shrinkage,
                 keep_graphs=keep_graphs,
@@ -130,17 +124,6 @@ def _digest(sources: list[str]) -> str | None:
         with open(name, "rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest() if sources else None
-
-
-def _joint(features: LikeFeatures) -> Any:
-    """Return joint features with the settings that they have."""
-    from grnf.estimators import JointFeatures
-
-    require(
-        features.like is None and features.orders is None,
-        "--orders and --like need --space d_P or --space whitened",
-    )
-    return JointFeatures(features.n_components or 192, random_state=features.seed or 0)
 
 
 def _fill(made: GraphIndex, source: list[str], reading: Input, features: LikeFeatures, run: Run) -> None:

@@ -13,7 +13,6 @@ from grnf.cli.options import (
     Destination,
     LikeFeatures,
     Run,
-    Space,
     check_free,
     check_probability,
     check_suffix,
@@ -48,7 +47,10 @@ def map(  # noqa: A001 the word users know
         Literal["auto", "tsne", "umap", "pca"],
         Option(help="auto: t-SNE for up to 5,000 graphs; for more, UMAP or, if it is not installed, PCA."),
     ] = "auto",
-    space: Space = "plain",
+    space: Annotated[
+        Literal["whitened", "plain"],
+        Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    ] = "plain",
     n_neighbors: Annotated[
         int,
         Option("--n-neighbors", "-k", min=0, max=50, metavar="K", help="Number of neighbors shown."),

@@ -60,8 +60,11 @@ SafeCsv = Annotated[
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 Space = Annotated[
-    Literal["whitened", "plain"],
-    Option(help="Distances. whitened: equal variance in all directions; plain: d_P."),
+    Literal["joint", "d_P", "whitened"],
+    Option(
+        help="Distances. joint: WL labels and whitened GRNF, in which near graphs are alike; d_P: the "
+        "distance of GRNF; whitened: GRNF with equal variance in all directions."
+    ),
 ]
 
 
@@ -155,7 +158,13 @@ class Output(Destination):
 
     safe_csv: SafeCsv = False
 
-    def write(self, columns: Sequence[str], records: Iterable[dict[str, Any]], as_json: bool) -> None:
+    def write(
+        self,
+        columns: Sequence[str],
+        records: Iterable[dict[str, Any]],
+        as_json: bool,
+        types: Mapping[str, str] | None = None,
+    ) -> None:
         """Write a table to the file, or to standard output as CSV or JSON."""
         from grnf._utils.result_tables import write_table, write_text_table
 
@@ -163,7 +172,7 @@ class Output(Destination):
             write_text_table(sys.stdout, list(columns), records, as_json, safe_csv=self.safe_csv)
             sys.stdout.flush()
         else:
-            write_table(self.output, list(columns), records, safe_csv=self.safe_csv)
+            write_table(self.output, list(columns), records, types, safe_csv=self.safe_csv)
 
 
 def check_suffix(option: str, path: str | Path, suffixes: tuple[str, ...]) -> None:
@@ -219,7 +228,7 @@ class Features:
 
 @dataclass(frozen=True)
 class LikeFeatures(Features):
-    """Settings of GRNF, or those of an earlier run."""
+    """Settings of GRNF or of joint features, or those of an earlier run."""
 
     like: Annotated[
         Path | None,
@@ -236,6 +245,19 @@ class LikeFeatures(Features):
         policies = {name: given.pop(name) for name in ("handle_unknown", "handle_missing") if name in given}
         require(not given, f"{_options(given)} cannot be combined with --like, which has all settings")
         return GRNF.load(self.like, **policies)
+
+    def in_space(self, space: str, *, open_labels: bool = False) -> Any:
+        """Return the transformer of a space; `open_labels` asks for joint features without axes of labels."""
+        from grnf.estimators import JointFeatures
+
+        if space != "joint":
+            return self.transformer()
+        require(
+            self.like is None and self.orders is None,
+            "--orders and --like need --space d_P or --space whitened",
+        )
+        require(not open_labels or self.n_components is None, "--n-components needs another --space")
+        return JointFeatures(None if open_labels else self.n_components or 192, random_state=self.seed or 0)
 
     def transformer_of(self, vectors: str) -> GRNF | None:
         """Return the transformer that made the vectors of a file, or None if it is not known."""

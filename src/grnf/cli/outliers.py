@@ -27,8 +27,8 @@ def outliers(
     ] = None,
     n_neighbors: Annotated[
         int, Option("--n-neighbors", "-k", min=1, metavar="K", help="Number of nearest neighbors.")
-    ] = 5,
-    space: Space = "whitened",
+    ] = 1,
+    space: Space = "joint",
     only: Annotated[bool, Option("--only-outliers", help="Write only the flagged graphs.")] = False,
     out: Output,
     reading: Input,
@@ -39,8 +39,9 @@ def outliers(
 
     The table has a row for each graph: id, score (large is anomalous), pvalue, adjusted (the false discovery
     rate at which it is flagged), outlier, nearest (reference graph) and distance. A p-value is at least 1 /
-    (1 + half of the reference graphs), so a small reference flags nothing. Without --reference, outliers can
-    mask each other: their scores are large nevertheless, and --contamination flags the largest.
+    (1 + reference graphs), so a small reference flags nothing. A message then states how many are needed.
+    Without --reference, outliers can mask each other: their scores are large nevertheless, and
+    --contamination flags the largest.
 
     Examples:
       grnf outliers new.smi --reference usual.smi
@@ -58,17 +59,24 @@ def outliers(
     detector = GRNFOutlierDetector(
         contamination="auto" if contamination is None else contamination,
         n_neighbors=n_neighbors,
-        space=space,
+        space="whitened" if space == "whitened" else "plain",
         random_state=features.seed or 0,
     )
     with run.threads():
         *known, graphs = reading.vectors(
-            [source] if reference is None else [reference, source], features, run
+            [source] if reference is None else [reference, source], features, run, space, open_labels=True
         )
         if known:
             result = detector.fit(known[0]).detect(graphs, fdr=fdr)
         else:
             result = detector.fit_detect(graphs, fdr=fdr)
+    if result.needed is not None:
+        run.note(
+            f"grnf: too few reference graphs for --fdr {fdr}: p-values of {len(result.ids):,} graphs need "
+            f"{result.needed:,} scores of reference graphs, got {len(detector.held_out_scores_):,}. Add "
+            "reference graphs, test fewer graphs, or raise --fdr"
+        )
     records = [record for record in result.records() if record["outlier"] or not only]
-    out.write(*reading.with_columns(result.columns, records, id=source), run.as_json)
+    keys = {"id": source, "nearest": source if reference is None else reference}
+    out.write(*reading.with_columns(result.columns, records, **keys), run.as_json)
     out.summarize({"graphs": len(result.ids), "outliers": int(result.outliers.sum())}, run)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from heapq import heappop, heappush
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from grnf._utils.hashing import hash_pairs, mix
 from grnf.edits.edit_problem import CodedGraph, EditProblem
@@ -15,6 +16,9 @@ __all__ = ["histogram_bound", "propagated_mapping"]
 
 ROUNDS = 4
 """Rounds of Weisfeiler-Lehman labels."""
+
+REPAIRS, MOST_PAIRS = 20, 400_000
+"""Rounds in which nodes with edges that do not match are assigned again, and pairs of such nodes at most."""
 
 MOST_CANDIDATES = 16
 """Neighbors of a matched node up to which their pairs are candidates; of more, the first ones."""
@@ -69,7 +73,55 @@ def propagated_mapping(problem: EditProblem) -> IntArray:
     free, left = np.flatnonzero(images < 0), np.flatnonzero(~np.array(taken, bool))
     count = min(len(free), len(left))
     images[free[:count]] = left[:count]
-    return images
+    return _repaired(images, [_kinds(own) for own in (near1, near2)], starts)
+
+
+def _repaired(images: IntArray, kinds: list[list[dict[int, int]]], labels: list[Keys]) -> IntArray:
+    """Repeat the assignment of nodes with edges that do not match, while this matches more of them.
+
+    The gain of an image is the number of neighbors whose images are connected to it in the same way, plus a
+    little for an equal label. Other nodes keep their images in this.
+    """
+    best, most = images, -1
+    for _ in range(REPAIRS):
+        matched = [_matched(i, int(x), images, kinds) for i, x in enumerate(images)]
+        if sum(matched) <= most:
+            break
+        best, most = images, sum(matched)
+        used = images[images >= 0]
+        wrong = [
+            i for i, x in enumerate(images) if x < 0 or not matched[i] == len(kinds[0][i]) == len(kinds[1][x])
+        ]
+        free = np.setdiff1d(np.arange(len(kinds[1])), used)
+        places = np.concatenate([images[wrong][images[wrong] >= 0], free]).astype(np.int64)
+        if not wrong or not len(places) or len(wrong) * len(places) > MOST_PAIRS:
+            break
+        gains = np.array([[_matched(i, int(x), images, kinds) for x in places] for i in wrong], float)
+        gains += 0.5 * (labels[0][wrong][:, np.newaxis] == labels[1][places])
+        gains += 0.1 * (images[wrong][:, np.newaxis] == places)
+        rows, columns = linear_sum_assignment(gains, maximize=True)
+        images = images.copy()
+        images[wrong] = -1
+        images[np.array(wrong)[rows]] = places[columns]
+    return best
+
+
+def _matched(i: int, x: int, images: IntArray, kinds: list[list[dict[int, int]]]) -> int:
+    """Return how many edges of node i are also edges of its image x."""
+    if x < 0:
+        return 0
+    others = kinds[1][x]
+    return sum(others.get(int(images[j])) == kind for j, kind in kinds[0][i].items() if images[j] >= 0)
+
+
+def _kinds(near: list[dict[int, list[int]]]) -> list[dict[int, int]]:
+    """Return what connects each node with each of its neighbors."""
+    found: list[dict[int, int]] = [{} for _ in near]
+    for i, groups in enumerate(near):
+        for kind, ends in groups.items():
+            for j in ends:
+                found[i][j] = found[i].get(j, 0) * 31 + kind + 1
+    return found
 
 
 def _groups(

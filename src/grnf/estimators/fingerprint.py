@@ -12,27 +12,34 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
 
 from grnf._utils.arrays import principal_axes
-from grnf._utils.hashing import GOLDEN
+from grnf._utils.hashing import GOLDEN, mix
 from grnf._utils.jit import exact, inlined
 from grnf._utils.random import SEED_RULES
-from grnf._utils.rules import Int, OneOf, Table
+from grnf._utils.rules import Bool, Int, OneOf, Table
 from grnf.collection import Collection
 from grnf.estimators.histograms import LabelColumns, label_pairs, wl_labels
 from grnf.estimators.transformer import GRNF, GraphTransformer, Settings
 from grnf.graphs import GraphBatch
 from grnf.lifts.base import pieces
-from grnf.typing import FloatArray, HandleMissing, HandleUnknown, IntArray, Keys, OnError
+from grnf.typing import BoolArray, FloatArray, HandleMissing, HandleUnknown, IntArray, Keys, OnError
 
 __all__ = ["JointFeatures", "WLFingerprint"]
 
 FIT_GRAPHS = 4096
 """Graphs that the axes of `JointFeatures` are computed from."""
-LABEL_SHARE = 2 / 3
-"""Share of the numbers of a joint vector that come from the fingerprint."""
-HASHED, FEATURES = 512, 1024
-"""Lengths of the fingerprint and of the vectors of GRNF before they are turned to their principal axes."""
+USUAL, DEGREES_ONLY = (2 / 3, 2 / 3), (1 / 4, 1 / 8)
+"""Shares of the numbers and of the mean square length of a joint vector that come from WL labels: usually,
+and if all labels start from degrees although there are continuous attributes, which they lack."""
+HASHED, FEATURES = 4096, 1024
+"""Columns to which labels are hashed, and features of GRNF, before both are turned to principal axes."""
+OPEN_LABELS, OPEN_AXES, OPEN_WEIGHT = 2048, 64, 0.9
+"""Numbers from labels and from GRNF, and share of the labels, if labels are not turned to principal axes."""
+FINE = 1000
+"""Marks the labels of all columns, next to those of the main column."""
 SHRINKAGE = 1e-2
 """Axes of GRNF whose variance is below this share of the largest count for less."""
 NOISE = 1e-10
@@ -42,10 +49,12 @@ NOISE = 1e-10
 class WLFingerprint(GraphTransformer):
     """Hashed Weisfeiler-Lehman labels: unit vectors whose products estimate the share of labels in common.
 
-    Labels of depth 0 are the categories of nodes (columns of few different whole numbers included), or
-    degrees if there are none. Those of depth t + 1 hash the labels of depth t of a node and of its neighbors
-    with the categories of the edges. There is no vocabulary, and the hashes are the same in every process and
-    on every machine. Continuous attributes do not enter.
+    Labels of depth 0 are the categories of nodes, or degrees if there are none. Those of depth t + 1 hash the
+    labels of depth t of a node and of its neighbors with the categories of the edges. If nodes have several
+    columns of categories, labels start from the main one, and the combinations of all (columns of few
+    different whole numbers included) are further labels of depth 0. The main column is the one of most
+    categories, or all columns that hold 0 and 1. There is no vocabulary, and the hashes are the same in every
+    process and on every machine. Continuous attributes do not enter.
 
     Parameters
     ----------
@@ -53,6 +62,8 @@ class WLFingerprint(GraphTransformer):
         Length of the vectors. The standard deviation of a product is at most n_components^(-1/2).
     depth : int, default=3
         Largest depth of the labels.
+    counts : bool, default=True
+        Use how often each label occurs, not only whether it does.
     handle_unknown, handle_missing, on_error
         As in `GRNF`.
 
@@ -69,22 +80,29 @@ class WLFingerprint(GraphTransformer):
     >>> from grnf import WLFingerprint
     >>> meta, para, ethanol = WLFingerprint().fit_transform(["Cc1cccc(C)c1", "Cc1ccc(C)cc1", "CCO"])
     >>> print(f"{meta @ para:.2f} {meta @ ethanol:.2f}")
-    0.53 0.16
+    0.78 0.15
     """
 
-    _rules: ClassVar[Table] = {**GraphTransformer._rules, "n_components": [Int(1)], "depth": [Int(0)]}
+    _rules: ClassVar[Table] = {
+        **GraphTransformer._rules,
+        "n_components": [Int(1)],
+        "depth": [Int(0)],
+        "counts": [Bool()],
+    }
 
     def __init__(
         self,
         n_components: int = 512,
         *,
         depth: int = 3,
+        counts: bool = True,
         handle_unknown: HandleUnknown = "open",
         handle_missing: HandleMissing = "error",
         on_error: OnError = "raise",
     ) -> None:
         self.n_components = n_components
         self.depth = depth
+        self.counts = counts
         self.handle_unknown = handle_unknown
         self.handle_missing = handle_missing
         self.on_error = on_error
@@ -111,10 +129,9 @@ class WLFingerprint(GraphTransformer):
             self._columns = [LabelColumns(*map(tuple, columns)) for columns in fitted["columns"]]
         else:
             batch = samples.batch
-            self._columns = [
-                LabelColumns.of(batch.node_attr, batch.node_codes),
-                LabelColumns.of(batch.edge_attr, batch.edge_codes),
-            ]
+            nodes = LabelColumns.of(batch.node_attr, batch.node_codes)
+            edges = LabelColumns.of(batch.edge_attr, batch.edge_codes)
+            self._columns = [nodes, edges, nodes.coarse(batch.node_codes), edges.coarse(batch.edge_codes)]
         self.n_components_ = settings["n_components"]
         self._embedder = self._hashed
 
@@ -124,11 +141,31 @@ class WLFingerprint(GraphTransformer):
     def _hashed(self, batch: GraphBatch) -> FloatArray:
         parts = []
         for piece in pieces(batch):
-            labels = wl_labels(piece, self.depth, *self._columns)
-            keys = np.stack([label_pairs(piece, label, depth) for depth, label in enumerate(labels)])
             parts.append(np.empty((len(piece), self.n_components_), np.float32))
-            _add_signs(piece.node_ptr, keys, parts[-1])
+            keys, kept = self._keys(piece)
+            _add_signs(piece.node_ptr, keys, kept, parts[-1])
         return np.concatenate(parts)
+
+    def _keys(self, batch: GraphBatch) -> tuple[Keys, BoolArray]:
+        """Return the pairs (label, t) of each kind of labels, one row per kind, and which of them count."""
+        fine, main = self._columns[:2], self._columns[2:]
+        labels = dict(enumerate(wl_labels(batch, self.depth, *main)))
+        if fine != main:
+            labels[FINE] = wl_labels(batch, 0, *fine)[0]
+        pairs = [label_pairs(batch, own, salt) for salt, own in labels.items()]
+        keys, times = (np.stack(each) for each in zip(*pairs, strict=True))
+        return keys, (times == 1) | self.counts
+
+    def _sketch(self, batch: GraphBatch) -> sp.csr_array:
+        """Return sparse rows of unit length on average: each pair adds a random sign to a random column."""
+        keys, _ = self._keys(batch)
+        size = 1 + len(keys) * batch.sizes
+        random = mix(keys).ravel()
+        columns = ((random >> np.uint64(1)) % np.uint64(self.n_components_)).astype(np.int64)
+        rows = np.tile(np.repeat(np.arange(len(batch)), batch.sizes), len(keys))
+        signs = np.where(random & np.uint64(1), 1, -1) / np.sqrt(size)[rows]
+        shape = (len(batch), self.n_components_)
+        return sp.csr_array((signs.astype(np.float32), (rows, columns)), shape=shape)
 
 
 @inlined
@@ -141,7 +178,7 @@ def _mixed(x: Any) -> Any:
 
 
 @exact
-def _add_signs(ptr: IntArray, keys: Keys, out: FloatArray) -> None:
+def _add_signs(ptr: IntArray, keys: Keys, kept: BoolArray, out: FloatArray) -> None:
     """Add the random signs of the keys of each graph, and scale the sums to unit length.
 
     64 signs are the bits of a number. Bit p of 64 running counts of ones is a number too, so that adding 64
@@ -152,11 +189,15 @@ def _add_signs(ptr: IntArray, keys: Keys, out: FloatArray) -> None:
     counts = np.empty((n_words, 48), np.uint64)
     for graph in range(len(ptr) - 1):
         counts[:] = 0
-        n_keys = len(keys) * (ptr[graph + 1] - ptr[graph]) + 1
-        for i in range(n_keys):
+        n_keys = 0
+        for i in range(len(keys) * (ptr[graph + 1] - ptr[graph]) + 1):
             key = np.uint64(0)
             if i:
-                key = keys[(i - 1) % len(keys), ptr[graph] + (i - 1) // len(keys)]
+                kind, node = (i - 1) % len(keys), ptr[graph] + (i - 1) // len(keys)
+                if not kept[kind, node]:
+                    continue
+                key = keys[kind, node]
+            n_keys += 1
             for word in range(n_words):
                 key += np.uint64(GOLDEN)
                 carry = _mixed(key)
@@ -185,15 +226,20 @@ def _add_signs(ptr: IntArray, keys: Keys, out: FloatArray) -> None:
 class JointFeatures(GraphTransformer):
     """Vectors in which near means alike: hashed Weisfeiler-Lehman labels next to whitened GRNF.
 
-    Two thirds of the numbers are the first principal axes of a `WLFingerprint`, which compares labeled
-    neighborhoods. One third are the first axes of `GRNF`, divided by their standard deviations, which compare
-    sizes, densities and continuous attributes. Each part has half of the mean square length, which is 1. Mean
-    and axes are those of the graphs of `fit`, so only vectors of the same fitted transformer can be compared.
+    Two thirds of the numbers are the first principal axes of the labels of `WLFingerprint`, which compare
+    labeled neighborhoods. One third are the first axes of `GRNF`, divided by their standard deviations, which
+    compare sizes, densities and continuous attributes. The first part has two thirds of the mean square
+    length, which is 1. If there are no categories but continuous attributes, so that labels start from
+    degrees alone, it has one quarter of the numbers and one eighth of the length. Mean and axes are those of
+    the graphs of `fit`, so only vectors of the same fitted transformer can be compared.
 
     Parameters
     ----------
-    n_components : int, default=192
-        Length of the vectors.
+    n_components : int or None, default=192
+        Length of the vectors. None: labels are not turned to principal axes, so that those which the graphs
+        of `fit` lack make a graph as distant as others do. This suits outliers. The vectors have 2,048
+        numbers from labels of depths 0 to 2, counted once each and with nine tenths of the length, and 64
+        numbers from GRNF.
     random_state : int, Generator or None
         Seed of the features of GRNF; the fingerprint has no random part.
     n_jobs : int, optional
@@ -222,14 +268,14 @@ class JointFeatures(GraphTransformer):
 
     _rules: ClassVar[Table] = {
         **GraphTransformer._rules,
-        "n_components": [Int(1)],
+        "n_components": [Int(1), OneOf(None)],
         "random_state": SEED_RULES,
         "n_jobs": [Int(1), Int(high=-1), OneOf(None)],
     }
 
     def __init__(
         self,
-        n_components: int = 192,
+        n_components: int | None = 192,
         *,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -263,32 +309,49 @@ class JointFeatures(GraphTransformer):
         y: Any,  # noqa: ARG002
     ) -> None:
         count = settings["n_components"]
-        n_labels = round(LABEL_SHARE * count)
-        labels = WLFingerprint(HASHED)
+        is_open = count is None
+        labels = WLFingerprint(OPEN_LABELS, depth=2, counts=False) if is_open else WLFingerprint(HASHED)
         grnf = GRNF(FEATURES, random_state=fitted["seed"], n_jobs=settings["n_jobs"])
-        self._parts: list[GraphTransformer] = [labels, grnf]
+        self._parts = labels, grnf
         for part in self._parts:
             part._fit_encoded(self.encoder_, {**fitted, "columns": fitted.get("columns")}, samples, None)
         if samples is None:
             self._axes = [_Axes.from_text(text) for text in fitted["axes"]]
+            self._weight = float(fitted["weight"])
         else:
             rows = np.linspace(0, max(len(samples.batch) - 1, 0), min(len(samples.batch), FIT_GRAPHS))
             some = samples.batch.take(rows.astype(np.int64))
+            nodes, edges = labels._columns[:2]
+            n_numbers = some.node_attr.shape[1] + some.edge_attr.shape[1]
+            from_degrees = nodes.is_empty and edges.is_empty and n_numbers > 0
+            share, self._weight = DEGREES_ONLY if from_degrees else USUAL
+            n_labels = 0 if is_open else round(share * count)
+            n_axes = OPEN_AXES if is_open else count - n_labels
+            self._weight = OPEN_WEIGHT if is_open and not from_degrees else self._weight
+            sketch = labels._sketch(some).toarray() if n_labels else np.zeros((1, 1))
             self._axes = [
-                _Axes.fitted(labels._embedder(some), n_labels, whiten=False),
-                _Axes.fitted(grnf._embedder(some), count - n_labels, whiten=True),
+                _Axes.fitted(sketch, n_labels, self._weight, whiten=False),
+                _Axes.fitted(grnf._embedder(some), n_axes, 1 - self._weight, whiten=True),
             ]
-        self.n_components_ = count
+        self.n_components_ = OPEN_LABELS + OPEN_AXES if is_open else count
         self._embedder = self._joint
 
     def _fitted_state(self) -> dict[str, Any]:
         axes = [axes.to_text() for axes in self._axes]
-        return {**super()._fitted_state(), "columns": self._parts[0]._fitted_state()["columns"], "axes": axes}
+        return {
+            **super()._fitted_state(),
+            "columns": self._parts[0]._fitted_state()["columns"],
+            "axes": axes,
+            "weight": self._weight,
+        }
 
     def _joint(self, batch: GraphBatch) -> FloatArray:
-        return np.hstack(
-            [axes(part._embedder(batch)) for part, axes in zip(self._parts, self._axes, strict=True)]
-        )
+        labels, grnf = self._parts
+        if self.n_components is None:
+            first = np.float32(np.sqrt(self._weight)) * labels._embedder(batch)
+        else:
+            first = np.concatenate([self._axes[0](labels._sketch(piece)) for piece in pieces(batch)])
+        return np.hstack([first, self._axes[1](grnf._embedder(batch))])
 
 
 class _Axes(NamedTuple):
@@ -298,24 +361,31 @@ class _Axes(NamedTuple):
     matrix: FloatArray
 
     @classmethod
-    def fitted(cls, Z: FloatArray, count: int, *, whiten: bool) -> Self:
-        """Fit `count` principal axes to vectors, of equal variance if whitened, of mean square length 1/2."""
+    def fitted(cls, Z: FloatArray, count: int, weight: float, *, whiten: bool) -> Self:
+        """Fit principal axes, of equal variance if whitened; `weight` is the mean square length then."""
         if not len(Z):
             Z = np.zeros((1, Z.shape[1]))
-        mean, variances, axes = principal_axes(Z)
+        if whiten:
+            mean, variances, axes = principal_axes(Z)
+        else:
+            mean = Z.mean(axis=0)
+            kept = max(1, min(count, *Z.shape))
+            _, lengths, turned = randomized_svd(Z - mean, kept, n_iter=3, random_state=0)
+            variances, axes = lengths**2 / len(Z), turned.T
         variances, axes = variances[:count], axes[:, :count]
         noise = NOISE * np.square(Z, dtype=np.float64).sum(axis=1).mean()
         if variances.max(initial=0) > noise:  # else all graphs are the same
             if whiten:
                 scale = np.sqrt(variances + SHRINKAGE * variances[0])
                 variances, axes = variances / scale**2, axes / scale
-            axes = axes * np.sqrt(0.5 / variances.sum())
+            axes = axes * np.sqrt(weight / variances.sum())
         matrix = np.zeros((Z.shape[1], count), np.float32)
         matrix[:, : axes.shape[1]] = axes
         return cls(mean.astype(np.float32), matrix)
 
-    def __call__(self, Z: FloatArray) -> FloatArray:
-        return np.asarray((Z - self.mean) @ self.matrix, dtype=np.float32)
+    def __call__(self, Z: FloatArray | sp.csr_array) -> FloatArray:
+        moved = Z @ self.matrix - self.mean @ self.matrix if sp.issparse(Z) else (Z - self.mean) @ self.matrix
+        return np.asarray(moved, dtype=np.float32)
 
     def to_text(self) -> list[str]:
         """Return the bytes of mean and matrix, in little endian order, as text."""

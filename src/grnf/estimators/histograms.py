@@ -174,12 +174,12 @@ class WLLabels(BaseEstimator):  # type: ignore[misc]
         # every set has this key, so that graphs without nodes are like each other and have a size
         parts = [(everyone, one, 0)]
         for depth, labels in enumerate(wl_labels(X, max(COARSE_DEPTHS), *self.coarse_)):
-            parts.append((nodes, label_pairs(X, labels, depth), int(depth > COARSE_DEPTHS[0])))
+            parts.append((nodes, label_pairs(X, labels, depth)[0], int(depth > COARSE_DEPTHS[0])))
         n_kinds = 2 if self.fine_ == self.coarse_ else 3
         if n_kinds == 3:
             parts.append((everyone, one + np.uint64(1), 2))
             for depth, labels in enumerate(wl_labels(X, FINE_DEPTH, *self.fine_)):
-                parts.append((nodes, label_pairs(X, labels, depth + 1000), 2))
+                parts.append((nodes, label_pairs(X, labels, depth + 1000)[0], 2))
         owner, keys, levels = zip(*parts, strict=True)
         level = np.repeat(levels, [len(part) for part in keys])
         return LabelSets(np.concatenate(owner), np.concatenate(keys), level, len(X), n_kinds)
@@ -282,11 +282,11 @@ def _count_shared(
                 out[i, rows[entry]] += 1
 
 
-def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> Keys:
-    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys: as many as it has nodes."""
+def label_pairs(batch: GraphBatch, labels: Keys, salt: int) -> tuple[Keys, Keys]:
+    """Return the pairs (label, t), t = 1 .. count, of each graph, as keys (one per node), and t."""
     keys = mix(labels + np.uint64(salt))
     times = _occurrences(batch.node_ptr, keys)
-    return mix(keys ^ mix(times))
+    return mix(keys ^ mix(times)), times
 
 
 @compiled

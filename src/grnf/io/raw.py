@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets, positions_of, ragged_indices
+from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.graphs import Graph
 from grnf.typing import BoolArray, IntArray
@@ -31,8 +32,6 @@ __all__ = [
 
 Columns = Mapping[str, Any]
 
-LARGEST_GRAPH = 10**8
-"""Nodes of a graph in a file. A header may claim 10^12 nodes; arrays of this length must fit in memory."""
 NUMBERS = {int, float, bool}
 CATEGORIES = -1
 NOT_A_VALUE = ("NAType", "NaTType")
@@ -141,8 +140,7 @@ def checked_raw(
 ) -> RawGraph:
     """Return a `RawGraph`, or raise a `GraphError` if its sizes, edges and columns are inconsistent."""
     structure = Graph(n_nodes, edges)
-    if structure.n_nodes > LARGEST_GRAPH:
-        raise GraphError(f"{structure.n_nodes} nodes in one graph. Files may have up to {LARGEST_GRAPH}")
+    check_graph_memory(structure.n_nodes, structure.n_edges)
     nodes, links = dict(node_columns or {}), dict(edge_columns or {})
     for item, count, columns in (("node", structure.n_nodes, nodes), ("edge", structure.n_edges, links)):
         for name, values in columns.items():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from grnf._utils.arrays import offsets
+from grnf._utils.arrays import row_sample
 from grnf._utils.jit import compiled
 from grnf._utils.rules import Int, OneOf, Table, checked_parameters
 from grnf.collection import Collection, vectors_of
@@ -22,14 +24,14 @@ __all__ = ["GraphClusterer", "components", "radius_of", "rows_of"]
 
 logger = logging.getLogger("grnf")
 
-MOST_PAIRS = 2 * 10**8
-"""Pairs of near rows that are stored at most, in 12 bytes each."""
+MOST_PAIRS = 10**8
+"""Pairs of near rows that are stored at most, in about 25 bytes each."""
 
 NOTICE = 20.0
 """Expected seconds of a join from which on they are reported before it starts."""
 
-HDBSCAN_ROWS = 10_000
-"""Rows from which on the quadratic time of HDBSCAN is reported."""
+HDBSCAN_ROWS = 2048
+"""Rows whose time gives the expected time of HDBSCAN, which is quadratic."""
 
 
 def rows_of(X: Any, transformer: Any, space: str, n_jobs: int | None) -> tuple[Collection, FloatArray]:
@@ -149,7 +151,7 @@ def _butina(join: SelfJoin, radius: float) -> tuple[IntArray, IntArray]:
     """Return labels and central rows."""
     n = join.n_rows
     counts = np.zeros(n, np.int64)
-    found: list[tuple[Any, Any]] = []
+    found = [(np.empty(0, np.int32), np.empty(0, np.int32))]
     stored = 0
     _check_room(announce(join, radius) / 2, n, radius)  # the estimate may be too high
 
@@ -165,15 +167,12 @@ def _butina(join: SelfJoin, radius: float) -> tuple[IntArray, IntArray]:
     order = np.lexsort((np.arange(n), counts))[::-1]
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
-    degrees = np.zeros(n, np.int64)
-    for i, j in found:
-        np.add.at(degrees, np.where(rank[i] < rank[j], i, j), 1)
-    ptr = offsets(degrees)
-    later = np.empty(ptr[-1], np.int32)  # of each pair the row that comes later, by the other one
-    end = ptr[:-1].copy()
-    while found:
-        _store_later(*found.pop(), rank, end, later)
-    labels, central = _claim(order, ptr, later)
+    first, second = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
+    found.clear()
+    swapped = rank[first] > rank[second]
+    first[swapped], second[swapped] = second[swapped], first[swapped]
+    later = csr_matrix((np.ones(len(first), np.bool_), (first, second)), shape=(n, n))
+    labels, central = _claim(order, later.indptr, later.indices)
     return labels, central
 
 
@@ -183,17 +182,6 @@ def _check_room(pairs: float, n: int, radius: float) -> None:
             f"more than {MOST_PAIRS:,} pairs of the {n:,} graphs are within radius {radius:.4g}",
             cure="Choose a smaller radius",
         )
-
-
-@compiled
-def _store_later(i, j, rank, end, later):  # type: ignore[no-untyped-def]
-    """Append the row of the higher rank of each pair to the list of the other."""
-    for pair in range(len(i)):
-        one, two = i[pair], j[pair]
-        if rank[one] > rank[two]:
-            one, two = two, one
-        later[end[one]] = two
-        end[one] += 1
 
 
 @compiled
@@ -217,9 +205,12 @@ def _hdbscan(rows: FloatArray, min_cluster_size: int, n_jobs: int | None) -> Int
 
     if len(rows) < min_cluster_size:
         return np.full(len(rows), -1)
-    if len(rows) >= HDBSCAN_ROWS:
-        logger.info("HDBSCAN compares all pairs of %s graphs, which may take long", f"{len(rows):,}")
     model = HDBSCAN(min_cluster_size=min_cluster_size, n_jobs=n_jobs, copy=True)
+    if len(rows) > 4 * HDBSCAN_ROWS:
+        start = time.perf_counter()
+        model.fit(row_sample(rows, HDBSCAN_ROWS))
+        minutes = (time.perf_counter() - start) * (len(rows) / HDBSCAN_ROWS) ** 2 / 60
+        logger.info("HDBSCAN of %s graphs takes about %.0f minutes", f"{len(rows):,}", max(1, minutes))
     labels: IntArray = model.fit(np.asarray(rows, np.float64)).labels_.astype(np.int64)
     return labels
 

@@ -19,7 +19,7 @@ from grnf._utils.random import SEED_RULES, draw_seed, page_generator
 from grnf._utils.rules import Int, OneOf, Real, Table, checked, checked_parameters
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
-from grnf.estimators import GRNF
+from grnf.estimators import JointFeatures
 from grnf.search.whitening import SPACES, space_map
 from grnf.stats.conformal import rounded_scores
 from grnf.typing import BoolArray, FloatArray
@@ -54,6 +54,9 @@ class OutlierReport:
         Distance to it, in the space of the detector.
     errors : list of (int, str)
         Row and reason of graphs that cannot be used.
+    needed : int or None
+        If the graphs with the smallest possible p-value are not called outliers, because there are too few
+        reference graphs for this false discovery rate: how many scores of them are needed (`detect` only).
     """
 
     ids: list[str]
@@ -64,6 +67,7 @@ class OutlierReport:
     nearest: list[str | None]
     distances: FloatArray
     errors: list[tuple[int, str]]
+    needed: int | None = None
 
     columns: ClassVar[list[str]] = ["id", "score", "pvalue", "adjusted", "outlier", "nearest", "distance"]
 
@@ -79,29 +83,33 @@ class OutlierReport:
 class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Find anomalous graphs.
 
-    Part of the collection is the reference, the rest is held out: the rank of a graph's score among theirs is
-    its p-value, valid for any detector, any M and any number of graphs, as long as the collection has no
-    outliers. Outliers in it make p-values larger, not smaller.
+    The rank of a graph's score among scores of reference graphs is its p-value. By default, each reference
+    graph is scored by its distance to the others, so all of them serve twice. If the vectors are not fitted
+    to the collection, p-values are valid for any number of graphs: a further graph could only lower the
+    scores of the others. With another detector or space, part of the collection is held out, and only its
+    scores are used: p-values are valid for any detector. In both cases, outliers in the collection make
+    p-values larger, not smaller.
 
     Parameters
     ----------
     transformer : GRNF or another object with `transform`, optional
-        Makes vectors of graphs; a copy is fitted if it is not fitted yet. By default ``GRNF()``. Not needed
-        for vectors.
+        Makes vectors of graphs; a copy is fitted if it is not fitted yet. By default ``JointFeatures(None)``:
+        hashed WL labels and some axes of GRNF. Not needed for vectors.
     detector : "neighbors" or scikit-learn outlier detector, default="neighbors"
         "neighbors": the mean distance to the `n_neighbors` nearest reference graphs, without a copy of the
         graph itself. Or any detector with `score_samples` or `decision_function` for new samples, such as
         IsolationForest(random_state=0) or LocalOutlierFactor(novelty=True); it is cloned.
-    n_neighbors : int, default=5
+    n_neighbors : int, default=1
     contamination : "auto" or float, default="auto"
         Share of outliers in the collection, which sets the threshold of `predict`; "auto": the score that 5 %
-        of the held-out graphs exceed.
-    space : "whitened" or "plain", default="whitened"
-        The distance, as in `grnf.search.GraphIndex`.
+        of the reference graphs exceed.
+    space : "plain" or "whitened", default="plain"
+        The distance, as in `grnf.search.GraphIndex`. "whitened" suits vectors of GRNF.
     shrinkage : float, default=0.01
         For "whitened".
     held_out : float, default=0.5
-        Share of the collection that is held out. The smallest p-value is 1 / (1 + graphs held out).
+        Share of the collection that is held out, for another detector or space. The smallest p-value is 1 /
+        (1 + graphs held out), or 1 / (1 + graphs) if none are.
     on_error : "raise" or "nan", default="raise"
         A graph that cannot be used is an error, or has the result NaN; in `fit` it is then left out.
     random_state : int, numpy Generator or RandomState, optional
@@ -111,7 +119,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     offset_ : float
         `decision_function` is `score_samples` minus this.
     held_out_scores_ : array
-        -`score_samples` of the graphs held out.
+        Scores of the graphs held out, or of each graph without itself.
     detector_ : object
         The fitted detector.
     errors_ : list of (int, str)
@@ -143,9 +151,9 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         transformer: Any = None,
         *,
         detector: Any = "neighbors",
-        n_neighbors: int = 5,
+        n_neighbors: int = 1,
         contamination: float | str = "auto",
-        space: str = "whitened",
+        space: str = "plain",
         shrinkage: float = 1e-2,
         held_out: float = 0.5,
         on_error: str = "raise",
@@ -175,23 +183,25 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, ids: Sequence[str] | None, seed: int) -> Self:
         settings = self._settings()
-        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
+        transformer = JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
         collection = self._vectors(X, transformer, ids)
         self.transformer_, self.errors_, Z = collection.transformer, collection.errors, collection.vectors
+        if len(Z) < 2:
+            raise GraphError(f"at least two graphs that can be used are needed, got {len(Z)}")
         order = page_generator(seed, 0, stream=4).permutation(len(Z))
         n_shown = len(order) - min(len(order) - 1, max(1, round(settings["held_out"] * len(order))))
         shown, held_out = np.sort(order[:n_shown]), np.sort(order[n_shown:])
-        if not len(held_out):
-            raise GraphError(f"{len(order)} graph that can be used: some must be held out, so give more")
+        if isinstance(self.detector, str) and settings["space"] == "plain":
+            shown = held_out = np.arange(len(Z))  # a graph is not its own neighbor
         self._map = space_map(settings["space"], Z[shown], settings["shrinkage"])
         self.n_features_in_ = Z.shape[1]
         self.detector_ = self._fitted_detector(self._map(Z[shown]))
         unit = float(np.median(np.abs(self._raw_scores(Z[shown]))))
         self._unit = unit if np.isfinite(unit) and unit > 0 else 1.0
-        self.held_out_scores_ = np.sort(self._scores(Z[held_out]))
         scores = self._scores(Z)
+        self.held_out_scores_ = np.sort(scores[held_out])
         if self.contamination == "auto":
-            above = int(FLAGGED * (1 + len(held_out))) - 1  # so many held-out scores may be as large
+            above = int(FLAGGED * (1 + len(self.held_out_scores_))) - 1  # so many scores may be as large
             self.offset_ = -float(self.held_out_scores_[-1 - max(above, 0)])
         else:
             self.offset_ = float(np.percentile(-scores, 100.0 * float(self.contamination)))
@@ -216,14 +226,15 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return np.where(bad, np.nan, labels) if bad.any() else labels
 
     def pvalues(self, X: Any) -> FloatArray:
-        """Return (1 + #{held-out scores at least as large}) / (1 + graphs held out) for each graph."""
+        """Return (1 + #{reference scores at least as large}) / (1 + their number) for each graph."""
         return self._for_each(X, lambda Z: conformal_pvalues(self.held_out_scores_, self._scores(Z)))
 
     def detect(self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None) -> OutlierReport:
         """Return scores, p-values, outliers at a false discovery rate, and the nearest inliers.
 
         Of the graphs that are called outliers, a share of at most `fdr` are inliers, on average (Benjamini
-        and Hochberg).
+        and Hochberg; proven for graphs held out). `needed` of the report is not None if there are too few
+        reference graphs for that.
 
         Parameters
         ----------
@@ -233,7 +244,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         checked(fdr, "fdr", Real(1))
         collection = self._new_vectors(X, ids)
-        return _report(collection, *self._results(collection.vectors), fdr)
+        return _report(collection, *self._results(collection.vectors), fdr, len(self.held_out_scores_))
 
     def fit_detect(
         self, X: Any, *, fdr: float = 0.1, ids: Sequence[str] | None = None, n_folds: int = 5
@@ -248,7 +259,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         checked(fdr, "fdr", Real(1))
         n_folds = checked(n_folds, "n_folds", Int(2))
         seed = draw_seed(self._settings()["random_state"])
-        transformer = GRNF(random_state=seed) if self.transformer is None else self.transformer
+        transformer = JointFeatures(None, random_state=seed) if self.transformer is None else self.transformer
         collection = self._vectors(X, transformer, ids)
         self._fit(collection, None, seed)
         if len(collection) < n_folds:
@@ -282,8 +293,8 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.detector, str):
             if len(rows) <= self.n_neighbors:
                 raise GraphError(
-                    f"the reference has {len(rows)} graphs (the others are held out), and n_neighbors="
-                    f"{self.n_neighbors} needs more",
+                    f"the reference has {len(rows)} graphs, without those that are held out, and "
+                    f"n_neighbors={self.n_neighbors} needs more",
                     cure="Give more graphs, or a smaller n_neighbors or held_out",
                 )
             self._longest = float(np.linalg.norm(rows, axis=1).max())
@@ -345,7 +356,7 @@ class GRNFOutlierDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _report(
-    collection: Collection, numbers: FloatArray, nearest: list[str | None], fdr: float
+    collection: Collection, numbers: FloatArray, nearest: list[str | None], fdr: float, n_scores: int = 0
 ) -> OutlierReport:
     """Return rows for all graphs, bad ones included."""
     full = np.full((collection.n_rows, 4), np.nan)
@@ -354,11 +365,15 @@ def _report(
         # valid for conformal p-values that share held-out scores (Bates and others, 2023)
         full[collection.rows, 3] = false_discovery_control(numbers[:, 1])
     flagged = full[:, 3] <= fdr * (1 + 1e-12)  # false for NaN; 3 * 0.1 / 3 is a little below 0.1
+    smallest = np.isclose(numbers[:, 1], 1 / (1 + n_scores))
+    needed = None
+    if n_scores and smallest.any() and not flagged.any():
+        needed = math.ceil(len(collection) / (fdr * int(smallest.sum()))) - 1
     names = np.full(collection.n_rows, None, dtype=object)
     names[collection.rows] = nearest
     scores, p, far, adjusted = full.T
     return OutlierReport(
-        collection.all_ids, scores, p, adjusted, flagged, names.tolist(), far, collection.errors
+        collection.all_ids, scores, p, adjusted, flagged, names.tolist(), far, collection.errors, needed
     )
 
 

@@ -174,11 +174,10 @@ def test_one_graph_without_end(tmp_path, monkeypatch):
             list(read_graphs(tmp_path / name))
 
 
-def test_documents_that_are_bombs(tmp_path, monkeypatch):
+def test_documents_that_are_bombs(tmp_path):
     require_format("graphml")
-    monkeypatch.setattr(files, "SMALL_MEMBER", 10**5)
     (tmp_path / "a.graphml.gz").write_bytes(gzip.compress(b"<graphml>" + b" " * 10**7))
-    with pytest.raises(GraphError, match="held in memory as a whole"):
+    with pytest.raises(GraphError, match="looks like a bomb"):
         list(read_graphs(tmp_path / "a.graphml.gz"))
 
 

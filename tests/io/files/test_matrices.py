@@ -242,7 +242,7 @@ BAD = {
         lambda p: p.write_text(MARKET + "9 9 99999999999\n1 1 1\n"),
         "99999999999 entries",
     ),
-    "too large": ("a.mtx", lambda p: p.write_text(MARKET + f"{10**9} {10**9} 0\n"), "nodes in one graph"),
+    "too large": ("a.mtx", lambda p: p.write_text(MARKET + f"{10**9} {10**9} 0\n"), "would take about"),
     "short row": ("a.csv", lambda p: p.write_text("0,1,2\n1,0\n2,1,0\n"), "line 2: 2 fields"),
     "few rows": ("a.csv", lambda p: p.write_text("0,1,2\n1,0,3\n"), "2 rows of 3 numbers"),
     "a word": ("a.csv", lambda p: p.write_text("0,1,2\n1,x,3\n2,3,0\n"), "line 2: 'x' is not a number"),

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, decoded, each_record
 from grnf.io.files.values import check_names, graph_of_rows, part_widths, plain_rows, scalar_y, vector_widths
@@ -83,6 +84,8 @@ def _in_namespace(root: Element, namespace: str) -> None:
 def _graph(graph: Any, widths: Any, graph_id: str | None, y: Any) -> RawGraph:
     """Return a networkx graph; `widths` are those of columns that were split."""
     defaults = [graph.graph.get(f"{item}_default", {}) for item in ("node", "edge")]
+    copied = len(defaults[0]) * graph.number_of_nodes() + len(defaults[1]) * graph.number_of_edges()
+    check_memory(3 * VALUE * copied, f"{copied} default values")
     nodes = [(name, {**defaults[0], **values}) for name, values in graph.nodes(data=True)]
     edges = [(u, v, {**defaults[1], **values}) for u, v, values in graph.edges(data=True)]
     return graph_of_rows(nodes, edges, directed=graph.is_directed(), graph_id=graph_id, y=y, widths=widths)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 from typing import Any
 
+from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, decoded
 from grnf.io.files.limits import DEEPEST_NESTING, MOST_PRODUCTS
@@ -66,6 +67,7 @@ class _Parser:
     def graph(self) -> RawGraph:
         """Take one graph."""
         self.nodes: dict[str, Values] = {}
+        self.copied = 0
         self.edges: list[tuple[str, str, Values]] = []
         self.groups: dict[str, dict[str, None]] = {}
         self.once: dict[tuple[str, str], Values] | None = {} if self.keyword("strict") else None
@@ -115,7 +117,7 @@ class _Parser:
                 while self.kind == ":":  # a port, and the side of it
                     self.next()
                     self.name()
-                self.nodes.setdefault(name, dict(defaults["node"]))
+                self.node(name, defaults["node"])
                 group = {name: None}
             nodes.update(group)
             groups.append(group)
@@ -142,6 +144,13 @@ class _Parser:
         nodes = inside if title is None else self.groups.setdefault(title, {})
         nodes.update(inside)
         return nodes
+
+    def node(self, name: str, defaults: Values) -> None:
+        """Add a node with the defaults at its first mention."""
+        if name not in self.nodes:
+            self.copied += len(defaults)
+            check_memory(3 * VALUE * self.copied, f"{self.copied} default values")
+            self.nodes[name] = dict(defaults)
 
     def edge(self, source: str, target: str, values: Values) -> None:
         """Add an edge; a strict graph has each once."""

@@ -11,11 +11,12 @@ import io
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import IO, Any, cast
 
+from grnf._utils.memory import check_memory
 from grnf.errors import GraphError
-from grnf.io.files.limits import MOST_CELLS, Member, open_archive
+from grnf.io.files.limits import CELL, Member, open_archive
 
 __all__ = ["EXCEL_SUFFIXES", "OLD", "PACKED", "open_sheet"]
 
@@ -23,6 +24,11 @@ EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 PACKED, OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """First bytes of workbooks, and of those of old versions or with a password."""
 PLACE = re.compile(rb"[\s]r=[\"']([A-Z]{0,9})([0-9]{1,9})[\"']")
+STRINGS = "xl/sharedStrings.xml"
+STRING = re.compile(rb"</(?:\w+:)?si\s*>|<(?:\w+:)?si\s*/>")
+SHARED = re.compile(rb"t=[\"']s[\"'][^>]{0,99}>\s{0,99}<(?:\w+:)?v>([0-9]{1,9})<")
+OVERLAP = 32
+"""Bytes of a piece that are looked at again with the next one."""
 IN_MEMORY, CHUNK = 2**20, 2**20
 
 
@@ -53,9 +59,10 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
     except ImportError:
         raise ImportError("Excel workbooks need python-calamine: pip install 'grnf[io]'") from None
     with open_archive(file, name) as archive:
+        lengths = _lengths(archive, name)
         for member in archive.namelist():
             if member.startswith("xl/worksheets/"):
-                _check_places(Member(archive, member, name))
+                _check_sheet(Member(archive, member, name), lengths)
     file.seek(0)
     try:
         sheet = CalamineWorkbook.from_filelike(cast("Any", file)).get_sheet_by_index(0)
@@ -66,25 +73,43 @@ def _rows(file: IO[bytes], name: str) -> list[list[Any]]:
         raise GraphError(f"damaged workbook: {error}", where=name) from None
 
 
-def _check_places(member: Member) -> None:
-    """Refuse a sheet whose cells span more places than memory should hold."""
-    width = height = 0
+def _lengths(archive: Any, name: str) -> list[int]:
+    """Return the bytes of each shared string; cells refer to them by number."""
+    if STRINGS not in archive.namelist():
+        return []
+    lengths, open_since, place, rest = [], 0, 0, b""
+    with closing(Member(archive, STRINGS, name)) as member:
+        while data := member.read(CHUNK):
+            text = rest + data
+            for tag in STRING.finditer(text, max(0, len(rest) - 12)):
+                lengths.append(place + tag.start() - open_since)
+                open_since = place + tag.end()
+            rest = text[-12:]
+            place += len(text) - len(rest)
+    check_memory(CELL * len(lengths), f"{len(lengths)} texts of a workbook")
+    return lengths
+
+
+def _check_sheet(member: Member, lengths: list[int]) -> None:
+    """Refuse a sheet whose cells span more places, or repeat more text, than memory should hold."""
+    width = height = size = 0
     rest = b""
-    while data := member.read(CHUNK):
-        text = rest + data
-        columns, rows = set(), set()
-        for letters, digits in PLACE.findall(text):
-            columns.add(letters)
-            rows.add(digits)
-        width = max([width, *map(_number_of, columns)])
-        height = max([height, *map(int, rows)])
-        rest = text[-32:]
-    member.close()
-    if width * height > MOST_CELLS or height > 2**20 or width > 2**14:
-        raise GraphError(
-            f"cells from row 1 to row {height} in {width} columns, more than a sheet of {MOST_CELLS} cells",
-            where=member.where,
-        )
+    with closing(member):
+        while data := member.read(CHUNK):
+            text = rest + data
+            places = PLACE.findall(text)
+            width = max([width, *(_number_of(letters) for letters in {letters for letters, _ in places})])
+            height = max([height, *(int(digits) for digits in {digits for _, digits in places})])
+            numbers = [int(digits) for digits in SHARED.findall(text)]
+            unclear = text.count(b't="s"') + text.count(b"t='s'") - len(numbers)
+            known = sum(lengths[number] for number in numbers if number < len(lengths))
+            size += known + max(unclear, 0) * max(lengths, default=0)
+            rest = text[-OVERLAP:]
+            size -= sum(lengths[int(n)] for n in SHARED.findall(rest) if int(n) < len(lengths))
+    what = f"{member.where}: a sheet of {height} rows and {width} columns"
+    if height > 2**20 or width > 2**14:
+        raise GraphError("more rows or columns than a sheet may have", where=what)
+    check_memory(CELL * width * height + size, what)
 
 
 def _number_of(letters: bytes) -> int:

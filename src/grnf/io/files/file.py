@@ -21,7 +21,8 @@ from grnf.io.files.limits import LARGEST_DOCUMENT, LARGEST_RATIO, SMALL_MEMBER
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
 __all__ = [
-    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "open_sink",
+    "Block", "File", "OnError", "aside", "decoded", "deliver", "each_record", "line_records", "one_line",
+    "open_sink",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -33,6 +34,9 @@ GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 CHUNK = 2**18
 """Bytes that are read at a time."""
+LONGEST_MESSAGE = 500
+SMALL_TEXT = 2**20
+"""Bytes that gzip may unpack to in any case."""
 
 
 class File:
@@ -55,6 +59,8 @@ class File:
         The decimal mark of numbers in a table of text: "." or ",".
     isolated : bool, default=False
         Whether to call libraries that damaged files can crash in a process of their own.
+    max_memory : int, optional
+        Bytes that one graph may take; by default half of the memory.
 
     Examples
     --------
@@ -75,6 +81,7 @@ class File:
         header: bool | None = None,
         decimal: str = ".",
         isolated: bool = False,
+        max_memory: int | None = None,
     ) -> None:
         self.is_stdin = path == "-"
         self.path = Path(path)
@@ -84,6 +91,7 @@ class File:
         self.header = header
         self.decimal = decimal
         self.isolated = isolated
+        self.max_memory = max_memory
         self.rows: tuple[int, int] | None = None
         """First row and number of rows to read of a Parquet file; None for all."""
         self.head_lines = self.lines_passed_over = 0
@@ -140,7 +148,7 @@ class File:
                     with open_sheet(file, str(self)) as text:
                         yield text
                 elif self.path.suffix == ".gz" or _begins_with(file, GZIP):
-                    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+                    with _Unpacked(file, str(self)) as stream:
                         unpacked = cast("IO[bytes]", stream)
                         yield self._recoded(unpacked) if recode else unpacked
                 else:
@@ -183,7 +191,7 @@ class File:
 
     def at(self, path: str | os.PathLike[str], **changes: Any) -> File:
         """Return a file elsewhere of which the same is known."""
-        known = ("name", "format", "encoding", "header", "decimal", "isolated")
+        known = ("name", "format", "encoding", "header", "decimal", "isolated", "max_memory")
         return File(path, **({name: getattr(self, name) for name in known} | changes))
 
     def whole(self, *, recode: bool = True) -> bytes:
@@ -235,6 +243,46 @@ def too_long(limit: int) -> GraphError:
     return GraphError(f"the line is longer than {limit} bytes", cure="Check the format (format=, --format)")
 
 
+class _Packed:
+    """A stream that counts the bytes that were read."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.count = stream, 0
+        self.seek, self.tell = stream.seek, stream.tell
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.stream.read(size)
+        self.count += len(data)
+        return data
+
+
+class _Unpacked(gzip.GzipFile):
+    """What gzip has made, unless it unpacks to far more than was read."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self.packed, self.unpacked, self.title = _Packed(stream), 0, name
+        super().__init__(fileobj=cast("Any", self.packed), mode="rb")
+
+    def _checked(self, data: bytes) -> bytes:
+        self.unpacked += len(data)
+        if self.unpacked > max(SMALL_TEXT, LARGEST_RATIO * self.packed.count):
+            raise GraphError(
+                f"unpacks from {self.packed.count} to {self.unpacked} bytes, which looks like a bomb",
+                where=self.title,
+                cure="Unpack it yourself if you trust it",
+            )
+        return data
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._checked(super().readline(-1 if size is None else size))
+
+
 class _Recoded(io.RawIOBase):
     """A text of another encoding as UTF-8."""
 
@@ -267,6 +315,18 @@ class _Recoded(io.RawIOBase):
 def _begins_with(stream: Any, letters: bytes) -> bool:
     """Look at the first bytes of an open stream, if that is possible, without taking them."""
     return hasattr(stream, "peek") and stream.peek(len(letters)).startswith(letters)
+
+
+def one_line(text: object) -> str:
+    r"""Return a message of a library, or about a value of a file, as one line that is not too long.
+
+    Examples
+    --------
+    >>> one_line("two\nlines"), len(one_line("9" * 100_000))
+    ('two lines', 500)
+    """
+    line = " ".join(str(text).split("\n"))
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 3]}..."
 
 
 def decoded(data: bytes, where: str | None = None) -> str:

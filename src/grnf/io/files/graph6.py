@@ -12,9 +12,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record, line_records
-from grnf.io.files.limits import LARGEST_GRAPH, LONGEST_RECORD
+from grnf.io.files.limits import LONGEST_RECORD
 from grnf.io.files.npz import ArrayStream
 from grnf.io.raw import BadGraph, RawGraph, checked_raw
 from grnf.typing import BoolArray, IntArray
@@ -74,8 +75,7 @@ def _size(values: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.uint8]]:
     n_nodes = 0
     for value in values[start:stop].tolist():
         n_nodes = n_nodes * 64 + value
-    if n_nodes > LARGEST_GRAPH:
-        raise GraphError(f"{n_nodes} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+    check_graph_memory(n_nodes)
     return n_nodes, values[stop:]
 
 

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grnf._utils.arrays import offsets
+from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.from_arrays import is_symmetric
-from grnf.io.raw import LARGEST_GRAPH, RawBatch, RawColumn, RawGraph, checked_raw
+from grnf.io.raw import RawBatch, RawColumn, RawGraph, checked_raw
 from grnf.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["GraphRows", "Texts", "graph_of_row", "layout_of", "row_of_graph"]
@@ -289,8 +290,9 @@ class GraphRows:
     def batch(self) -> RawBatch:
         """Return the rows as graphs; they must have the same columns."""
         first = self.layouts[0].columns
-        if any(layout.columns != first for layout in self.layouts) or self.n_nodes.max() > LARGEST_GRAPH:
-            raise GraphError("the rows have several sets of columns, or too many nodes")
+        if any(layout.columns != first for layout in self.layouts):
+            raise GraphError("the rows have several sets of columns")
+        check_graph_memory(int(self.n_nodes.max()), int(self.n_arcs.max()))
         columns = json.loads(first)
         n_edges = np.array([layout.n_edges for layout in self.layouts], dtype=np.int64)
         if (n_edges > self.n_arcs).any():

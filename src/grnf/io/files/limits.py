@@ -14,12 +14,22 @@ from pathlib import PurePosixPath
 from typing import IO, Protocol
 
 from grnf.errors import GraphError
-from grnf.io.raw import LARGEST_GRAPH
 
 __all__ = [
-    "DEEPEST_NESTING", "LARGEST_DOCUMENT", "LARGEST_GRAPH", "LARGEST_RATIO", "LONGEST_LINE", "LONGEST_RECORD",
-    "LONGEST_SMILES", "MOST_CELLS", "MOST_EMPTY_GRAPHS", "MOST_PRODUCTS", "SMALL_MEMBER", "Member",
-    "Readable", "new_member", "open_archive",
+    "CELL",
+    "DEEPEST_NESTING",
+    "LARGEST_DOCUMENT",
+    "LARGEST_RATIO",
+    "LONGEST_LINE",
+    "LONGEST_RECORD",
+    "LONGEST_SMILES",
+    "MOST_EMPTY_GRAPHS",
+    "MOST_PRODUCTS",
+    "SMALL_MEMBER",
+    "Member",
+    "Readable",
+    "new_member",
+    "open_archive",
 ]  # fmt: skip
 
 LONGEST_LINE = 2**20
@@ -37,14 +47,14 @@ LARGEST_RATIO = 300
 SMALL_MEMBER = 2**24
 """Unpacked bytes below which the ratio does not matter: a column of equal labels packs very well."""
 
-LONGEST_SMILES = 10**5
-"""Characters of a SMILES string: a protein of 10,000 residues; parsing takes more than linear time."""
+LONGEST_SMILES = 10_000
+"""Characters of a SMILES string: a protein of 1,000 residues. Parsing takes more than linear time."""
 
 DEEPEST_NESTING = 64
 """Levels of brackets or tags. Graph formats need fewer than ten."""
 
-MOST_CELLS = 10**8
-"""Rows times columns of a sheet in a workbook: calamine allocates all of them, empty ones too."""
+CELL = 100
+"""Bytes of a cell in a workbook. calamine allocates all rows times columns, empty ones too."""
 
 MOST_EMPTY_GRAPHS = 10**6
 """Graphs without nodes of a TU dataset, whose largest graph number is its number of graphs."""

@@ -21,9 +21,10 @@ from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
+from grnf._utils.memory import check_graph_memory
 from grnf.errors import GraphError
 from grnf.io.files.file import File, OnError, each_record
-from grnf.io.files.limits import LARGEST_GRAPH, LARGEST_RATIO, SMALL_MEMBER, Member, open_archive
+from grnf.io.files.limits import LARGEST_RATIO, MOST_EMPTY_GRAPHS, SMALL_MEMBER, Member, open_archive
 from grnf.io.files.npz import ArrayStream
 from grnf.io.files.number_table import read_number_table
 from grnf.io.files.values import scalar_y
@@ -104,8 +105,7 @@ def _graph(content: File | tuple[Any, str | None, Any]) -> RawGraph:
             return read_number_table(content)
         content = read_market(content.whole(), content.isolated), None, None
     matrix, name, y = content
-    if matrix.shape[0] > LARGEST_GRAPH:
-        raise GraphError(f"{matrix.shape[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+    check_graph_memory(matrix.shape[0])
     return replace(batch_from_matrices([matrix])[0], graph_id=name, y=y)
 
 
@@ -120,6 +120,8 @@ def _of_stream(
         yield from _of_array(whole, name, where, others, last=False)
         return
     count, n = (stream.shape[0], stream.shape[1]) if batch == 0 else (1, stream.shape[0])
+    if not n and count > MOST_EMPTY_GRAPHS:
+        raise GraphError(f"{count} matrices without entries", where=where)
     targets = _targets(others, count if batch == 0 else None)
     for place in range(count):
         matrix = stream.take(n * n).reshape(n, n)
@@ -413,8 +415,7 @@ def _check_market(data: bytes) -> None:
         raise GraphError(f"expected {SEVERAL[words[2]]} sizes after the header, got {line[:80]!r}")
     if sizes[0] != sizes[1]:
         raise GraphError(f"an adjacency matrix must be square, got shape ({sizes[0]}, {sizes[1]})")
-    if sizes[0] > LARGEST_GRAPH:
-        raise GraphError(f"{sizes[0]} nodes in one graph; files may have up to {LARGEST_GRAPH}")
+    check_graph_memory(sizes[0])
     count = sizes[2] if len(sizes) == 3 else sizes[0] * (sizes[0] - 1) // 2
     if count * LEAST_BYTES > len(rest) + 1:
         raise GraphError(f"truncated: {count} entries claimed in {len(rest)} bytes")

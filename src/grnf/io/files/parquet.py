@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from grnf.errors import GraphError
-from grnf.io.files.file import Block, File, OnError, each_record
+from grnf.io.files.file import Block, File, OnError, each_record, one_line
 from grnf.io.files.graph_rows import GraphRows, Texts, graph_of_row, layout_of, row_of_graph
 from grnf.io.raw import BadGraph, RawBatch, RawGraph
 
@@ -69,7 +69,7 @@ def _values(cells: dict[str, Callable[[int], Any]], row: int) -> dict[str, Any]:
     try:
         return {name: cell(row) for name, cell in cells.items()}
     except (ValueError, NotImplementedError, OverflowError) as error:
-        raise GraphError(f"a value that cannot be read: {error}") from None
+        raise GraphError(f"a value that cannot be read: {one_line(error)}") from None
 
 
 def _graph_id(cells: dict[str, Callable[[int], Any]], row: int) -> str | None:
@@ -173,7 +173,7 @@ def open_parquet(file: IO[bytes], name: str) -> Any:
     try:
         return parquet.ParquetFile(file, buffer_size=BUFFER)
     except (ValueError, OSError, KeyError, NotImplementedError, MemoryError) as error:
-        raise GraphError(f"no Parquet file, or a damaged one: {error}", where=name) from None
+        raise GraphError(f"no Parquet file, or a damaged one: {one_line(error)}", where=name) from None
 
 
 def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
@@ -190,7 +190,7 @@ def batches(table: Any, names: list[str], source: File) -> Iterator[Any]:
             if selected.num_rows:
                 yield selected
     except (ValueError, OSError, KeyError, NotImplementedError, IndexError, MemoryError) as error:
-        raise GraphError(f"damaged Parquet file: {error}", where=str(source)) from None
+        raise GraphError(f"damaged Parquet file: {one_line(error)}", where=str(source)) from None
 
 
 def _groups_of_rows(metadata: Any, rows: tuple[int, int] | None) -> tuple[list[int], int, int]:

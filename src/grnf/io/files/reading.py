@@ -11,9 +11,10 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from grnf._utils.memory import within_memory
 from grnf.errors import GraphError
 from grnf.io.files.edge_table import SOURCE_NAMES, TARGET_NAMES, is_node_table
-from grnf.io.files.file import Block, File, OnError
+from grnf.io.files.file import Block, File, OnError, one_line
 from grnf.io.files.formats import FORMATS, TABLE_SUFFIXES, TABLES, Format
 from grnf.io.files.matrices import holds_matrices
 from grnf.io.files.number_table import is_number_table
@@ -29,7 +30,7 @@ __all__ = [
 Inputs: TypeAlias = str | os.PathLike[str] | File | Sequence[str | os.PathLike[str]]
 """A file, a folder or a glob, or several of them."""
 
-FILE_OPTIONS = ("encoding", "header", "decimal", "isolated")
+FILE_OPTIONS = ("encoding", "header", "decimal", "isolated", "max_memory")
 """Options of files of any format; see `File`."""
 
 
@@ -57,7 +58,8 @@ def read_graphs(
     **options
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
         `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
-        `decimal=","`.
+        `decimal=","`. For every format: `max_memory`, the bytes that one graph may take, by default half of
+        the memory.
 
     Examples
     --------
@@ -212,24 +214,26 @@ def blocks_of(
     try:
         if file.is_empty and not entry.may_be_empty:
             raise _empty(file)
-        for item in entry.reader(file, **options, **known):
+        for item in within_memory(file.max_memory, entry.reader(file, **options, **known)):
             if isinstance(item, RawBatch):
                 if some:
                     yield some
-                yield item
+                yield replace(item, bad={row: one_line(why) for row, why in item.bad.items()})
                 some, done = [], done + len(some) + len(item)
                 continue
-            some.append(item)
+            bad = isinstance(item, BadGraph)
+            some.append(replace(item, reason=one_line(item.reason)) if bad else item)
             if len(some) >= block_size:
                 yield some
                 some, done = [], done + len(some)
     except GraphError as error:
+        reason, where = one_line(error.reason), error.where and one_line(error.where)
         if on_error == "raise":
-            raise
+            raise GraphError(reason, index=error.index, where=where, cure=error.cure) from None
         done += len(some)
         lost = f"No graph after number {done - 1} can be read" if done else "No graph can be read"
         cure = lost if error.cure is None else f"{lost}. {error.cure}"
-        located = GraphError(error.reason, index=error.index, where=error.where, cure=cure)
+        located = GraphError(reason, index=error.index, where=where, cure=cure)
         some.append(BadGraph(None, done, str(located)))
     if some:
         yield some

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grnf._utils.memory import VALUE, check_memory
 from grnf.errors import GraphError
 from grnf.io.raw import RawGraph, as_column, checked_raw
 
@@ -71,6 +72,7 @@ def graph_of_rows(
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the columns of rows that name their values, in order of first appearance."""
     names = dict.fromkeys(name for row in rows for name in row)
+    check_memory(VALUE * len(names) * len(rows), f"{len(names)} columns of {len(rows)} rows")
     return {name: [row.get(name) for row in rows] for name in names}
 
 
