@@ -50,8 +50,9 @@ def _page(result: Evaluation, samples: Sequence[Collection]) -> str:
         sentences.append(f'<p class="number">{title}: {shown}</p><p>{detail}</p>')
     about = (
         f"These are lower bounds with confidence {100 * (1 - found.delta):g} %. The distances range from 0 "
-        f"(the same distribution) to 1 (no overlap). A classifier judged {found.n_pairs:,} pairs of graphs after "
-        "training on others. The best classifier would show a detectable distance in half of such samples."
+        "(the same distribution) to 1 (no overlap). A classifier was trained on some graphs, and judged "
+        f"{found.n_pairs:,} pairs of others. A distance is detectable if the best possible classifier would "
+        "show it in half of such samples."
     )
     header, *lines = result.to_table("csv").splitlines()
     rows = [_row(line.split(","), "td") for line in lines]
