@@ -1,6 +1,8 @@
 """An index on disk: what was saved is what is opened, and what is damaged is said."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +83,22 @@ def test_a_crash_before_the_head_leaves_the_old_index_or_nothing(saved, tmp_path
     same(old, GraphIndex.load(path, verify=True))
     index.save(path)  # again, with the files of the first attempt
     assert len(GraphIndex.load(path, verify=True)) == 40
+
+
+def test_all_files_and_folders_are_flushed_before_the_head_names_them(tmp_path, monkeypatch):
+    flushed, fsync, rename = set(), os.fsync, segments.rename
+    monkeypatch.setattr(os, "fsync", lambda file: (flushed.add(os.fstat(file).st_ino), fsync(file)))
+
+    def renamed(source, target):
+        if Path(target).name == "index":
+            inside = [Path(source), *Path(source).rglob("*")]
+            assert [path for path in inside if path.stat().st_ino not in flushed] == []
+            assert (Path(source) / "segment-1" / "graphs.jsonl").exists()
+        rename(source, target)
+
+    monkeypatch.setattr(segments, "rename", renamed)
+    GraphIndex(GRNF(8, random_state=0), keep_graphs=True).add(GRAPHS[:9]).save(tmp_path / "index")
+    assert tmp_path.stat().st_ino in flushed
 
 
 def test_a_copy_goes_to_another_folder_and_overwrites_none(saved, tmp_path):
