@@ -32,6 +32,8 @@ myst_heading_anchors = 3
 
 autosummary_generate = True
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 90
 numpydoc_show_class_members = False
 templates_path = ["_templates"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -55,6 +57,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": True,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

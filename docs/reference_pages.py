@@ -71,7 +71,7 @@ PUBLIC = {
     ),
     "grnf.nn": (
         "PyTorch layer",
-        "GRNFLayer",
+        "GRNFAggregation GRNFEncoder GRNFLayer LiftTransform",
     ),
     "grnf.datasets": (
         "Datasets",

@@ -162,7 +162,7 @@ def test_no_command_writes_to_its_own_input(call, tmp_path, monkeypatch):
         ["embed", "e.csv", "-o", "e.csv"],
         ["embed", "*.csv", "-o", "e.csv"],
         ["embed", tmp_path, "-o", "e.csv"],
-        ["dedup", "other.csv", "e.csv", "-o", tmp_path / "e.csv"],
+        ["dedup", "other.csv", "e.csv", "-o", "./e.csv"],
         ["outliers", "other.csv", "--reference", "e.csv", "-o", "e.csv"],
         ["convert", "e.csv", "e.csv"],
     ):

@@ -176,7 +176,7 @@ def test_vectors_come_in_files(call, fifo, tmp_path):
     np.save(tmp_path / "z.npy", np.eye(3))
     source = fifo("pipe.npy", (tmp_path / "z.npy").read_bytes())
     result = call("distances", source, "--format", "vectors")
-    assert (result.returncode, "vectors are read from files only" in result.stderr) == (1, True)
+    assert (result.returncode, "Vectors are read from files only" in result.stderr) == (1, True)
     source.open("rb").close()  # lets the writer go
 
 

@@ -43,6 +43,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
             [table, "-o", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
             "24 graphs",
         ),
+        "cluster": ([table, *SMALL], "\nÄ23,"),
         "compare": ([table, "Ä0", "Ä1"], "edit distance "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
         "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
@@ -53,8 +54,10 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "info": ([table], "2  id      text; 24 different; for example Ä0"),
         "map": ([table, "-o", f"{out}.html", "--layout", "pca", *SMALL], "24 graphs"),
         "monitor": ([table, table, *SMALL], '"id": "\\u00c423"'),
-        "outliers": ([table, "-k", 2, *SMALL], ",3.5\n"),
+        "outliers": ([table, "-k", 2, "--space", "d_P", *SMALL], ",3.5\n"),
+        "pick": ([table, "-n", 3, *SMALL], "\n1,Ä0,,CC(=O)O,0.5\n"),
         "search": ([index, table, "-k", 1], "\nÄ3,1,Ä3,0,CCCCC(=O)O,3.5\n"),
+        "split": ([table, *SMALL], "\nÄ23,"),
         "test": ([table, table, "--n-resamples", 99, *SMALL], "p = "),
     }[command]
     result = call(command, *arguments, *OPTIONS)

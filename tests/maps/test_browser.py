@@ -6,15 +6,20 @@ Chromium (Debian's `chromium`, or the one that GRNF_BROWSER names) is driven by 
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from grnf import GRNF, compare
 from grnf.datasets import make_sbm
+from grnf.maps.point_columns import Column, make_column
 from map_pages import large_map, map_graphs
 from optional import require
 
 EVIL = '</script><script>window.evil = 1</script><img src="x" onerror="window.evil = 2">'
+WITHOUT_WEBGL = """const old = HTMLCanvasElement.prototype.getContext;
+  HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+    return /webgl/.test(kind) ? null : old.call(this, kind, ...more); };"""
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +147,7 @@ def test_click_compares_with_the_nearest(watch, thousand):
     assert page.locator("#chosen h2").inner_text() == "ring 17"
     texts = page.locator(".near button").all_inner_texts()
     assert [text.splitlines()[0].split(None, 1)[1] for text in texts] == ["ring 18", "ring 19", "ring 20"]
-    assert texts[1].splitlines()[1:] == ["d 0.20", "0.10 to 0.40"]
+    assert texts[1].splitlines()[1:] == ["d 0.20", "0.10 to 0.40", "4 nodes"]  # with the colored value
     assert page.locator("#pair figcaption").all_inner_texts() == ["ring 17", "ring 18"]
     page.keyboard.press("3")
     page.wait_for_selector('#pair figure[data-graph="20"]')
@@ -199,11 +204,16 @@ def test_colours_and_legend(watch, thousand):
     page.mouse.move(box["x"] + x, box["y"] + y)
     page.wait_for_timeout(100)
     assert page.locator("#tip").get_attribute("data-graph") != "0"  # it is hidden
-    page.select_option("#color", label="height")
+    color_by(page, "height")
     assert page.locator("#legend .ends").inner_text().split() == ["0", "0.999"]
     assert page.locator("#meaning").inner_text() == "A number."
     page.wait_for_timeout(100)
     assert pixels(page) != before
+
+
+def color_by(page, name):
+    page.fill("#color", name)
+    page.keyboard.press("Tab")
 
 
 def pixels(page):
@@ -219,11 +229,125 @@ def pixels(page):
     }""")
 
 
+@pytest.fixture(scope="module")
+def wide():
+    """A map with 600 columns, names of 90 characters, and SMILES."""
+    made = large_map(200)
+    long = "a name that is much longer than the panel is wide, as those of descriptors often are, number "
+    numbers = [Column(f"{long}{at}", "number", [float(at + i) for i in range(200)]) for at in range(600)]
+    smiles = Column("smiles", "text", [f"C1CCCCC1{'O' * (i % 7)}" for i in range(200)])
+    label = make_column("label", [0 if i % 20 == 1 else i % 20 for i in range(199)] + [1])
+    return replace(made, columns=[label, smiles, *numbers])
+
+
+def test_hundreds_of_columns_with_long_names(watch, wide):
+    watched = watch(wide)
+    page = watched.page
+    assert page.locator("#legend button").count() == 20  # a label of 20 classes is not a number
+    page.mouse.click(*watched.place(5))
+    page.wait_for_selector(".near button")
+    rows = page.locator(".facts tr:visible")
+    assert rows.count() == 12
+    for row in range(12):
+        box = rows.nth(row).locator("td").nth(1).bounding_box()
+        assert box["x"] + box["width"] <= 1100
+    assert rows.nth(2).locator("td").nth(1).inner_text() == "5"
+    page.click("#more")
+    assert rows.count() == 602
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1100
+    color_by(page, "number 77")
+    assert page.locator("#color").input_value().endswith("number 77")
+    assert page.locator("#legend .ends").inner_text().split() == ["77", "276"]
+    color_by(page, "no such column")
+    assert page.locator("#color").input_value().endswith("number 77")
+
+
+def test_search_in_columns_and_smiles(watch, wide):
+    page = watch(wide).page
+    page.fill("#search", "c1oooooo")
+    wait(page, "document.querySelectorAll('#found li').length === 28")
+    assert page.locator("#found li").first.inner_text() == "ring 6 · smiles: C1CCCCC1OOOOOO"
+    page.locator("#found button").first.click()
+    wait(page, "document.querySelector('#chosen h2')?.textContent === 'ring 6'")
+    page.click("#home")
+    page.keyboard.press("Escape")
+    wait(page, "!document.querySelector('#chosen h2')")
+    page.fill("#search", "no such text")
+    wait(page, "document.getElementById('found').textContent === 'nothing found'")
+    page.fill("#search", "798")
+    wait(page, "document.querySelectorAll('#found li').length === 1")
+    assert page.locator("#found li").inner_text().startswith("ring 199 · a name")
+
+
+def painted_over(page):
+    """How many pixels of the canvas of rings and lines are painted."""
+    page.wait_for_timeout(200)
+    return page.evaluate("""() => {
+      const from = document.getElementById('over'), copy = document.createElement('canvas');
+      copy.width = from.width; copy.height = from.height;
+      const ctx = copy.getContext('2d'); ctx.drawImage(from, 0, 0); let sum = 0;
+      const data = ctx.getImageData(0, 0, copy.width, copy.height).data;
+      for (let i = 3; i < data.length; i += 4) if (data[i]) sum++;
+      return sum; }""")
+
+
+def test_rings_of_hits_go_when_one_is_chosen(watch, thousand):
+    page = watch(replace(thousand, nearest=large_map(1).nearest)).page
+    page.fill("#search", "ring")
+    wait(page, "document.querySelectorAll('#found li').length === 50")
+    many = painted_over(page)
+    page.locator("#found button").first.click()
+    assert painted_over(page) < many / 10
+
+
+def test_a_class_alone_and_all_again(watch, thousand):
+    page = watch(thousand).page
+    buttons = page.locator("#legend button")
+
+    def pressed():
+        return [b.get_attribute("aria-pressed") == "true" for b in buttons.all()]
+
+    buttons.nth(2).dblclick()
+    assert pressed() == [False, False, True, False, False, False]
+    page.wait_for_timeout(600)
+    buttons.nth(2).dblclick()
+    assert all(pressed())
+    page.wait_for_timeout(600)
+    buttons.nth(4).dblclick()
+    page.keyboard.press("Escape")
+    assert all(pressed())
+
+
+@pytest.mark.parametrize("webgl", [True, False])
+def test_rare_classes_are_on_top(watch, thousand, webgl):
+    rare = make_column("label", ["rare" if i == 100 else "common" for i in range(1_000)])
+    same = replace(thousand, columns=[rare], positions=0 * thousand.positions)
+    page = watch(same, init=None if webgl else WITHOUT_WEBGL).page
+    page.wait_for_timeout(200)
+    x, y = page.evaluate("grnfMap.place(0)")
+    color = page.evaluate(
+        """([x, y]) => { const copy = document.createElement('canvas'); copy.width = copy.height = 1;
+        const ctx = copy.getContext('2d'); ctx.drawImage(document.getElementById('points'), -x, -y);
+        return [...ctx.getImageData(0, 0, 1, 1).data]; }""",
+        [int(x), int(y)],
+    )
+    assert color[0] > 180  # vermilion, the color of the second class
+    assert color[2] < 60
+
+
+def test_small_drawings_of_molecules_have_no_labels(watch):
+    require("rdkit")
+    made = map_graphs(["OCCN", "OCCO", "NCCN", "OCCF", "CCCN", "CCCF"], layout="pca")
+    watched = watch(made)
+    watched.page.mouse.click(*watched.place(0))
+    watched.page.wait_for_selector(".near canvas[data-nodes]")
+    labels = "(s) => [...document.querySelectorAll(s)].map(c => c.dataset.labels)"
+    assert set(watched.page.evaluate(labels, ".near canvas[data-nodes]")) == {"false"}
+    assert set(watched.page.evaluate(labels, "#pair canvas[data-nodes]")) == {"true"}
+
+
 def test_without_webgl_points_are_drawn_in_2d(watch, thousand):
-    without = """const old = HTMLCanvasElement.prototype.getContext;
-      HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
-        return /webgl/.test(kind) ? null : old.call(this, kind, ...more); };"""
-    flat = watch(thousand, init=without)
+    flat = watch(thousand, init=WITHOUT_WEBGL)
     assert flat.page.evaluate("grnfMap.webgl") is False
     flat.page.wait_for_timeout(100)
     painted = pixels(flat.page)[0]
@@ -231,7 +355,7 @@ def test_without_webgl_points_are_drawn_in_2d(watch, thousand):
     deep.wait_for_timeout(100)
     assert painted == pytest.approx(pixels(deep)[0], rel=0.35)
     hover(watch, flat.page, 100, thousand)
-    many = watch(large_map(30_000), init=without).page
+    many = watch(large_map(30_000), init=WITHOUT_WEBGL).page
     assert "20,000 of the points" in many.locator("#word").inner_text()
 
 
@@ -244,6 +368,12 @@ def test_on_a_phone_and_in_the_dark(watch, thousand):
     page.touchscreen.tap(*watched.place(40))
     page.wait_for_selector(".near button")
     assert page.locator("#chosen h2").inner_text().startswith("ring ")
+    drawing = page.locator("#pair figure").first.bounding_box()  # a sheet from below, the drawing first
+    assert 844 / 3 < drawing["y"]
+    assert drawing["y"] + drawing["height"] < 844
+    assert drawing["y"] < page.locator("#chosen h2").bounding_box()["y"]
+    page.click("#chosen .close")
+    page.wait_for_selector("#hint")
     page.click("#theme")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 

@@ -12,6 +12,7 @@ import pytest
 from grnf import GRNF
 from grnf.datasets import make_sbm
 from grnf.errors import GraphError
+from grnf.io import RawGraph
 from grnf.maps.point_columns import make_column
 from map_pages import Reader, large_map, map_graphs, meta_of, parts_of
 from optional import require
@@ -130,6 +131,7 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own():
         ([1, 2, None, 1], "category"),
         ([True, False, True], "category"),
         ([0.5, 1.5, float("nan")], "number"),
+        (list(range(20)), "category"),
         (list(range(40)), "number"),
         (["0.1", "2e3", ""], "number"),
         (["a", "b"] * 30, "category"),
@@ -142,11 +144,20 @@ def test_kinds_of_columns(values, kind):
     assert make_column("x", values).kind == kind
 
 
-def test_many_categories_become_fifteen_and_others():
+def test_constant_columns_are_left_out_and_computed_ones_come_first():
+    table = [{"batch": 7, "name": f"a{i}", "height": i / 3, "smiles": "C"} for i in range(30)]
+    graphs = [RawGraph(2, [(0, 1)], graph_columns=row) for row in table]
+    made = map_graphs(graphs, columns={"asked": range(30)}, transformer=GRNF(8, random_state=0), layout="pca")
+    names = [column.name for column in made.columns]
+    assert (names[:3], names[-2:]) == (["asked", "nodes", "edges"], ["name", "height"])
+    assert made.color == "asked"
+
+
+def test_many_categories_become_nineteen_and_others():
     values = [f"c{i % 40:02}" for i in range(400)] + ["c00"] * 5 + [None]
     codes, names, counts = make_column("x", values).codes()
-    assert len(names) == 16
-    assert names[-1] == "25 others"
+    assert len(names) == 20
+    assert names[-1] == "21 others"
     assert sum(counts) == 405
     assert codes[-1] == 255
     assert counts[names.index("c00")] == 15

@@ -294,3 +294,10 @@ def test_what_cannot_be_certified_is_said():
         index.search([QUERY], certified=True)
     with pytest.raises(ValueError, match="confidence"):
         certified(0, confidence=2.0)
+
+
+def test_a_certified_search_ends_at_its_time_limit():
+    hits = certified(0, time_limit=1e-9)
+    assert hits.components == [128]
+    assert set(hits.status[0]) == {"tied"}
+    assert set(certified(0).ids[0]) <= set(hits.ids[0])

@@ -62,7 +62,6 @@ def compare(
     Examples:
       grnf compare molecules.csv aspirin caffeine
       grnf compare "CC(=O)C" "CC(=N)C" --picture difference.png
-      grnf compare one.gml two.gml --attribute label --output edits.csv
     """
     if picture is not None:
         check_suffix("--picture", picture, (".png", ".svg", ".pdf"))

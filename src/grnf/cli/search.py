@@ -40,6 +40,14 @@ def search(
             'Unresolved neighbors are marked "tied".',
         ),
     ] = None,
+    time_limit: Annotated[
+        float | None,
+        Option(
+            min=0,
+            metavar="SECONDS",
+            help='With --certified: stop after this time. Neighbors that are unresolved then are "tied".',
+        ),
+    ] = None,
     out: Output,
     reading: Input,
     run: Run,
@@ -61,6 +69,7 @@ def search(
         certified is None or (radius is None and confidence is None),
         "--certified cannot be combined with --radius or --confidence",
     )
+    require(time_limit is None or certified is not None, "--time-limit needs --certified")
     out.check()
     from grnf.search import GraphIndex
 
@@ -71,7 +80,14 @@ def search(
         if radius is not None:
             hits = index.within(X, radius, others=others, confidence=confidence)
         elif certified is not None:
-            hits = index.search(X, n_neighbors, others=others, certified=True, confidence=certified)
+            hits = index.search(
+                X,
+                n_neighbors,
+                others=others,
+                certified=True,
+                confidence=certified,
+                time_limit=time_limit,
+            )
         else:
             hits = index.search(X, n_neighbors, others=others, confidence=confidence)
     out.write(*reading.with_columns(hits.columns, hits.records(), query=queries), run.as_json)

@@ -77,6 +77,7 @@ AFFORDABLE_PAIRS = 12_000
 
 COMPUTED = {"neighbors kept", "outlier score", "cluster", "new"}
 """Columns that are computed again when graphs are placed on a map."""
+SIZES = {"nodes", "edges"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +317,7 @@ def map_graphs(
         ids=names,
         positions=where,
         kept=kept,
-        columns=own,
+        columns=_ordered(own, columns or {}),
         drawings=drawings,
         nearest=layouts.intervals(Z, near[:, :k], far[:, :k], precision, confidence),
         about=_about(words, kept, compared, transformer, Z, space),
@@ -381,6 +382,17 @@ def _computed(kept: FloatArray, compared: int, far: FloatArray, groups: Column |
     ]
 
 
+def _ordered(columns: list[Column], asked: Mapping[str, Any]) -> list[Column]:
+    """Return the columns by what they were made for: labels, those asked for, computed ones, all others."""
+
+    def place(column: Column) -> int:
+        name = column.name
+        labels = name in ("new", "source", "label") or name.startswith("y[")
+        return 0 if labels else 1 if name in asked else 2 if name in COMPUTED | SIZES else 3
+
+    return sorted(columns, key=place)
+
+
 def _first_color(columns: list[Column], chosen: str | None) -> str:
     """Return the column that is shown first: the chosen one, the label, or the first categorical one."""
     kinds = {column.name: column.kind for column in columns if column.kind != "text"}
@@ -388,7 +400,8 @@ def _first_color(columns: list[Column], chosen: str | None) -> str:
         raise ValueError(f"color: no column {chosen!r} found. Available: {', '.join(kinds) or 'none'}")
     classes = [name for name, kind in kinds.items() if kind == "category" and name != "cluster"]
     label = ["label"] if "label" in kinds else []
-    return chosen or next(iter([*label, *classes, *kinds]), "")
+    numbers = [name for name in kinds if name not in COMPUTED | SIZES]
+    return chosen or next(iter([*label, *classes, *numbers, *kinds]), "")
 
 
 def _about(

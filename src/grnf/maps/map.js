@@ -130,10 +130,10 @@ const columns = await Promise.all(meta.columns.map(async (c, at) => {
   return {...c, value: i => c.whole ? (raw[i] === 65535 ? NaN : c.base + raw[i]) : raw[i]};
 }));
 
-/* ---- colors: safe for the color-blind (Okabe and Ito; ramps like viridis), eight times two shapes ---- */
+/* ---- colors: safe for the color-blind (Okabe and Ito; ramps like viridis), ten times two shapes ---- */
 
-const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b"];
-const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4"];
+const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5ea8", "#5b5b5b", "#8c510a", "#94a800"];
+const DARK = ["#4ba3e3", "#ff8345", "#2fc79a", "#e596c3", "#9bd7ff", "#ffc247", "#b59be0", "#c4c4c4", "#c98d4b", "#d5e65a"];
 const RAMP = [[68, 1, 84], [65, 68, 135], [42, 120, 142], [34, 168, 132], [122, 209, 81], [226, 208, 20]];
 const RAMP_DARK = [[128, 86, 180], [92, 112, 200], [62, 150, 178], [50, 188, 148], [140, 222, 100], [253, 231, 60]];
 const ELEMENTS = {N: ["#2a4fd6", "#8da6ff"], O: ["#c81e1e", "#ff7d7d"], S: ["#8a6d00", "#e6c84a"], F: ["#2a7d2a", "#79d279"],
@@ -151,14 +151,22 @@ function ramp(t) {
   const low = Math.min(Math.floor(at), table.length - 2);
   return table[low].map((v, c) => Math.round(v + (table[low + 1][c] - v) * (at - low)));
 }
-const hue = code => (dark() ? DARK : LIGHT)[code % 8];
+const hue = code => (dark() ? DARK : LIGHT)[code % 10];
+const isSquare = code => code % 20 > 9;
 const shown = v => Number.isNaN(v) ? "missing" : Number.isInteger(v) ? v.toLocaleString("en") : +v.toPrecision(4) + "";
 
 const length = v => v === 0 ? "0" : v < 1e-3 ? v.toExponential(0) : v.toPrecision(2);
 
 let color = columns.length ? columns[Math.max(meta.first, 0)] : null;
-const hidden = new Map();  // column -> codes that the legend switched off
-const isHidden = i => color !== null && color.kind === "category" && hidden.get(color.name)?.has(color.codes[i]);
+const hidden = new Map(), ranges = new Map();  // by column: codes that the legend switched off, or [low, high] that are shown
+const off = new Uint8Array(n);  // points that a filter hides
+const isHidden = i => off[i] === 1;
+function filter() {
+  off.fill(0);
+  for (const [column, codes] of hidden) if (codes.size) for (let i = 0; i < n; i++) if (codes.has(column.codes[i])) off[i] = 1;
+  for (const [column, [low, high]] of ranges) for (let i = 0; i < n; i++) if (!(column.value(i) >= low && column.value(i) <= high)) off[i] = 1;
+  paint();
+}
 function colorOf(i) {  // [r, g, b]
   if (color === null) return rgb(hue(0));
   if (color.kind === "category") return color.codes[i] === 255 ? rgb(css("--dim")) : rgb(hue(color.codes[i]));
@@ -180,7 +188,7 @@ function prepared(canvas, ratio) {  // a canvas of its width on the page, sharp 
 }
 function drawGraph(canvas, g, marks = null, ratio = .8) {
   const [ctx, width, height] = prepared(canvas, ratio), count = g.x.length, ink = css("--ink");
-  canvas.dataset.nodes = count; canvas.dataset.edges = g.from.length;
+  canvas.dataset.nodes = count; canvas.dataset.edges = g.from.length; canvas.dataset.labels = width >= 120;
   if (!count) {
     ctx.fillStyle = css("--soft"); ctx.font = "13px system-ui"; ctx.textAlign = "center";
     ctx.fillText(g.note || "no nodes", width / 2, height / 2);
@@ -206,7 +214,7 @@ function drawGraph(canvas, g, marks = null, ratio = .8) {
   }
   ctx.globalAlpha = 1; ctx.lineCap = "round"; ctx.strokeStyle = g.molecule ? ink : css("--soft");
   for (let e = 0; e < g.from.length; e++) drawEdge(ctx, g, e, X, Y, radius, Math.min(bond, 26), beside);
-  for (let i = 0; i < count; i++) g.molecule ? drawAtom(ctx, g, i, X, Y, bond) : drawNode(ctx, g.kind[i], X(i), Y(i), radius);
+  for (let i = 0; i < count; i++) g.molecule ? drawAtom(ctx, g, i, X, Y, bond, width >= 120) : drawNode(ctx, g.kind[i], X(i), Y(i), radius);
 }
 function sides(g) {  // for each bond the side on which more neighbors of its ends are: the inside of a ring
   const near = Array.from(g.x, () => []);
@@ -249,14 +257,19 @@ function drawEdge(ctx, g, e, X, Y, radius, bond, beside) {
 function drawNode(ctx, kind, x, y, radius) {
   ctx.fillStyle = kind === 255 ? css("--soft") : hue(kind); ctx.strokeStyle = css("--back"); ctx.lineWidth = .8;
   ctx.beginPath();
-  if (kind !== 255 && kind % 16 > 7) ctx.rect(x - radius * .9, y - radius * .9, radius * 1.8, radius * 1.8);
+  if (kind !== 255 && isSquare(kind)) ctx.rect(x - radius * .9, y - radius * .9, radius * 1.8, radius * 1.8);
   else ctx.arc(x, y, radius, 0, 7);
   ctx.fill(); ctx.stroke();
 }
-function drawAtom(ctx, g, i, X, Y, bond) {  // carbon atoms are the corners; others show symbol, hydrogens and charge
+function drawAtom(ctx, g, i, X, Y, bond, labels) {  // carbon atoms are the corners; others show symbol, hydrogens and charge
   const label = meta.kinds[g.kind[i]] ?? "?";
   if (label === "C" && g.x.length > 1) return;
   const [, symbol, rest] = /^([A-Z*?][a-z]?)(.*)$/.exec(label) ?? [0, label, ""];
+  if (!labels) {  // too small for text
+    ctx.fillStyle = ELEMENTS[symbol]?.[dark() ? 1 : 0] ?? css("--ink");
+    ctx.beginPath(); ctx.arc(X(i), Y(i), Math.max(2, .25 * bond), 0, 7); ctx.fill();
+    return;
+  }
   let lean = 0;  // hydrogens stand on the side without neighbors
   for (let e = 0; e < g.from.length; e++) {
     if (g.from[e] === i) lean += X(g.to[e]) - X(i);
@@ -291,8 +304,8 @@ const selected = new Uint8Array(n);
 let nSelected = 0, hovered = -1, chosen = -1, compared = 0, near = [], matches = [], lassoPath = null;
 const pointSize = () => Math.max(1.9, Math.min(9, 72 / Math.cbrt(n + 200))) * Math.min(2.4, view.zoom ** .35);
 
-const VERTEX = `attribute vec2 place; attribute vec4 color; uniform vec4 view; uniform mediump float size; varying vec4 tint;
-void main() { gl_Position = vec4((place * 2. - 1. - view.xy) * view.zw, 0, 1);
+const VERTEX = `attribute vec2 place; attribute vec4 color; attribute float rank; uniform vec4 view; uniform mediump float size; varying vec4 tint;
+void main() { gl_Position = vec4((place * 2. - 1. - view.xy) * view.zw, .9 - 1.8 * rank, 1);
   float a = floor(color.a * 255. + .5); tint = vec4(color.rgb, mod(a, 128.));
   gl_PointSize = tint.a < 1. ? 0. : size * (tint.a > 100. ? 1.35 : 1.); if (a > 127.5) tint.a += 1000.; }`;
 const FRAGMENT = `precision mediump float; varying vec4 tint; uniform float opacity, size;
@@ -301,14 +314,14 @@ void main() { vec2 d = 2. * gl_PointCoord - 1.; float square = step(500., tint.a
   if (a < 1. || cover < .02) discard;
   float shade = (a > 40. ? opacity : .16) * cover; gl_FragColor = vec4(tint.rgb * shade, shade); }`;
 let gl = pointsCanvas.getContext("webgl", {antialias: false, preserveDrawingBuffer: true});
-let program, colorBuffer;
+let program, colorBuffer, rankBuffer;
 function startGL() {
   const shader = (kind, text) => { const s = gl.createShader(kind); gl.shaderSource(s, text); gl.compileShader(s); return s; };
   program = gl.createProgram();
   gl.attachShader(program, shader(gl.VERTEX_SHADER, VERTEX)); gl.attachShader(program, shader(gl.FRAGMENT_SHADER, FRAGMENT));
   gl.linkProgram(program);
   if (!gl.getProgramParameter(program, gl.LINK_STATUS)) { gl = null; return; }
-  gl.useProgram(program); gl.enable(gl.BLEND); gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+  gl.useProgram(program); gl.enable(gl.DEPTH_TEST); gl.depthFunc(gl.LEQUAL); gl.enable(gl.BLEND); gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   const places = new Uint16Array(2 * n);
   order.forEach((i, r) => { places[2 * r] = px[i]; places[2 * r + 1] = py[i]; });
   const attribute = (name, data, width, kind, usage) => {
@@ -319,17 +332,27 @@ function startGL() {
   };
   attribute("place", places, 2, gl.UNSIGNED_SHORT, gl.STATIC_DRAW);
   colorBuffer = attribute("color", new Uint8Array(4 * n), 4, gl.UNSIGNED_BYTE, gl.DYNAMIC_DRAW);
+  rankBuffer = attribute("rank", new Uint8Array(n), 1, gl.UNSIGNED_BYTE, gl.DYNAMIC_DRAW);
 }
 /* a point's fourth byte: 0 hidden, 20 faint, 60 plain, 110 emphasised; 128 more for a square */
-const tints = new Uint8Array(4 * n);
+const tints = new Uint8Array(4 * n), ranks = new Uint8Array(n);
+function rankOf() {  // rare classes and selected graphs are drawn on top
+  if (color?.kind !== "category") return i => selected[i] ? 250 : 1;
+  const rank = new Uint8Array(256), common = color.counts.map((_, code) => code).sort((a, b) => color.counts[b] - color.counts[a]);
+  common.forEach((code, at) => { rank[code] = 1 + at; });
+  return i => rank[color.codes[i]] + (selected[i] ? 200 : 0);
+}
 function paint() {
+  const rank = rankOf();
   for (let r = 0; r < n; r++) {
     const i = order[r], [red, green, blue] = colorOf(i);
     let a = isHidden(i) ? 0 : nSelected ? (selected[i] ? 110 : 20) : 60;
-    if (a && color?.kind === "category" && color.codes[i] !== 255 && color.codes[i] % 16 > 7) a += 128;
-    tints.set([red, green, blue, a], 4 * r);
+    if (a && color?.kind === "category" && color.codes[i] !== 255 && isSquare(color.codes[i])) a += 128;
+    tints.set([red, green, blue, a], 4 * r); ranks[r] = rank(i);
   }
-  if (gl) { gl.bindBuffer(gl.ARRAY_BUFFER, colorBuffer); gl.bufferData(gl.ARRAY_BUFFER, tints, gl.DYNAMIC_DRAW); }
+  if (gl) for (const [buffer, data] of [[colorBuffer, tints], [rankBuffer, ranks]]) {
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
+  }
   redraw();
 }
 
@@ -349,12 +372,20 @@ function frame(now) {
   drawOver();
   if (!still) setTimeout(redraw, 170);
 }
+function inView(most) {  // places in the order of points that are shown, at most so many, those on top last
+  const found = [];
+  for (let r = 0; r < n && found.length < most; r++) {
+    const x = sx(order[r]), y = sy(order[r]);
+    if (tints[4 * r + 3] & 127 && x > -5 && y > -5 && x < width + 5 && y < height + 5) found.push(r);
+  }
+  return found.sort((a, b) => ranks[a] - ranks[b]);
+}
 function drawPoints(count) {
   const size = pointSize();
   pointsCanvas.dataset.drawn = count;
   if (gl) {
     gl.viewport(0, 0, pointsCanvas.width, pointsCanvas.height);
-    gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     gl.uniform4f(gl.getUniformLocation(program, "view"), view.x, view.y, 2 * unit * view.zoom / width, 2 * unit * view.zoom / height);
     gl.uniform1f(gl.getUniformLocation(program, "size"), size * dpr + 1);  // their edges are soft
     gl.uniform1f(gl.getUniformLocation(program, "opacity"), n > 20000 ? .75 : .92);
@@ -363,10 +394,8 @@ function drawPoints(count) {
   }
   const ctx = pointsCanvas.getContext("2d");
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0); ctx.clearRect(0, 0, width, height);
-  for (let r = 0, drawn = 0; r < n && drawn < Math.min(count, MOST_2D); r++) {
-    const i = order[r], a = tints[4 * r + 3] & 127, x = sx(i), y = sy(i);
-    if (!a || x < -5 || y < -5 || x > width + 5 || y > height + 5) continue;
-    drawn++;
+  for (const r of inView(Math.min(count, MOST_2D))) {
+    const x = sx(order[r]), y = sy(order[r]), a = tints[4 * r + 3] & 127;
     ctx.globalAlpha = a > 40 ? .9 : .16; ctx.fillStyle = `rgb(${tints[4 * r]} ${tints[4 * r + 1]} ${tints[4 * r + 2]})`;
     if (tints[4 * r + 3] > 127 || size < 3) ctx.fillRect(x - size / 2, y - size / 2, size, size);
     else { ctx.beginPath(); ctx.arc(x, y, size / 2, 0, 7); ctx.fill(); }
@@ -520,8 +549,9 @@ function selectInside(path) {
   tellSelection(); paint();
 }
 function clearAll() {
+  hidden.clear(); ranges.clear(); off.fill(0);
   selected.fill(0); nSelected = 0; matches = []; $("search").value = ""; $("found").replaceChildren();
-  choose(-1); tellSelection(); paint();
+  choose(-1); tellSelection(); legend(); paint();
 }
 
 /* ---- panel ---- */
@@ -542,25 +572,33 @@ async function hover(i, x = 0, y = 0) {
   drawGraph(tip.querySelector("canvas"), g);
   redraw();
 }
+const MOST_FACTS = 12;
 let chooseCall = 0;
 async function choose(i) {
   const call = ++chooseCall;
-  chosen = i; near = []; compared = 0;
+  chosen = i; near = []; compared = 0; matches = [];
+  $("chosen").classList.toggle("open", i >= 0);
   if (i < 0) { $("chosen").replaceChildren($("hint") ?? hint); redraw(); return; }
   const [hits, words] = await Promise.all([nearest(i), texts(i)]);
   if (call !== chooseCall) return;
   near = hits;
   const facts = element("table", "", {className: "facts"});
   const fact = (name, value) => { const row = facts.insertRow(); row.insertCell().textContent = name; row.insertCell().textContent = value; };
-  columns.forEach(column => fact(column.name, valueText(column, i)));
   meta.texts.forEach((name, at) => { if (words[at]) fact(name, words[at]); });
+  if (color) fact(color.name, valueText(color, i));
+  columns.forEach(column => { if (column !== color) fact(column.name, valueText(column, i)); });
+  const rows = [...facts.rows].slice(MOST_FACTS), more = element("button", `${rows.length} more`, {type: "button", id: "more"});
+  rows.forEach(row => { row.hidden = true; }); more.hidden = !rows.length;
+  more.addEventListener("click", () => { rows.forEach(row => { row.hidden = false; }); more.hidden = true; });
   const pair = element("div", "", {className: "pair", id: "pair"}), strip = element("div", "", {className: "near"});
   const kinds = element("div", "", {className: "kinds"}), figures = [0, 1].map(() => {
     const figure = element("figure"); figure.append(element("canvas"), element("figcaption")); return figure;
   });
   if (hits.length) pair.append(...figures); else { pair.append(figures[0]); pair.style.gridTemplateColumns = "1fr"; }
+  const close = element("button", "×", {type: "button", className: "close", ariaLabel: "close"});
+  close.addEventListener("click", () => choose(-1));
   const title = element("h2", ids[i]);
-  $("chosen").replaceChildren(title, pair, kinds);
+  $("chosen").replaceChildren(close, title, pair, kinds);
   if (hits.length) $("chosen").append(element("h3", `Nearest graphs, d_P with ${meta.title}`), strip);
   const most = Math.max(...hits.map(hit => hit.high), 1e-9);
   hits.forEach((hit, j) => {
@@ -569,17 +607,24 @@ async function choose(i) {
     range.style.left = 100 * hit.low / most + "%"; range.style.width = Math.max(1, 100 * (hit.high - hit.low) / most) + "%";
     value.style.left = 100 * hit.d / most + "%"; bar.append(range, value);
     const errors = meta.intervals ? `${length(hit.low)} to ${length(hit.high)}` : `± ${length(hit.high - hit.d)}`;
-    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors), bar);
+    button.append(element("canvas"), element("span", `${j + 1}  ${ids[hit.i]}`), element("span", `d ${length(hit.d)}`), element("span", errors));
+    if (color) button.append(spotted(valueText(color, hit.i), `rgb(${colorOf(hit.i).join(" ")})`));
+    button.append(bar);
     button.addEventListener("click", () => { if (compared === j && button.ariaPressed === "true") { choose(hit.i); intoView(hit.i); } else compare(j); });
     strip.append(button);
     Promise.all([graph(i), graph(hit.i), mapping(i, j)]).then(([g, h, images]) =>
       drawGraph(button.querySelector("canvas"), images ? turned(h, g, images) : h));
   });
   const word = meta.mappings ? "Marked: changed (yellow), only here (red, blue)." : meta.noMarks;
-  $("chosen").append(element("p", hits.length ? word + " Click a neighbor twice to go to it." : "", {className: "small"}), facts);
+  $("chosen").append(element("p", hits.length ? word + " Click a neighbor twice to go to it." : "", {className: "small"}), facts, more);
   if (hits.length) compare(0); else graph(i).then(g => show(figures[0], i, g, null));
   kindsOf([i, ...hits.map(hit => hit.i)]).then(list => kinds.replaceChildren(...list));
   redraw();
+}
+function spotted(text, fill) {  // a value with its color
+  const line = element("span", "", {className: "value"}), spot = element("i");
+  spot.style.background = fill; line.append(spot, text);
+  return line;
 }
 function show(figure, i, g, marks) {
   drawGraph(figure.querySelector("canvas"), g, marks, .95);
@@ -601,7 +646,7 @@ async function kindsOf(list) {  // what the colors of nodes stand for, in these 
     if (!g.molecule) for (const kind of g.kind) if (kind !== 255) seen.set(kind, meta.kinds[kind]);
   return [...seen].sort((a, b) => a[0] - b[0]).slice(0, 24).map(([kind, name]) => {
     const line = element("span"), spot = element("i");
-    spot.style.background = hue(kind); if (kind % 16 > 7) spot.style.borderRadius = "1px";
+    spot.style.background = hue(kind); if (isSquare(kind)) spot.style.borderRadius = "1px";
     line.append(spot, name);
     return line;
   });
@@ -612,14 +657,23 @@ function legend() {
   $("meaning").textContent = color?.meaning ?? "";
   if (!color) return;
   if (color.kind === "category") {
+    const codes = hidden.get(color) ?? hidden.set(color, new Set()).get(color);
+    const press = () => { [...box.children].forEach((button, code) => button.setAttribute("aria-pressed", !codes.has(code))); filter(); };
+    let before = new Set();
     color.categories.forEach((name, code) => {
-      const off = hidden.get(color.name) ?? hidden.set(color.name, new Set()).get(color.name);
-      const button = element("button", "", {type: "button", title: "show or hide; alone with a double click"}), spot = element("i");
-      spot.style.background = hue(code); if (code % 16 > 7) spot.className = "square";
+      const button = element("button", "", {type: "button", title: "show or hide; alone with a double click, all with another"});
+      const spot = element("i");
+      spot.style.background = hue(code); if (isSquare(code)) spot.className = "square";
       button.append(spot, element("span", `${name} (${color.counts[code].toLocaleString("en")})`));
-      button.setAttribute("aria-pressed", !off.has(code));
-      button.addEventListener("click", () => { off.has(code) ? off.delete(code) : off.add(code); legend(); paint(); });
-      button.addEventListener("dblclick", () => { off.clear(); color.categories.forEach((_, c) => { if (c !== code) off.add(c); }); legend(); paint(); });
+      button.setAttribute("aria-pressed", !codes.has(code));
+      button.addEventListener("click", event => {
+        if (event.detail === 2) {  // of what was shown before the first click
+          const alone = !before.has(code) && before.size === color.categories.length - 1;
+          codes.clear();
+          if (!alone) color.categories.forEach((_, other) => { if (other !== code) codes.add(other); });
+        } else { before = new Set(codes); if (!codes.delete(code)) codes.add(code); }
+        press();
+      });
       box.append(button);
     });
     return;
@@ -653,28 +707,51 @@ $("export").addEventListener("click", () => {
 $("copy").addEventListener("click", () => navigator.clipboard?.writeText(selectedIds())
   .then(() => { $("selected").textContent = `${nSelected.toLocaleString("en")} ids copied`; }, () => { $("selected").textContent = "this browser does not allow copying: save them"; }));
 $("clear").addEventListener("click", clearAll);
-$("search").addEventListener("input", event => {
-  const text = event.target.value.trim().toLowerCase();
-  matches = [];
-  if (text) for (let i = 0; i < n && matches.length < 1000; i++) if (ids[i].toLowerCase().includes(text)) matches.push(i);
+let searchCall = 0, wordsOf = null;
+async function search(text) {  // graphs whose id, column or text has these characters; ids first
+  const call = ++searchCall, found = new Map();
+  const add = (i, why) => { if (found.size < 1000 && !found.has(i)) found.set(i, why); };
   const grade = i => ids[i].toLowerCase() === text ? 0 : ids[i].toLowerCase().startsWith(text) ? 1 : 2;
-  matches.sort((a, b) => grade(a) - grade(b) || a - b);
-  const rows = matches.slice(0, 50).map(i => {
-    const row = element("li"), button = element("button", ids[i], {type: "button"});
+  if (text) ids.map((_, i) => i).filter(i => ids[i].toLowerCase().includes(text)).sort((a, b) => grade(a) - grade(b) || a - b)
+    .forEach(i => add(i, ""));
+  if (text) for (const column of columns) {
+    if (column.kind === "category") {
+      const codes = new Set(column.categories.flatMap((name, code) => name.toLowerCase().includes(text) ? [code] : []));
+      if (codes.size) for (let i = 0; i < n; i++) if (codes.has(column.codes[i])) add(i, `${column.name}: ${valueText(column, i)}`);
+    } else if (Number(text) === Number(text)) for (let i = 0; i < n; i++)
+      if (column.value(i) === Number(text) || valueText(column, i) === text) add(i, `${column.name}: ${text}`);
+  }
+  if (text && meta.texts.length) {
+    wordsOf ??= Promise.all(Array.from({length: Math.ceil(n / meta.block)}, (_, at) => json("t" + at))).then(list => list.flat());
+    (await wordsOf).forEach((row, i) => row.forEach((word, at) => { if (word.toLowerCase().includes(text)) add(i, `${meta.texts[at]}: ${word}`); }));
+    if (call !== searchCall) return;
+  }
+  matches = [...found.keys()];
+  const rows = [...found].slice(0, 50).map(([i, why]) => {
+    const row = element("li"), button = element("button", ids[i] + (why ? ` · ${why}` : ""), {type: "button"});
     button.addEventListener("click", () => find(i)); row.append(button);
     return row;
   });
-  if (text && !rows.length) rows.push(element("li", "no graph of that name", {className: "small"}));
+  if (text && !rows.length) rows.push(element("li", "nothing found", {className: "small"}));
   $("found").replaceChildren(...rows); redraw();
-});
+}
+$("search").addEventListener("input", event => search(event.target.value.trim().toLowerCase()));
 $("search").addEventListener("keydown", event => { if (event.key === "Enter" && matches.length) find(matches[0]); });
 function find(i) {
   view.zoom = Math.max(view.zoom, n > 2000 ? 6 : 2); view.x = mx(i); view.y = my(i);
   choose(i); move();
 }
-columns.forEach((column, at) => $("color").append(element("option", column.name, {value: at})));
-$("color").value = meta.first;
-$("color").addEventListener("change", event => { color = columns[event.target.value]; legend(); paint(); });
+$("names").append(...columns.map(column => element("option", "", {value: column.name})));
+$("color").value = color?.name ?? "";
+function colorBy(text) {  // the column of that name, or the first whose name has the text
+  const has = test => columns.find(column => test(column.name.toLowerCase(), text.trim().toLowerCase()));
+  color = has((name, part) => name === part) ?? has((name, part) => part && name.includes(part)) ?? color;
+  $("color").value = color?.name ?? "";
+  legend(); paint(); if (chosen >= 0) choose(chosen);
+}
+$("color").addEventListener("change", event => colorBy(event.target.value));
+$("color").addEventListener("focus", event => { event.target.placeholder = color?.name ?? ""; event.target.value = ""; });  // list all
+$("color").addEventListener("blur", event => { event.target.value = color?.name ?? ""; });
 $("pan").addEventListener("click", () => setLasso(false));
 $("lasso").addEventListener("click", () => setLasso(true));
 $("in").addEventListener("click", () => zoomAt(width / 2, height / 2, 1.5));

@@ -16,11 +16,8 @@ from grnf.typing import FloatArray
 
 __all__ = ["Column", "clusters", "columns_of", "joined", "make_column", "sort_key"]
 
-MOST_CATEGORIES = 16
-"""Eight colors times two shapes."""
-
-MOST_CLASSES = 16
-"""Different integers up to which a column is categorical."""
+MOST_CATEGORIES = 20
+"""Ten colors times two shapes. Different integers up to which a column is categorical, too."""
 
 MISSING = 255
 TEXTS = ("smiles",)
@@ -64,7 +61,7 @@ def make_column(name: str, values: Sequence[Any], meaning: str = "") -> Column:
     numbers = [_number(value) for value in present]
     if present and None not in numbers:
         whole = all(float(number or 0).is_integer() for number in numbers)
-        if whole and len(different) <= MOST_CLASSES:
+        if whole and len(different) <= MOST_CATEGORIES:
             return Column(name, "category", plain, meaning)
         as_numbers = [None if value is None else _number(value) for value in plain]
         return Column(name, "number", as_numbers, meaning)
@@ -94,7 +91,7 @@ def columns_of(
             raise ValueError(f"the column {name!r} has {len(values)} entries for {n} graphs")
         columns[str(name)] = list(values)
     for name, values in columns_of_graphs(graphs).items():
-        if any(value is not None for value in values):
+        if len({_plain(value) for value in values} - {None}) > (n > 1):  # one value for all shows nothing
             columns.setdefault(str(name), values)
     return [make_column(name, values) for name, values in columns.items()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +19,9 @@ from grnf.graphs import ADJACENCY, number_keys
 from grnf.graphs import edge_channels as n_edge_channels
 from grnf.law import importance_weights
 from grnf.law.parameters import Law, n_head_parameters, n_parameters, parameter_law
-from grnf.nn.sums import Settings, feature_sums, frozen_features, rho
-from grnf.nn.tensor_graphs import checked_inputs, is_data, parts_of_data
+from grnf.nn.sums import Settings, feature_sums, frozen_features
+from grnf.nn.tensor_graphs import Inputs, check_graphs, checked_inputs, is_data, parts_of_data
+from grnf.nn.torch_sums import Form, forms, hidden_sums, rho
 from grnf.typing import Keys
 
 __all__ = ["GRNFLayer"]
@@ -50,6 +52,10 @@ class GRNFLayer(nn.Module):
         Make the coefficients theta parameters. Otherwise they are buffers: saved and moved, never trained.
     learn_weights : bool, default=False
         Make the weights p_m of the features a parameter: positive, and with the mean that they begin with.
+    path : "auto", "cpu" or "torch", default="auto"
+        How sums are computed. "cpu": by the compiled kernels of `GRNF`; tensors on another device are copied
+        to the CPU and back. "torch": by operations of torch on the device of the input, which differentiate
+        twice and export. "auto": "cpu" for tensors on the CPU, "torch" for others.
     device, dtype : optional
         As in other layers of torch. With dtype=torch.float64 the coefficients are those of
         ``GRNF(dtype="float64")``; a layer that is turned by ``double()`` later keeps their rounding.
@@ -109,6 +115,7 @@ class GRNFLayer(nn.Module):
         random_state: Any = None,
         trainable: bool = False,
         learn_weights: bool = False,
+        path: str = "auto",
         device: Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -134,6 +141,7 @@ class GRNFLayer(nn.Module):
         self.basis, self.adjacency_channel = basis, bool(adjacency_channel)
         self.normalize, self.center = bool(normalize), bool(center)
         self.trainable, self.learn_weights = bool(trainable), bool(learn_weights)
+        self.path = checked(path, "path", OneOf("auto", "cpu", "torch"))
         self.seed = _seed(random_state)
         self._keys = _keys_by_index(self.in_channels, self.edge_dim or 0, self.adjacency_channel)
         self._make(device, dtype)
@@ -147,7 +155,7 @@ class GRNFLayer(nn.Module):
         ----------
         grnf : fitted GRNF
         **settings
-            trainable, learn_weights, device, dtype.
+            trainable, learn_weights, path, device, dtype.
 
         Examples
         --------
@@ -231,31 +239,76 @@ class GRNFLayer(nn.Module):
         if is_data(x):
             parts = parts_of_data(x)
         inputs = checked_inputs(**parts, widths=(self.in_channels, self.edge_dim or 0), like=self.importance)
-        used = [k for k in self._orders if len(self.theta(k))]
+        in_torch = self.path == "torch" or (self.path == "auto" and inputs.x.device.type != "cpu")
+        kind = inputs.x.device.type
+        mixed = torch.amp.is_autocast_available(kind)  # not on the meta device
+        with torch.autocast(kind, enabled=False) if mixed else nullcontext():
+            return self._torch_features(inputs) if in_torch else self._cpu_features(inputs)
+
+    def _torch_features(self, inputs: Inputs) -> Tensor:
+        """Return the features by operations of torch, sums at least in single precision."""
+        check_graphs(inputs)
+        dtype = torch.promote_types(inputs.x.dtype, torch.float32)
+        inputs = inputs._replace(x=inputs.x.to(dtype), values=inputs.values.to(dtype))
+        used = self._used()
+        U = hidden_sums(
+            inputs,
+            [self.theta(k).to(dtype) for k in used],
+            [self._forms[k] for k in used],
+            hidden_channels=self.hidden_channels,
+            activation=self.hidden_activation,
+            normalize=self.normalize,
+            adjacency_channel=self.adjacency_channel,
+        )
+        return self._outputs(self._in_order(self._through_heads(U, used)))
+
+    def _cpu_features(self, inputs: Inputs) -> Tensor:
+        """Return the features by the compiled kernels."""
+        used = self._used()
+        code = ACTIVATIONS[self.hidden_activation].code or 0
         settings = Settings(
             used,
             self.hidden_channels,
-            ACTIVATIONS[self.hidden_activation].code or 0,
+            code,
             self.basis,
             self.normalize,
             self.adjacency_channel,
             self.heads > 1,
         )
         order_of, thetas = self.orders[:: self.heads], [self.theta(k) for k in used]
-        place = torch.argsort(torch.argsort(order_of, stable=True))
-        weight = self._root_weights() / math.sqrt(self.out_channels)
-        null = torch.zeros_like(weight)
-        if self.center:
-            sums = torch.cat([self._null_sums(k).double() for k in used])
-            null = rho(self.activation, sums.view(len(place), self.heads)[place].flatten())
+        weight, null = self._weight(), self._null(torch.float64)
         rho_i = ACTIVATIONS[self.activation].function
         result = frozen_features(inputs, thetas, order_of, settings, rho_i=rho_i, null=null, weight=weight)
         if result is not None:
             return result
         sums = feature_sums(inputs, thetas, order_of, settings)
         if self.heads > 1:
-            sums = self._through_heads(sums, used).view(-1, len(place), self.heads)[:, place].flatten(1)
-        return ((rho(self.activation, sums) - null) * weight).to(weight.dtype)
+            sums = self._in_order(self._through_heads(sums, used))
+        return self._outputs(sums)
+
+    def _outputs(self, sums: Tensor) -> Tensor:
+        """Return (rho_i(sums) - null) * weight."""
+        weight = self._weight()
+        return ((rho(self.activation, sums) - self._null(sums.dtype)) * weight).to(weight.dtype)
+
+    def _weight(self) -> Tensor:
+        return self._root_weights() / math.sqrt(self.out_channels)
+
+    def _null(self, dtype: torch.dtype) -> Tensor:
+        """Return the features of the null graph, or zeros without `center`."""
+        if not self.center:
+            return torch.zeros_like(self.importance, dtype=dtype)
+        sums = torch.cat([self._null_sums(k).to(dtype) for k in self._used()])
+        return rho(self.activation, self._in_order(sums[None])[0])
+
+    def _used(self) -> list[int]:
+        """Return the orders that have features."""
+        return [k for k in self._orders if len(self.theta(k))]
+
+    def _in_order(self, sums: Tensor) -> Tensor:
+        """Bring columns that are gathered by order k into the order of the features."""
+        place = torch.argsort(torch.argsort(self.orders[:: self.heads], stable=True))
+        return sums.view(len(sums), len(place), self.heads)[:, place].flatten(1)
 
     def extra_repr(self) -> str:
         """Return the numbers of features of each order, and the settings that are not the defaults."""
@@ -309,6 +362,7 @@ class GRNFLayer(nn.Module):
         self.register_parameter("logits", None if logits is None else nn.Parameter(logits))
         self._orders: list[int] = []
         self._head_sizes: dict[int, int] = {}
+        self._forms: dict[int, list[Form]] = {}
         for k in () if law.full_support else range(1, 64):
             if law.probability(k) > 0:
                 self._register(k)
@@ -317,6 +371,7 @@ class GRNFLayer(nn.Module):
         """Make room for features of order k, none of them yet."""
         if k in self._orders:
             return
+        self._forms[k] = forms(k, self.basis)
         self._head_sizes[k] = n_head_parameters(k, self.hidden_channels)
         shapes: dict[str, tuple[int, ...]]
         shapes = {f"theta_{k}": (0, n_parameters(k, len(self._keys), self.hidden_channels))}
@@ -383,13 +438,14 @@ DEFAULTS: dict[str, Any] = {
     "center": True,
     "trainable": False,
     "learn_weights": False,
+    "path": "auto",
 }
 """Settings that `repr` shows only if they differ."""
 
 STORED = (
     "in_channels",
     "out_channels",
-    *(name for name in DEFAULTS if name not in ("trainable", "learn_weights")),
+    *(name for name in DEFAULTS if name not in ("trainable", "learn_weights", "path")),
 )
 """Settings that a saved layer and the layer that loads it must have in common."""
 

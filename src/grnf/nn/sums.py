@@ -25,7 +25,7 @@ from grnf.law.parameters import OrderDraw
 from grnf.nn.tensor_graphs import Inputs, as_batch
 from grnf.typing import FloatArray, IntArray
 
-__all__ = ["Settings", "feature_sums", "frozen_features", "rho"]
+__all__ = ["Settings", "feature_sums", "frozen_features"]
 
 
 Rho = Callable[[FloatArray], FloatArray]
@@ -282,10 +282,3 @@ def _chain(ctx, d):  # type: ignore[no-untyped-def]
 
 
 _sums.register_autograd(_chain, setup_context=_keep)
-
-
-def rho(name: str, x: Tensor) -> Tensor:
-    """Apply the activation of that name entry by entry."""
-    if name == "ramp":
-        return x.clamp(0.0, 1.0)
-    return x if name == "identity" else getattr(torch, name)(x)

@@ -13,7 +13,7 @@ from grnf.errors import GraphError
 from grnf.graphs import GraphBatch
 from grnf.typing import IntArray
 
-__all__ = ["Inputs", "as_batch", "checked_inputs", "is_data", "parts_of_data"]
+__all__ = ["Inputs", "as_batch", "check_graphs", "checked_inputs", "is_data", "parts_of_data"]
 
 
 class Inputs(NamedTuple):
@@ -107,9 +107,9 @@ def _number_of_graphs(batch: Tensor) -> int:
 
 def _number_of_nodes(x: Tensor | None, arcs: Tensor, batch: Tensor | None, n_nodes: int | None) -> int:
     if x is not None:
-        return len(x)
+        return x.shape[0]  # len would make it a constant of torch.export
     if batch is not None:
-        return len(batch)
+        return batch.shape[0]
     if n_nodes is not None:
         return n_nodes
     return int(arcs.max()) + 1 if arcs.numel() else 0
@@ -155,6 +155,20 @@ def _of(values: Tensor) -> str:
     return f"{values.dtype} of shape {tuple(values.shape)}"
 
 
+def check_graphs(inputs: Inputs) -> None:
+    """Check the numbers of nodes and graphs; not while torch traces, since they are not known then."""
+    x, arcs, _, batch, n_graphs = inputs
+    if x.is_meta or torch.compiler.is_compiling():
+        return
+    if len(batch) and bool(((batch < 0) | (batch >= n_graphs)).any()):
+        _refuse_batch(int(batch.min()), int(batch.max()), n_graphs)
+    outside = (arcs < 0) | (arcs >= len(x))
+    inside = arcs.masked_fill(outside, 0)
+    wrong = outside.any(0) | (batch[inside[0]] != batch[inside[1]]) if len(x) else outside.any(0)
+    if bool(wrong.any()):
+        _refuse(arcs.cpu().numpy(), int(wrong.nonzero()[0]), len(x))
+
+
 def as_batch(
     x: Tensor, arcs: Tensor, values: Tensor, batch: Tensor, n_graphs: int, once: bool
 ) -> tuple[GraphBatch, IntArray | None, IntArray | None]:
@@ -172,10 +186,7 @@ def as_batch(
         ends, number = np.argsort(node_order)[ends] if inside else ends, number[node_order]
         node_attr = node_attr[node_order]
     if len(number) and (number[0] < 0 or number[-1] >= n_graphs):
-        raise GraphError(
-            f"batch holds numbers from {number[0]} to {number[-1]}, but there are {n_graphs} graphs "
-            "(batch_size)"
-        )
+        _refuse_batch(number[0], number[-1], n_graphs)
     graph = np.empty(n_arcs, np.int64)
     wrong, in_order = owners(number, ends[0], ends[1], graph)
     if wrong >= 0:
@@ -196,6 +207,12 @@ def as_batch(
         edge_ptr, directed = arc_ptr, np.ones(n_graphs, np.bool_)
         edges = np.ascontiguousarray(ends.T - node_ptr[graph][:, np.newaxis])
     return GraphBatch(node_ptr, edge_ptr, edges, node_attr, edge_attr, directed), node_order, edge_order
+
+
+def _refuse_batch(low: int, high: int, n_graphs: int) -> NoReturn:
+    raise GraphError(
+        f"batch holds numbers from {low} to {high}, but there are {n_graphs} graphs (batch_size)"
+    )
 
 
 def _refuse(ends: IntArray, wrong: int, n: int) -> NoReturn:

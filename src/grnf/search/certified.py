@@ -16,6 +16,7 @@ are certainly farther. Those that are neither at the largest M are tied.
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,19 @@ EQUAL = 1e-12
 
 
 def certify(
-    segments: Segments, grnf: Any, z: FloatArray, graph: RawGraph, k: int, delta: float, most: int, own: int
+    segments: Segments,
+    grnf: Any,
+    z: FloatArray,
+    graph: RawGraph,
+    k: int,
+    delta: float,
+    most: int,
+    own: int,
+    deadline: float = math.inf,
 ) -> tuple[IntArray, FloatArray, FloatArray, list[str], int]:
     """Search for one query with at most `most` features; `own` is a position to leave out, or -1.
+
+    No round starts after the `deadline` of `time.monotonic`.
 
     Returns positions, distances, their standard errors and status of the graphs that may be among the k
     nearest, and M.
@@ -76,7 +87,7 @@ def certify(
     positions, squares = positions[positions != own][: len(distances)], np.square(distances)
     errors = distance_errors(np.array([segments.row(position) for position in positions]), z, grnf.heads)
     farther, undecided = np.zeros((0, 0), np.bool_), True  # farther[i, j]: i is certainly farther than j
-    while len(positions) > k and undecided and most >= 2 * M:
+    while len(positions) > k and undecided and most >= 2 * M and time.monotonic() < deadline:
         M, turn = 2 * M, turn + 1
         paired = len(positions) <= PAIRED
         graphs = [graph, *(segments.graph(int(position)) for position in positions)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -262,6 +264,7 @@ class GraphIndex:
         confidence: float | None = None,
         certified: bool = False,
         max_components: int = 2**16,
+        time_limit: float | None = None,
     ) -> Hits:
         """Return the nearest graphs of each query, or all if they are fewer than `n_neighbors`.
 
@@ -286,6 +289,9 @@ class GraphIndex:
             plain index that keeps its graphs, and graphs as queries.
         max_components : int, default=65536
             For `certified`.
+        time_limit : float, optional
+            For `certified`: seconds after which no more features are drawn. Graphs that are undecided then
+            are "tied".
         """
         n_neighbors = checked(n_neighbors, "n_neighbors", Int(1))
         queries = self._queries(
@@ -293,7 +299,9 @@ class GraphIndex:
         )
         if certified:
             most = checked(max_components, "max_components", Int(1))
-            return self._certified(queries, n_neighbors, confidence or 0.95, most, others)
+            checked(time_limit, "time_limit", Real(), OneOf(None))
+            deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+            return self._certified(queries, n_neighbors, confidence or 0.95, most, others, deadline)
         count = min(n_neighbors + others, len(self))
         neighbors = self._segments.nearest(self._space_map(queries.vectors), count, self.n_jobs)
         return self._hits(queries, neighbors, others, confidence, n_neighbors)
@@ -456,7 +464,13 @@ class GraphIndex:
         return dict(self.transformer._precision())
 
     def _certified(
-        self, queries: Collection, n_neighbors: int, confidence: float, most: int, others: bool
+        self,
+        queries: Collection,
+        n_neighbors: int,
+        confidence: float,
+        most: int,
+        others: bool,
+        deadline: float,
     ) -> Hits:
         if not self.keep_graphs or queries.graphs is None:
             raise GraphError(
@@ -467,7 +481,17 @@ class GraphIndex:
             raise GraphError("certified results need bounded terms: a bounded activation and weights")
         own = self._segments.find(queries.ids) if others else np.full(len(queries), -1)
         results = [
-            certify(self._segments, self.transformer, z, graph, n_neighbors, 1 - confidence, most, int(left))
+            certify(
+                self._segments,
+                self.transformer,
+                z,
+                graph,
+                n_neighbors,
+                1 - confidence,
+                most,
+                int(left),
+                deadline,
+            )
             for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True)
         ]
         positions, distances, errors, status, components = map(list, zip(*results, strict=True))
