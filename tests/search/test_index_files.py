@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,19 +85,23 @@ def test_a_crash_before_the_head_leaves_the_old_index_or_nothing(saved, tmp_path
 
 
 def test_all_files_and_folders_are_flushed_before_the_head_names_them(tmp_path, monkeypatch):
-    flushed, fsync, rename = set(), os.fsync, segments.rename
+    flushed, fsync, write_json = set(), os.fsync, segments.write_json
     monkeypatch.setattr(os, "fsync", lambda file: (flushed.add(os.fstat(file).st_ino), fsync(file)))
+    heads = []
 
-    def renamed(source, target):
-        if Path(target).name == "index":
-            inside = [Path(source), *Path(source).rglob("*")]
-            assert [path for path in inside if path.stat().st_ino not in flushed] == []
-            assert (Path(source) / "segment-1" / "graphs.jsonl").exists()
-        rename(source, target)
+    def write_head(path, content):
+        inside = [path.parent, *path.parent.rglob("*")]
+        heads.append([path.name for path in inside if path.stat().st_ino not in flushed])
+        write_json(path, content)
+        flushed.remove(path.parent.stat().st_ino)
 
-    monkeypatch.setattr(segments, "rename", renamed)
-    GraphIndex(GRNF(8, random_state=0), keep_graphs=True).add(GRAPHS[:9]).save(tmp_path / "index")
+    monkeypatch.setattr(segments, "write_json", write_head)
+    index = GraphIndex(GRNF(8, random_state=0), keep_graphs=True).add(GRAPHS[:9])
+    index.save(tmp_path / "index")
     assert tmp_path.stat().st_ino in flushed
+    index.add(GRAPHS[9:12], ["a", "b", "c"]).save(tmp_path / "index")
+    assert (tmp_path / "index" / "segment-2" / "graphs.jsonl").exists()
+    assert heads == [[], ["lock"]]
 
 
 def test_a_copy_goes_to_another_folder_and_overwrites_none(saved, tmp_path):
