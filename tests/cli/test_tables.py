@@ -39,8 +39,8 @@ def test_every_command_reads_the_same_tables(call, table, command):
     if command == "search":
         assert call("index", table, "-o", index, *OPTIONS, *SMALL).returncode == 0
     arguments, expected = {
-        "classify": (
-            [table, "-o", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
+        "train": (
+            [table, "--report", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
             "24 graphs",
         ),
         "cluster": ([table, *SMALL], "\nÄ23,"),
