@@ -96,7 +96,7 @@ class Input:
     ] = "."
     max_memory: Annotated[
         str | None,
-        Option(metavar="SIZE", help="Memory that one graph may take, such as 4GB.", show_default="half"),
+        Option(metavar="SIZE", help="Memory that one graph may take. Example: 4GB.", show_default="half"),
     ] = None
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""

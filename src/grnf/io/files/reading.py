@@ -59,7 +59,7 @@ def read_graphs(
     **options
         What the reader of the format takes, for example `nodes=` for a table of edges. For every text:
         `encoding`, such as "latin-1"; for tables also `header=False` if the first row has no names, and
-        `decimal=","`. For every format: `max_memory`, what one graph may take, in bytes or as "4GB", by
+        `decimal=","`. For every format: `max_memory`, what one graph may take, in bytes or like "4GB", by
         default half of the memory.
 
     Examples
