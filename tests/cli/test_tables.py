@@ -46,7 +46,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "cluster": ([table, *SMALL], "\nÄ23,"),
         "compare": ([table, "Ä0", "Ä1"], "edit distance "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
-        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
+        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,identical,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "distances": ([table, "--nearest", 1, *SMALL], "\nÄ23,1,"),
         "embed": ([table, "-o", "-", *SMALL], "\nÄ23,1,CCCCCCCCCCCCCC,23.5,"),
         "evaluate": ([table, table, "--n-resamples", 99, *SMALL], "uniqueness"),
