@@ -24,6 +24,14 @@ def table(tmp_path):
     return tmp_path / "t.csv"
 
 
+def test_edits_in_parquet(call, tmp_path):
+    pq = require("pyarrow.parquet")
+    (tmp_path / "two.g6").write_text("Bw\nDhc\n")
+    done = call("compare", tmp_path / "two.g6", 0, 1, "-o", tmp_path / "edits.parquet")
+    assert done.returncode == 0, done.stderr
+    assert sum(pq.read_table(tmp_path / "edits.parquet")["cost"].to_pylist()) > 0
+
+
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.filterwarnings("ignore:with 24 and 24 graphs")
 def test_every_command_reads_the_same_tables(call, table, command):
