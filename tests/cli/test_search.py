@@ -96,7 +96,7 @@ def test_dedup(call, tmp_path):
     (tmp_path / "b.g6").write_text(f"{TURNED}\n")
     done = call("dedup", tmp_path / "a.g6", tmp_path / "b.g6", "-m", 32)
     assert [row["id"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
-    assert "2 isomorphic pairs" in done.stderr
+    assert "2 pairs of duplicates" in done.stderr
 
 
 def test_compare(call, tmp_path):
@@ -181,20 +181,38 @@ C[C@H](N)O,a,1
 C[C@@H](N)O,b,2
 [Na+].CC(=O)[O-],c,3
 CC(=O)O,d,4
+N[C@@H](O)C,e,5
+[2H]CC(=O)O,f,6
 """
+SAME, MIRRORED, DEUTERATED = ("identical", "be"), ("stereoisomer", "ab"), ("isotopologue", "df")
 
 
 @pytest.mark.parametrize(
-    ("options", "same"),
-    [([], ["a", "b"]), (["--stereo"], []), (["--standardize", "--stereo"], ["c", "d"])],
+    ("options", "groups", "redundant"),
+    [
+        ([], [SAME, MIRRORED, DEUTERATED], 1),
+        (["--stereo"], [SAME], 1),
+        (["--standardize"], [SAME, MIRRORED, ("standardized", "cd"), ("isotopologue", "cf")], 2),
+        (["--standardize", "--stereo"], [SAME, ("standardized", "cd")], 2),
+    ],
 )
-def test_duplicate_molecules_have_their_smiles_and_columns(call, tmp_path, options, same):
+def test_kinds_of_duplicate_molecules(call, tmp_path, options, groups, redundant):
     require("rdkit")
     (tmp_path / "m.csv").write_text(MOLECULES)
-    done = call("dedup", tmp_path / "m.csv", "--keep", "phase", *options, "-o", tmp_path / "d.csv")
-    assert done.returncode == 0, done.stderr
     molecules = {row["id"]: row for row in csv.DictReader(MOLECULES.splitlines())}
-    assert rows(tmp_path / "d.csv") == [{"group": "1", **molecules[name]} for name in same]
+    done = call("dedup", tmp_path / "m.csv", "--keep", "phase", *options, "-o", tmp_path / "d.csv", "--json")
+    assert json.loads(done.stdout)["redundant graphs"] == redundant, done.stderr
+    assert sorted(rows(tmp_path / "d.csv"), key=lambda row: (row["kind"], row["id"])) == sorted(
+        (
+            {"group": str(number), "kind": kind, **molecules[name]}
+            for number, (kind, names) in enumerate(groups, start=1)
+            for name in names
+        ),
+        key=lambda row: (row["kind"], row["id"]),
+    )
+    done = call("dedup", *[tmp_path / "m.csv"] * 2, *options, "--json")
+    kinds = {frozenset((row["id"], row["other"])): row["kind"] for row in json.loads(done.stdout)}
+    assert all(kinds[frozenset(names)] == kind for kind, names in groups)
 
 
 def test_standard_input_keeps_columns(call, monkeypatch):
@@ -202,7 +220,7 @@ def test_standard_input_keeps_columns(call, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MOLECULES.encode())))
     done = call("dedup", "-", "--format", "smiles", "--keep", "phase")
     assert done.returncode == 0, done.stderr
-    assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == ["1", "2"]
+    assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == list("251246")
 
 
 def test_standardize_needs_molecules(call, tu):

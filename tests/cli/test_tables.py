@@ -24,6 +24,14 @@ def table(tmp_path):
     return tmp_path / "t.csv"
 
 
+def test_edits_in_parquet(call, tmp_path):
+    pq = require("pyarrow.parquet")
+    (tmp_path / "two.g6").write_text("Bw\nDhc\n")
+    done = call("compare", tmp_path / "two.g6", 0, 1, "-o", tmp_path / "edits.parquet")
+    assert done.returncode == 0, done.stderr
+    assert sum(pq.read_table(tmp_path / "edits.parquet")["cost"].to_pylist()) > 0
+
+
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.filterwarnings("ignore:with 24 and 24 graphs")
 def test_every_command_reads_the_same_tables(call, table, command):
@@ -43,7 +51,7 @@ def test_every_command_reads_the_same_tables(call, table, command):
         "cluster": ([table, *SMALL], "\nÄ23,"),
         "compare": ([table, "Ä0", "Ä1"], "edit distance "),
         "convert": ([table, f"{out}.jsonl"], "24 graphs"),
-        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
+        "dedup": ([table, table, *SMALL], "\nÄ3,Ä3,0,isomorphic,identical,CCCCC(=O)O,3.5,CCCCC(=O)O,3.5\n"),
         "distances": ([table, "--nearest", 1, *SMALL], "\nÄ23,1,"),
         "embed": ([table, "-o", "-", *SMALL], "\nÄ23,1,CCCCCCCCCCCCCC,23.5,"),
         "evaluate": ([table, table, "--n-resamples", 99, *SMALL], "uniqueness"),
