@@ -14,7 +14,9 @@ from grnf._utils.files import atomic_write
 __all__ = ["safe_text", "write_table", "write_text_table"]
 
 SUFFIXES = (".csv", ".json", ".parquet")
-NUMBERS = ("distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error")
+NUMBERS = (
+    "distance", "kernel", "low", "high", "score", "pvalue", "adjusted", "adds", "standard_error", "cost",
+)  # fmt: skip
 TYPES = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(
     ("rank", "group", "graph", "number", "cluster", "size"), "int64"
 )
