@@ -86,7 +86,7 @@ class Source:
             copy_molecules(self.file, str(format), places, output)
         else:
             kept = set(places)
-            graphs = (item for place, item in enumerate(self.read(yield_bad=True)) if place in kept)
+            graphs = (graph for place, _, graph in self.usable("skip", []) if place in kept)
             write_graphs(output, graphs, format=format)
 
     def count(self) -> int | None:
