@@ -10,7 +10,7 @@ torch = require("torch")
 data = require("torch_geometric.data")
 
 COMPILED = [(k, name) for k in (1, 2, 3, 4) for name in ("relu", "tanh")]
-"""Order and hidden activation of tests that compile kernels: relu has code of its own, others share theirs."""
+"""Order and hidden activation of tests that compile kernels: relu has its own code, others share theirs."""
 
 SIZES = (3, 0, 1, 2, 7, 5, 0)  # the last graph is empty
 
