@@ -27,7 +27,7 @@ ABOUT = (
     "mean average precision of ten targets on the validation part. TU datasets: accuracy, five folds (two "
     "of them for more than 1,200 graphs)."
 )
-PLACES = ("learner", "learner-choices")
+PLACES = ("learner",)
 
 BEFORE = "ca7832f"
 STORED = Path(__file__).parent / "results" / "learner.json"
@@ -150,35 +150,43 @@ def run(study):
 
 
 def tables(results):
-    """Return the scores before and after, and the choices that were compared."""
-    before, now = (results["scores"].get(key, {}) for key in (BEFORE, "now"))
-    kinds = {"mean of TDC": "TDC ", "mean of TU": "TU "}
-    means = {
-        label: [
-            [np.mean([part[name][place] for name in now if name.startswith(kind)]) for place in (0, 1)]
-            for part in (before, now)
-        ]
-        for label, kind in kinds.items()
-        if all(name in before for name in now)
-    }
-    lines = {name: [before.get(name, [np.nan, np.nan]), entry] for name, entry in now.items()} | means
+    """Return the scores before and now, and the choices that were compared, as far as they were run."""
+    parts = {key: dict(results["scores"].get(key, {})) for key in (BEFORE, "now")}
+    names = list(dict.fromkeys(name for part in parts.values() for name in part))
+    for kind in ("TDC", "TU"):
+        own = [name for name in names if name.startswith(f"{kind} ")]
+        for part in parts.values():
+            if own and all(name in part for name in own):
+                part[f"mean of {kind}"] = np.mean([part[name] for name in own], axis=0).tolist()
+        names.append(f"mean of {kind}")
     rows = [
-        [name, f"{old[0]:.3f}", f"{new[0]:.3f}", f"{old[1]:.1f}", f"{new[1]:.1f}"]
-        for name, (old, new) in lines.items()
+        [
+            name,
+            *(
+                f"{part[name][k]:.{3 - 2 * k}f}" if name in part else ""
+                for k in (0, 1)
+                for part in parts.values()
+            ),
+        ]
+        for name in names
     ]
-    header = ["", "before", "now", "CPU seconds before", "now"]
-    stereo = [
-        [f"TDC {name}: with stereochemistry, without", f"{value:.3f}", f"{now[f'TDC {name}'][0]:.3f}"]
-        for name, value in results["stereo"].items()
-    ]
-    chosen = [
-        [f"{name} (ratio {ratio:g}): accuracy, ROC-AUC", f"{accuracy:.3f}", f"{auc:.3f}"]
-        for name, (ratio, accuracy, auc) in results["choices"].items()
-    ]
-    for label, part in (("mean: with stereochemistry, without", stereo), ("mean: accuracy, ROC-AUC", chosen)):
-        if part:
-            part.append([label, *(f"{np.mean([float(row[k]) for row in part]):.4f}" for k in (1, 2))])
-    return [
-        Table("Scores inside training parts", header, rows),
-        Table("Choices compared", ["", "first", "second"], [*stereo, *chosen]),
-    ]
+    header = ["", f"score, {BEFORE}", "score, now", f"CPU seconds, {BEFORE}", "CPU seconds, now"]
+    made = [Table("Scores inside training parts", header, rows)]
+    compared = {
+        ("with stereochemistry", "without"): [
+            [f"TDC {name}", value, parts["now"][f"TDC {name}"][0]]
+            for name, value in results["stereo"].items()
+        ],
+        ("selected by accuracy", "by ROC-AUC"): [
+            [f"{name}, ratio of classes {ratio:g}", *values]
+            for name, (ratio, *values) in results["choices"].items()
+        ],
+    }
+    for labels, lines in compared.items():
+        if lines:
+            means = np.mean([values for _, *values in lines], axis=0)
+            rows = [
+                [name, *(f"{value:.3f}" for value in values)] for name, *values in [*lines, ["mean", *means]]
+            ]
+            made.append(Table("Choices", ["", *labels], rows))
+    return made

@@ -22,6 +22,7 @@ import tempfile
 import traceback
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 for library in ("OPENBLAS", "OMP", "NUMBA"):
@@ -30,15 +31,26 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from faulty_disk import DEAD, KINDS, FaultyDisk  # noqa: E402
+from typer import main as typer_main  # noqa: E402
 
 from grnf.cli import main  # noqa: E402
 from grnf.datasets import make_sbm  # noqa: E402
 from grnf.io import write_graphs  # noqa: E402
 
+typer_main.get_command = cache(typer_main.get_command)  # the commands are built once, before the forks
 SECONDS = 120
 RESULTS = HERE.parents[1] / "benchmarks" / "results" / "faults.json"
 SMALL = ["-m", "8"]
 INDEX = ["index", "in.g6", "-o", "x.index", "--keep-graphs", *SMALL]
+TABLES = {
+    "dedup": SMALL,
+    "cluster": SMALL,
+    "split": SMALL,
+    "pick": ["-n", "4", *SMALL],
+    "outliers": [],
+    "compare": ["more.g6", "--first-id", "0", "--second-id", "0"],
+}
+"""Commands that write a table, each in every format."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +82,25 @@ CASES = {
         ["monitor", "in.g6", "more.g6", "--state", "s.npz", "-o", "a.jsonl", "--block-size", "5", *SMALL]
     ),
     "map": Case(["map", "in.g6", "-o", "m.html", "--layout", "pca", *SMALL], ("--force",)),
-    "dedup": Case(["dedup", "in.g6", "-o", "d.csv", *SMALL], ("--force",)),
+    "map-layout": Case(
+        ["map", "in.g6", "-o", "m.html", "--layout", "pca", "--save-layout", "l.npz", *SMALL], ("--force",)
+    ),
     "distances": Case(["distances", "in.g6", "-o", "d.npy", *SMALL], ("--force",)),
-    "convert": Case(["convert", "in.g6", "g.jsonl"], ("--force",)),
+    "search": Case(["search", "x.index", "more.g6", "-o", "s.csv"], ("--force",), (INDEX,)),
+    **{
+        f"convert-{suffix}": Case(["convert", "in.g6", f"g.{suffix}"], ("--force",))
+        for suffix in ("jsonl", "graphml", "parquet")
+    },
+    **{
+        f"{command}-{suffix}": Case([command, "in.g6", *options, "-o", f"t.{suffix}"], ("--force",))
+        for command, options in TABLES.items()
+        for suffix in ("csv", "json", "parquet")
+    },
+    **{
+        f"{command}-{suffix}": Case([command, "in.g6", "more.g6", "-o", f"t.{suffix}", *SMALL], ("--force",))
+        for command in ("test", "evaluate")
+        for suffix in ("csv", "json")
+    },
 }
 """Commands to enumerate; a new command that writes is one more entry."""
 

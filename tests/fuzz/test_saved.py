@@ -7,6 +7,7 @@ import pytest
 
 from grnf import GRNF
 from grnf.datasets import make_sbm
+from grnf.errors import GraphError
 from grnf.estimators import FeatureViews
 from grnf.io.vectors import read_vectors
 from grnf.law import ShiftedPoisson
@@ -116,6 +117,18 @@ def test_transformers(tmp_path, transformer):
     for content in altered(state):
         path.write_text(json.dumps(content))
         check(lambda: type(transformer).load(path), path)
+
+
+@pytest.mark.parametrize("load", [ChangeDetector.load, GraphMap.load, read_vectors])
+def test_a_directory_of_arrays_before_the_file(tmp_path, load):
+    """The position in an .npz file at which its table of contents begins is negative."""
+    path = tmp_path / "z.npz"
+    np.savez(path, head=np.zeros(3))
+    content = bytearray(path.read_bytes())
+    content[-10:-6] = b"\xff\xff\xff\x7f"  # the size of the table
+    path.write_bytes(content)
+    with pytest.raises(GraphError, match=r"z\.npz"):
+        load(path)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

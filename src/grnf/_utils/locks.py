@@ -78,9 +78,12 @@ class FolderLock:
         ours = self._is_current(file.fileno())
         if sys.platform == "win32":  # open files cannot be removed. One that another has open by now stays
             file.close()
-        with file, suppress(FileNotFoundError, PermissionError):
-            if ours:
-                self.path.unlink()
+        try:
+            with suppress(FileNotFoundError, PermissionError):
+                if ours:
+                    self.path.unlink()
+        finally:
+            file.close()
 
     def check(self) -> None:
         """Raise an error if somebody has removed the folder, which may be that of another run by now."""

@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from grnf._utils.files import is_pipe
+from grnf._utils.rules import memory_size
 from grnf.cli.messages import progress, report_bad, with_progress
 from grnf.cli.options import LikeFeatures, Messages, checked, require
 from grnf.errors import GraphError
@@ -93,6 +94,10 @@ class Input:
     decimal: Annotated[
         str, Option("--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,")
     ] = "."
+    max_memory: Annotated[
+        str | None,
+        Option(metavar="SIZE", help="Memory that one graph may take. Example: 4GB.", show_default="half"),
+    ] = None
     columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict, init=False)
     """Columns that each source has for its graphs, by their ids: SMILES, and those to keep."""
     titles: dict[str, str] = field(default_factory=dict, init=False)
@@ -102,6 +107,13 @@ class Input:
     def molecules(self) -> tuple[str, ...]:
         """The options that change what of a molecule is used."""
         return tuple(name for name in ("standardize", "stereo") if getattr(self, name))
+
+    @property
+    def graph_memory(self) -> int | None:
+        """The bytes that one graph may take; None for the default."""
+        if self.max_memory is None:
+            return None
+        return int(checked(memory_size, self.max_memory, "--max-memory"))
 
     def like(self, molecules: Sequence[str], index: Path) -> Self:
         """Return the options with which the molecules of an index were read; refuse others."""
@@ -129,6 +141,7 @@ class Input:
         about: dict[str, Any] = {} if self.encoding is None else {"encoding": self.encoding}
         about |= {"header": False} if self.no_header else {}
         about |= {"decimal": ","} if self.decimal == "," else {}
+        about |= {} if self.max_memory is None else {"max_memory": self.graph_memory}
         file_of(source.file, source.format, about)
         source = replace(source, options={**source.options, **about})
         given = {

@@ -490,7 +490,8 @@ class Distances:
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
-        rows = (X.vectors - self.mean) * self.factor
+        # in double precision, since large coefficients amplify rounding errors
+        rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
         by_labels = None
         if self.labels is not None:
             kernels = self.labels(X.sets)
@@ -498,7 +499,7 @@ class Distances:
             for K, median in zip(kernels, self.medians, strict=True):
                 by_labels += (1 - K) / np.float32(median * len(kernels))
             np.maximum(by_labels, 0, out=by_labels)
-        return by_labels, squared_distances(rows, self.rows)
+        return by_labels, squared_distances(rows, self.rows.astype(np.float64))
 
     def restricted(self, rows: IntArray) -> Distances:
         """Return the distances to some of the training samples only; the units stay."""
