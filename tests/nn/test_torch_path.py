@@ -1,4 +1,4 @@
-"""The path in torch operations against the definition and the kernels, and what torch can do with it alone."""
+"""The path in torch operations against the definition and the kernels, and what only this path can do."""
 
 import copy
 
