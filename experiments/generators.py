@@ -26,7 +26,9 @@ ABOUT = (
 )
 PLACES = ("validity", "growth", "tightness", "moses")
 
-RUNS, GRAPHS = 200, 150
+RUNS, GRAPHS, FEATURES = 200, 150, 64
+"""Runs with known distances, graphs of each sample, and features of each view in them."""
+
 NODES, BLOCKS = 5, (0, 0, 0, 1, 1)
 PAIRS = list(itertools.combinations(range(NODES), 2))
 
@@ -92,7 +94,7 @@ def validity(study):
     runs, n = (4, 40) if study.quick else (RUNS, GRAPHS)
     records = []
     for name, graphs, draws, truth in populations(2 * n):
-        views = GraphDescriptor(random_state=0).fit(graphs).transform_views(graphs)
+        views = GraphDescriptor(FEATURES, random_state=0).fit(graphs).transform_views(graphs)
         for w in (0.0, 0.3, 1.0):
 
             def measure(draws=draws, views=views, w=w):
@@ -318,4 +320,4 @@ def tables(results):
 
 
 def settings(_study):
-    return {"runs": RUNS, "graphs of each sample": GRAPHS, "confidence": 0.95}
+    return {"runs": RUNS, "graphs of each sample": GRAPHS, "features": FEATURES, "confidence": 0.95}
