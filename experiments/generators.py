@@ -24,7 +24,7 @@ ABOUT = (
     "disjoint supports, so the total variation is w. PolyGraph Discrepancy (PGD) has logistic regression. "
     "Bounds have confidence 95 %. Except for molecules, the view of Weisfeiler-Lehman labels is left out."
 )
-PLACES = ()
+PLACES = ("validity", "growth", "tightness", "moses")
 
 RUNS, GRAPHS, FEATURES = 200, 150, 64
 """Runs with known distances, graphs of each sample, and features of each view in them."""
