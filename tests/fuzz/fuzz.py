@@ -41,7 +41,7 @@ from grnf.stats import ChangeDetector  # noqa: E402
 from readers import FORMATS, read_all, valid_bytes  # noqa: E402
 
 RESULTS = HERE.parents[1] / "benchmarks" / "results" / "fuzz.json"
-SLICE, LONGEST, MEMORY = 0.3, 20, 4 * 2**30
+SLICE, LONGEST, MEMORY = 2, 20, 4 * 2**30
 """Seconds of a target until the next one, and seconds and bytes of a case."""
 PIECES = [b"", b"0", b"-1", b"9" * 20, b"nan", b"1e999", b'"', b"'", b"\n", b"[", b"]", b"{", b"}", b"<"]
 PIECES += [
