@@ -30,7 +30,7 @@ PACKAGES = {
     "estimators": {"graphs", "law", "engine", "features", "metric", "io", "collection", "lifts"},
     "search": {"graphs", "metric", "symmetry", "io", "collection", "estimators"},
     "edits": {"graphs", "law", "metric", "symmetry", "io", "estimators"},
-    "stats": {"graphs", "symmetry", "io", "collection", "lifts", "estimators", "search"},
+    "stats": {"graphs", "metric", "symmetry", "io", "collection", "lifts", "estimators", "search"},
     "networkx_backend": {"graphs", "symmetry", "edits"},
     "maps": {"metric", "io", "collection", "estimators", "search", "edits"},
     "scale": {"io", "collection", "estimators"},

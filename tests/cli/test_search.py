@@ -215,6 +215,35 @@ def test_kinds_of_duplicate_molecules(call, tmp_path, options, groups, redundant
     assert all(kinds[frozenset(names)] == kind for kind, names in groups)
 
 
+def test_write_without_duplicates(call, tmp_path):
+    require("rdkit")
+    lines = MOLECULES.replace("e,5", '"e\nE",5').splitlines(keepends=True)
+    (tmp_path / "m.csv").write_text("".join([*lines, "C(,bad,7\n", "CC(O)=O,g,8\n"]))
+    wanted = "".join(lines[:5] + lines[7:])  # without "e\nE", "bad" and "g"
+    done = call("dedup", tmp_path / "m.csv", "--write", tmp_path / "c.csv", "--on-error", "skip")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c.csv").read_text() == wanted
+    (tmp_path / "m.smi").write_text("SMILES name\nCCO a\n\nOCC b\nC c\n")
+    call("dedup", tmp_path / "m.smi", "--write", tmp_path / "c.smi")
+    assert (tmp_path / "c.smi").read_text().split() == ["SMILES", "name", "CCO", "a", "C", "c"]
+    (tmp_path / "a.g6").write_text(f"{TRIANGLE}\n{PATH}\n{TURNED}\n")
+    assert call("dedup", tmp_path / "a.g6", "--write", tmp_path / "c.g6").returncode == 0
+    assert (tmp_path / "c.g6").read_text() == f"{TRIANGLE}\n{PATH}\n"
+    from rdkit import Chem
+
+    with Chem.SDWriter(str(tmp_path / "m.sdf")) as writer:
+        for smiles in ("CCO", "OCC", "C"):
+            writer.write(Chem.MolFromSmiles(smiles))
+    call("dedup", tmp_path / "m.sdf", "--write", tmp_path / "c.sdf")
+    assert [Chem.MolToSmiles(mol) for mol in Chem.SDMolSupplier(str(tmp_path / "c.sdf"))] == ["CCO", "C"]
+    pa, pq = require("pyarrow"), require("pyarrow.parquet")
+    pq.write_table(pa.table({"smiles": ["CCO", "OCC", "C"], "n": [1, 2, 3]}), tmp_path / "m.parquet")
+    call("dedup", tmp_path / "m.parquet", "--write", tmp_path / "c.parquet")
+    assert pq.read_table(tmp_path / "c.parquet").to_pydict() == {"smiles": ["CCO", "C"], "n": [1, 3]}
+    done = call("dedup", tmp_path / "m.smi", "--write", tmp_path / "c.csv", "--force")
+    assert (done.returncode, "must end in .smi" in done.stderr) == (1, True)
+
+
 def test_standard_input_keeps_columns(call, monkeypatch):
     require("rdkit")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MOLECULES.encode())))

@@ -38,7 +38,12 @@ def test_every_command_reads_the_same_tables(call, table, command):
     out, index = table.with_name("out"), table.with_name("i.index")
     if command == "search":
         assert call("index", table, "-o", index, *OPTIONS, *SMALL).returncode == 0
+    model = table.with_name("m.grnf")
+    if command == "predict":
+        options = ["--folds", 2, "--estimator", "linear", "--lifts", "none", *SMALL]
+        assert call("train", table, "-o", model, *OPTIONS, *options).returncode == 0
     arguments, expected = {
+        "predict": ([model, table], "\nÄ23,CCCCCCCCCCCCCC,23.5,"),
         "train": (
             [table, "--report", out, "--folds", 2, "--estimator", "linear", "--lifts", "none"],
             "24 graphs",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from grnf.cli.graph_input import Input
-from grnf.cli.options import LikeFeatures, Output, Run, Space, require
+from grnf.cli.options import LikeFeatures, Output, Run, Space, check_free, require
 
 if TYPE_CHECKING:
     from grnf.collection import Collection
@@ -29,6 +30,14 @@ def dedup(
         Option(metavar="EPS", help="Also report pairs up to this distance, isomorphic or not."),
     ] = None,
     space: Space = "joint",
+    write: Annotated[
+        Path | None,
+        Option(
+            metavar="PATH",
+            help="Write SOURCE without redundant graphs to this file, in its format, with all columns.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     out: Output,
     reading: Input,
     features: LikeFeatures,
@@ -46,17 +55,25 @@ def dedup(
     listed, and are not duplicates. The first molecule of a group stands for it in groups of other kinds.
 
     Examples:
-      grnf dedup molecules.smi
+      grnf dedup molecules.smi --write clean.smi
       grnf dedup train.csv test.csv --near 0.01 --output leaked.csv
     """
     require(near is None or 0 <= near < float("inf"), f"--near must be a number >= 0, got {near}")
+    require(write is None or (other is None and near is None), "--write needs a single file without --near")
     out.check()
+    if write is not None:
+        check_free(write, out.force)
     transformer = features.transformer() if near is None else features.in_space(space)
     with run.threads():
-        graphs = reading.collections([source] if other is None else [source, other], run)
         if other is None and near is None:
-            columns, records, summary = _groups(graphs[0], transformer, reading.standardize, run)
+            with reading.open(source, run) as opened:
+                whole = reading.collect(opened, run)
+                columns, records, summary, redundant = _groups(whole, transformer, reading.standardize, run)
+                if write is not None:
+                    rows = zip(whole.unique_ids, whole.rows.tolist(), strict=True)
+                    opened.write_some([row for name, row in rows if name not in redundant], write)
         else:
+            graphs = reading.collections([source] if other is None else [source, other], run)
             of_vectors = "whitened" if near is not None and space == "whitened" else "plain"
             columns, records, summary = _pairs(graphs, transformer, near, of_vectors, reading.standardize)
     keys = {"id": source} if "other" not in columns else {"id": source, "other": other or source}
@@ -64,7 +81,7 @@ def dedup(
     out.summarize(summary, run)
 
 
-def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -> Table:
+def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -> tuple[*Table, set[str]]:
     from grnf.search.duplicates import DUPLICATES, groups_by_kind
 
     groups, undecided = groups_by_kind(graphs, transformer, standardize=standardize)
@@ -75,14 +92,15 @@ def _groups(graphs: Collection, transformer: Any, standardize: bool, run: Run) -
         for number, (kind, names) in enumerate(groups, start=1)
         for name in names
     ]
+    redundant = {name for kind, names in groups if kind in DUPLICATES for name in names[1:]}
     summary = {
         "graphs": len(graphs),
         "groups of duplicates": sum(kind in DUPLICATES for kind, _ in groups),
-        "redundant graphs": sum(len(names) - 1 for kind, names in groups if kind in DUPLICATES),
+        "redundant graphs": len(redundant),
         "undecided pairs": len(undecided),
     }
     others = Counter(f"groups of kind {kind}" for kind, _ in groups if kind not in DUPLICATES)
-    return ["group", "kind", "id"], records, summary | others
+    return ["group", "kind", "id"], records, summary | others, redundant
 
 
 def _pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -71,9 +72,10 @@ def search(
     )
     require(time_limit is None or certified is not None, "--time-limit needs --certified")
     out.check()
+    from grnf._utils.running import no_progress
     from grnf.search import GraphIndex
 
-    with run.threads():
+    with run.threads(), no_progress() if run.quiet else nullcontext():
         index = GraphIndex.load(folder)
         reading = reading.like(index.molecules_, folder)
         X = reading.collection(queries, run)

@@ -490,7 +490,7 @@ class Distances:
 
     def __call__(self, X: KernelInput) -> tuple[FloatArray | None, FloatArray]:
         """Return the distances of some samples to the training samples, one row each."""
-        # double precision: the same predictions on every processor, with large coefficients too
+        # in double precision, since large coefficients amplify rounding errors
         rows = ((X.vectors - self.mean) * self.factor).astype(np.float64)
         by_labels = None
         if self.labels is not None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from grnf._utils.result_tables import write_table
 from grnf._utils.rules import Bool, Int, OneOf, Real, checked
+from grnf._utils.running import progress
 from grnf.collection import Collection, vectors_of
 from grnf.errors import GraphError
 from grnf.estimators import JointFeatures
@@ -480,20 +481,23 @@ class GraphIndex:
         if not np.isfinite(self._precision()["largest_term"]):
             raise GraphError("certified results need bounded terms: a bounded activation and weights")
         own = self._segments.find(queries.ids) if others else np.full(len(queries), -1)
-        results = [
-            certify(
-                self._segments,
-                self.transformer,
-                z,
-                graph,
-                n_neighbors,
-                1 - confidence,
-                most,
-                int(left),
-                deadline,
-            )
-            for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True)
-        ]
+        results = []
+        with progress(len(queries), "certified search") as advance:
+            for z, graph, left in zip(queries.vectors, queries.graphs, own, strict=True):
+                results.append(
+                    certify(
+                        self._segments,
+                        self.transformer,
+                        z,
+                        graph,
+                        n_neighbors,
+                        1 - confidence,
+                        most,
+                        int(left),
+                        deadline,
+                    )
+                )
+                advance(1)
         positions, distances, errors, status, components = map(list, zip(*results, strict=True))
         named = [self._segments.names_and_numbers(some) for some in positions]
         ids, rows = [names for names, _ in named], [numbers for _, numbers in named]

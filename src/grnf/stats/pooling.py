@@ -27,6 +27,7 @@ __all__ = [
     "PooledRows",
     "SquaredDistances",
     "distances",
+    "joined",
     "pooled_rows",
     "pooled_views",
     "rounding_variance",
