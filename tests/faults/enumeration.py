@@ -37,13 +37,14 @@ from typer import main as typer_main  # noqa: E402
 from grnf import __version__  # noqa: E402
 from grnf.cli import main  # noqa: E402
 from grnf.datasets import make_sbm  # noqa: E402
-from grnf.io import write_graphs  # noqa: E402
+from grnf.io import RawGraph, write_graphs  # noqa: E402
 
 typer_main.get_command = cache(typer_main.get_command)  # the commands are built once, before the forks
 SECONDS = 120
 RESULTS = HERE.parents[1] / "benchmarks" / "results" / "faults.json"
 SMALL = ["-m", "8"]
 INDEX = ["index", "in.g6", "-o", "x.index", "--keep-graphs", *SMALL]
+TRAIN = ["train", "y.jsonl", "-o", "y.grnf", "--estimator", "linear", "--folds", "2", *SMALL]
 TABLES = {
     "dedup": SMALL,
     "cluster": SMALL,
@@ -88,6 +89,8 @@ CASES = {
         ["map", "in.g6", "-o", "m.html", "--layout", "pca", "--save-layout", "l.npz", *SMALL], ("--force",)
     ),
     "distances": Case(["distances", "in.g6", "-o", "d.npy", *SMALL], ("--force",)),
+    "train": Case(TRAIN, ("--force",)),
+    "predict": Case(["predict", "y.grnf", "more.g6", "-o", "p.csv"], ("--force",), (TRAIN,)),
     "search": Case(["search", "x.index", "more.g6", "-o", "s.csv"], ("--force",), (INDEX,)),
     **{
         f"convert-{suffix}": Case(["convert", "in.g6", f"g.{suffix}"], ("--force",))
@@ -112,6 +115,8 @@ def inputs(root):
     graphs = make_sbm(24, random_state=0)[0]
     write_graphs(root / "in.g6", graphs[:12])
     write_graphs(root / "more.g6", graphs[12:])
+    labeled = [RawGraph(graph.n_nodes, graph.edges, y=row % 2) for row, graph in enumerate(graphs)]
+    write_graphs(root / "y.jsonl", labeled)
     (root / "ids.txt").write_text("3\n7\n")
     for name in ("other.txt", ".z.npy.old.part", ".x.index.old.part"):
         (root / name).write_text("of somebody else")

@@ -16,7 +16,6 @@ from grnf._utils.files import is_pipe
 from grnf._utils.rules import Int
 from grnf._utils.saved import COUNT, OBJECT, TEXT, FileName, damaged, parse_json, validate
 from grnf.errors import GraphError, GrnfWarning
-from grnf.io.files.file import one_line
 from grnf.io.vectors.blocks import Vectors
 from grnf.io.vectors.formats import FORMATS, vector_format
 from grnf.io.vectors.writer import FORMAT, MANIFEST, VERSION, checksum, is_shard_folder, side_file
@@ -75,7 +74,7 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     except (OSError, *DAMAGE) as error:
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise GraphError(f"{path} holds no vectors: {one_line(error)}") from None
+        raise GraphError(f"{path} holds no vectors: {' '.join(str(error).split())}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
             f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
