@@ -9,7 +9,6 @@ the end. A part stops after `--seconds`, and the sizes that were run are stored.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -145,14 +144,20 @@ def run_from_shell():
         seconds = round(time.process_time() - start, 1)
         print(json.dumps({"done": size, "megabytes": megabytes, "flat": flat, "cpu_seconds": seconds}))
         return
-    results = {"command": "make soak", "grnf": __version__, "asked": sizes, "parts": {}}
+    results = {
+        "command": "make soak",
+        "grnf": __version__,
+        "asked": sizes,
+        "seconds": options.seconds,
+        "parts": {},
+    }
     for name in PARTS:
         command = [sys.executable, __file__, "--part", name, "--scale", str(options.scale)]
         command += ["--seconds", str(options.seconds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=4 * options.seconds + 600)
         results["parts"][name] = json.loads(done.stdout) if done.returncode == 0 else {"failed": True}
         print(name, results["parts"][name], flush=True)
-    RESULTS.write_text(json.dumps(results, indent=2) + os.linesep)
+        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     sys.exit(not all(part.get("flat") for part in results["parts"].values()))
 
 
