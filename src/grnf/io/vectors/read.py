@@ -72,9 +72,11 @@ def read_vectors(path: str | os.PathLike[str], *, format: str | None = None) -> 
     except FileNotFoundError:
         raise GraphError(f"{path} does not exist") from None
     except (OSError, *DAMAGE) as error:
+        from grnf.io.files.file import one_line
+
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        raise GraphError(f"{path} holds no vectors: {' '.join(str(error).split())}") from None
+        raise GraphError(f"{path} holds no vectors: {one_line(error)}") from None
     if vectors.Z.ndim != 2 or vectors.Z.dtype.kind != "f":
         raise GraphError(
             f"{path} holds no vectors: {vectors.Z.dtype} of shape {vectors.Z.shape}; "
