@@ -25,6 +25,7 @@ MORE = (
     "precision",
     "third_order",
     "two_sample",
+    "generators",
     "streams",
     "outliers",
     "outlier_molecules",
