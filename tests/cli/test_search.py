@@ -252,6 +252,30 @@ def test_standard_input_keeps_columns(call, monkeypatch):
     assert [row["phase"] for row in csv.DictReader(done.stdout.splitlines())] == list("251246")
 
 
+def test_hits_have_smiles_columns_and_drawings(call, tmp_path, tu, made):
+    require("rdkit")
+    (tmp_path / "m.csv").write_text(MOLECULES.replace("a,1", '"<script>a",<i>1'))
+    (tmp_path / "q.smi").write_text("C[C@H](N)O <b>q\nCCO r\n")
+    assert call("index", tmp_path / "m.csv", "--keep", "phase", "-o", tmp_path / "i").returncode == 0
+    (tmp_path / "more.smi").write_text("CCCCO more\n")
+    assert call("index", tmp_path / "more.smi", "--append", "-o", tmp_path / "i").returncode == 0
+    done = call("search", tmp_path / "i", tmp_path / "q.smi", "-k", 7, "--json")
+    known = {row["id"]: row for row in csv.DictReader((tmp_path / "m.csv").read_text().splitlines())}
+    known["more"] = {"smiles": "CCCCO", "phase": None}
+    for row in json.loads(done.stdout):
+        assert (row["id_smiles"], row["id_phase"]) == (known[row["id"]]["smiles"], known[row["id"]]["phase"])
+        assert row["smiles"] == {"<b>q": "C[C@H](N)O", "r": "CCO"}[row["query"]]
+    done = call("search", tmp_path / "i", tmp_path / "q.smi", "-k", 7, "-o", tmp_path / "hits.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "hits.html").read_text()
+    assert page.count("<img ") == 2 + 14
+    assert "<h2>&lt;b&gt;q</h2>" in page
+    assert "<td>&lt;script&gt;a</td>" in page
+    assert not any(word in page for word in ("<script", "<b>", "<i>", "http:", "https:"))
+    assert call("search", made, tu, "-k", 2, "-o", tmp_path / "tu.html").returncode == 0
+    assert (tmp_path / "tu.html").read_text().count("<img ") == 25 * 3
+
+
 def test_standardize_needs_molecules(call, tu):
     done = call("dedup", tu, "--standardize")
     assert done.returncode == 2

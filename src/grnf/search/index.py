@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -160,6 +161,7 @@ class GraphIndex:
         Parameters
         ----------
         X : collection of graphs of any kind, or array of vectors, shape (n, M)
+            The SMILES and kept columns of graphs in a list are stored, see `columns`.
         ids : sequence of str, optional
             Names of the graphs; by default their own, or their row numbers.
         """
@@ -184,7 +186,9 @@ class GraphIndex:
         rows = self._space_map(collection.vectors)
         if self._segments.parts:
             rows = rows.astype(self._segments.parts[0].rows.dtype, copy=False)
-        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None)
+        columns = [_columns_of(graph) for graph in (X if isinstance(X, list) else [])]
+        texts = [json.dumps(one) for one in columns] if any(columns) else None
+        self._segments.add(rows, names, collection.graphs if self.keep_graphs else None, texts)
         return self
 
     def remove(self, ids: Sequence[str]) -> Self:
@@ -214,6 +218,11 @@ class GraphIndex:
     def graph(self, name: str) -> RawGraph:
         """Return a graph by its id, if graphs are kept."""
         return self._segments.graph(int(self._segments.positions([name])[0]))
+
+    def columns(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the columns of graphs by their ids, such as SMILES, as far as the graphs had some."""
+        found = (self._segments.at(int(position)) for position in self._segments.positions(names))
+        return [json.loads(segment.columns_at(np.array([place]))[0]) for segment, place in found]
 
     def row(self, name: str) -> FloatArray:
         """Return the row of a graph by its id: its vector, after the map of the space."""
@@ -511,3 +520,9 @@ class GraphIndex:
                 where=collection.title,
                 cure="Make all vectors with the same transformer",
             )
+
+
+def _columns_of(graph: Any) -> dict[str, str | None]:
+    """Return the columns of a graph as texts, such as its SMILES."""
+    columns = {"smiles": graph} if isinstance(graph, str) else getattr(graph, "graph_columns", {})
+    return {name: None if value is None else str(value) for name, value in columns.items()}
