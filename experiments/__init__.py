@@ -33,6 +33,7 @@ MORE = (
     "edit_distance",
     "million",
     "kills",
+    "torch_networks",
 )
 """Further experiments that the documentation cites."""
 
